@@ -1,0 +1,61 @@
+"""Does a language model answer the same fact alike under two conditions?
+
+Schemas, datasets, matchers, paired metrics with intervals, and a reference inference runner. The
+names below are loaded on first use, so `import surface_consistency` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from surface_consistency.data.popqa import load_popqa
+    from surface_consistency.data.redirectqa import load_redirectqa
+    from surface_consistency.inference.fake import FakeRunner
+    from surface_consistency.inference.runner import Runner
+    from surface_consistency.inference.transformers_runner import TransformersRunner
+    from surface_consistency.matching.rules import match
+    from surface_consistency.metrics.grouped import paired_by
+    from surface_consistency.metrics.mcnemar import mcnemar
+    from surface_consistency.metrics.table import PairedTable, paired_table
+
+_HOMES = {
+    "FakeRunner": "inference.fake",
+    "PairedTable": "metrics.table",
+    "Runner": "inference.runner",
+    "TransformersRunner": "inference.transformers_runner",
+    "load_popqa": "data.popqa",
+    "load_redirectqa": "data.redirectqa",
+    "match": "matching.rules",
+    "mcnemar": "metrics.mcnemar",
+    "paired_by": "metrics.grouped",
+    "paired_table": "metrics.table",
+}
+
+__all__ = [
+    "FakeRunner",
+    "PairedTable",
+    "Runner",
+    "TransformersRunner",
+    "load_popqa",
+    "load_redirectqa",
+    "match",
+    "mcnemar",
+    "paired_by",
+    "paired_table",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

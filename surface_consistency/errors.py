@@ -1,0 +1,125 @@
+"""The exceptions and warnings of this package.
+
+```
+SurfaceConsistencyError
+├── DataError                    a source, column, row or record is not what it must be
+│   ├── ColumnNotFoundError      a column that the mapping looks for is not there
+│   ├── RecordError              one line or row breaks its record's schema
+│   └── SourceNotFoundError      a file, folder or hub repository cannot be reached
+├── MissingDependencyError       an optional library is not installed
+├── RunnerError                  a model could not be loaded or asked
+│   ├── PromptTooLongError       a prompt does not fit the model's context
+│   └── RunnerOutOfMemoryError   the batch was too large for the device
+└── RunLogError                  the log of a run cannot be used
+    ├── RunLogLockedError        another process writes to the same run
+    └── RunMismatchError         the run was made with other settings
+
+SurfaceConsistencyWarning
+├── IncompletePairWarning        redirects without their canonical row
+├── UndefinedMetricWarning       a value is NaN because nothing defines it
+├── UnknownCategoryWarning       a category that the taxonomy does not hold
+└── UnscoredWarning              verdicts are missing and were left out
+```
+
+Bad arguments raise the built-in `ValueError` or `TypeError`.
+"""
+
+__all__ = [
+    "ColumnNotFoundError",
+    "DataError",
+    "IncompletePairWarning",
+    "MissingDependencyError",
+    "PromptTooLongError",
+    "RecordError",
+    "RunLogError",
+    "RunLogLockedError",
+    "RunMismatchError",
+    "RunnerError",
+    "RunnerOutOfMemoryError",
+    "SourceNotFoundError",
+    "SurfaceConsistencyError",
+    "SurfaceConsistencyWarning",
+    "UndefinedMetricWarning",
+    "UnknownCategoryWarning",
+    "UnscoredWarning",
+]
+
+
+class SurfaceConsistencyError(Exception):
+    """Base of every error that this package raises on its own account."""
+
+
+class DataError(SurfaceConsistencyError, ValueError):
+    """A source, column, row or record is not what it must be."""
+
+
+class ColumnNotFoundError(DataError):
+    """A column that the mapping looks for is not in the source."""
+
+
+class RecordError(DataError):
+    """One line or row breaks its record's schema."""
+
+
+class SourceNotFoundError(DataError, FileNotFoundError):
+    """A file, folder or hub repository cannot be reached."""
+
+
+class MissingDependencyError(SurfaceConsistencyError, ImportError):
+    """An optional library is not installed; the message holds the install line.
+
+    Args:
+        feature: What the user asked for.
+        library: The library that it needs.
+        extra: The extra of this package that installs the library.
+    """
+
+    def __init__(self, feature: str, library: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs {library}, which is not installed. "
+            f"Install it with: pip install 'surface-consistency[{extra}]'"
+        )
+
+
+class RunnerError(SurfaceConsistencyError, RuntimeError):
+    """A model could not be loaded or asked."""
+
+
+class PromptTooLongError(RunnerError, ValueError):
+    """A prompt does not fit the model's context."""
+
+
+class RunnerOutOfMemoryError(RunnerError, MemoryError):
+    """The batch was too large for the device; the driver halves it and goes on."""
+
+
+class RunLogError(SurfaceConsistencyError):
+    """The log of a run cannot be used."""
+
+
+class RunLogLockedError(RunLogError):
+    """Another process writes to the same run."""
+
+
+class RunMismatchError(RunLogError, ValueError):
+    """The run was made with other settings than those asked for now."""
+
+
+class SurfaceConsistencyWarning(UserWarning):
+    """Base of every warning of this package."""
+
+
+class IncompletePairWarning(SurfaceConsistencyWarning):
+    """Redirect instances without the canonical instance of the same fact and template."""
+
+
+class UndefinedMetricWarning(SurfaceConsistencyWarning):
+    """A value is NaN because its denominator is zero or its input is constant."""
+
+
+class UnknownCategoryWarning(SurfaceConsistencyWarning):
+    """A redirect category that the taxonomy does not hold; it is kept, with type "unknown"."""
+
+
+class UnscoredWarning(SurfaceConsistencyWarning):
+    """Verdicts are missing; the pairs that need them were left out and counted."""

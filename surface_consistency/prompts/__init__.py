@@ -1,0 +1,1 @@
+"""Records to prompts: what is asked of the model, and in which company."""

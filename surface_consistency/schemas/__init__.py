@@ -1,0 +1,32 @@
+"""Records: the only language between the stages of a study."""
+
+from surface_consistency.schemas._record import Record
+from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
+from surface_consistency.schemas.manifest import DataSource, PromptSettings, RunManifest
+from surface_consistency.schemas.outcomes import PairedOutcome, RedirectOutcome
+from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
+from surface_consistency.schemas.questions import CanonicalRedirectPair, QuestionRealization
+from surface_consistency.schemas.verdicts import Verdict
+
+__all__ = [
+    "CanonicalRedirectPair",
+    "DataSource",
+    "Entity",
+    "FactualTriple",
+    "Generation",
+    "GenerationParams",
+    "Message",
+    "PairedOutcome",
+    "Prompt",
+    "PromptSettings",
+    "QuestionRealization",
+    "Record",
+    "RedirectOutcome",
+    "RunManifest",
+    "SurfaceForm",
+    "Verdict",
+    "read_jsonl",
+    "write_jsonl",
+]

@@ -1,0 +1,77 @@
+"""What is sent to a model, and how it shall write."""
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+
+__all__ = ["GenerationParams", "Message", "Prompt"]
+
+
+class Message(Record):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    """Who speaks."""
+
+    content: str
+    """What is said."""
+
+
+class Prompt(Record):
+    """One request to a model: either a text to continue or a conversation to answer."""
+
+    id: NonEmpty
+    """The caller's identifier; generations come back under it."""
+
+    text: str | None = None
+    """Text to continue; None when `messages` is given."""
+
+    messages: Items[Message] | None = None
+    """Conversation to answer, rendered by the model's chat template; None when `text` is given."""
+
+    group: str | None = None
+    """Prompts of one group start alike: a hint with which runners reuse the shared prefix."""
+
+    @model_validator(mode="after")
+    def _has_one_content(self) -> "Prompt":
+        """Refuse a prompt with no content or with two."""
+        if (self.text is None) == (self.messages is None):
+            raise ValueError("a prompt has either `text` or `messages`, exactly one of them")
+        if self.messages is not None and not self.messages:
+            raise ValueError("`messages` holds at least one message")
+        return self
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the content (32 hex digits): equal for prompts that ask the same thing."""
+        content = (
+            {"text": self.text}
+            if self.messages is None
+            else {"messages": [[turn.role, turn.content] for turn in self.messages]}
+        )
+        payload = json.dumps(content, ensure_ascii=True, sort_keys=True)
+        return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
+
+
+class GenerationParams(Record):
+    """How a model writes its continuation."""
+
+    max_new_tokens: int = Field(default=15, ge=1)
+    """Upper limit of new tokens."""
+
+    stop: Items[NonEmpty] = ("\n",)
+    """Strings that end the answer once it has begun; empty to write on to the limit."""
+
+    temperature: float = Field(default=0.0, ge=0.0)
+    """0 is greedy decoding."""
+
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Nucleus sampling mass; without effect at temperature 0."""
+
+    seed: int | None = None
+    """Seed of sampling; without effect at temperature 0."""

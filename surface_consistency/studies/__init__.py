@@ -1,0 +1,1 @@
+"""The stages composed, one module a study: what the command line runs."""
