@@ -1,0 +1,52 @@
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+from surface_consistency import metrics
+
+HEAVY = ("pandas", "scipy", "torch", "transformers", "datasets", "pydantic")
+MODULES = sorted(module.name for module in pkgutil.iter_modules(metrics.__path__))
+
+
+def test_metrics_import_is_light():
+    """Importing the metrics loads numpy only."""
+    code = (
+        "import sys, surface_consistency.metrics\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["", *MODULES])
+def test_all_is_sorted_and_names_what_is_there(name):
+    module = importlib.import_module(f"surface_consistency.metrics.{name}".rstrip("."))
+
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert all(hasattr(module, public) for public in module.__all__)
+    own = {
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    }
+    assert own <= set(module.__all__)
+
+
+@pytest.mark.parametrize("name", metrics.__all__)
+def test_public_functions_and_classes_are_documented(name):
+    """Every public function says what it takes, gives, refuses and rests on, with an example."""
+    member = getattr(metrics, name)
+    if not callable(member) or name.endswith("Result"):
+        return
+
+    text = member.__doc__
+
+    sections = ["Args:", "Raises:", "References:", "Examples:"]
+    if not isinstance(member, type):
+        sections += ["Returns:", "Notes:"]
+    assert [section for section in sections if section not in text] == []
