@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from surface_consistency.metrics.grouped import paired_by
     from surface_consistency.metrics.mcnemar import mcnemar
     from surface_consistency.metrics.table import PairedTable, paired_table
+    from surface_consistency.studies.scoring import score_predictions
 
 _HOMES = {
     "FakeRunner": "inference.fake",
@@ -31,6 +32,7 @@ _HOMES = {
     "mcnemar": "metrics.mcnemar",
     "paired_by": "metrics.grouped",
     "paired_table": "metrics.table",
+    "score_predictions": "studies.scoring",
 }
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "mcnemar",
     "paired_by",
     "paired_table",
+    "score_predictions",
 ]
 
 
