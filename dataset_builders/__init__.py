@@ -1,0 +1,1 @@
+"""Source for making and publishing the data sets; it is not part of the installed package."""

@@ -1,0 +1,140 @@
+"""Run folders made by hand."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.schemas import DataSource, GenerationParams, PromptSettings, RunManifest
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS, types_of
+
+
+def _manifest(model: str = "organism", **changes: object) -> RunManifest:
+    settings: dict[str, object] = {
+        "study": "redirectqa",
+        "model": model,
+        "data": DataSource(id="owner/rows", revision="abc123", digest="d" * 64, n_questions=40),
+        "prompts": PromptSettings(
+            shots=15,
+            seed=3,
+            demonstrations="per_relation",
+            style="completion",
+            templates=("original",),
+        ),
+        "params": GenerationParams(),
+        "runner": {"runner": "fake", "dtype": "float32"},
+        "package_version": "0.0.1",
+        "created_at": "2026-01-02T03:04:05+00:00",
+    }
+    return RunManifest.model_validate(settings | changes)
+
+
+def _outcomes(
+    verdicts: Sequence[tuple[bool | None, bool | None]],
+    *,
+    model: str = "organism",
+    categories: Sequence[Sequence[str]] = (("Redirects_from_birth_names",),),
+    template: str = "original",
+) -> pd.DataFrame:
+    rows = []
+    for place, (first, second) in enumerate(verdicts):
+        labels = tuple(categories[place % len(categories)])
+        rows.append(
+            {
+                "study": "redirectqa",
+                "model": model,
+                "pair_id": f"{template}-{place}",
+                "fact_id": f"fact-{place // 2}",
+                "first_condition": "canonical",
+                "second_condition": "redirect",
+                "first_correct": first,
+                "second_correct": second,
+                "subject_id": f"Q{place // 4}",
+                "relation": "place_of_birth" if place % 2 else "occupation",
+                "template": template,
+                "categories": list(labels),
+                "types": list(types_of(labels)),
+                "first_surface": f"Canonical {place}",
+                "second_surface": f"Redirect {place}",
+                "first_prediction": f"first answer {place}",
+                "second_prediction": f"second answer {place}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _random_outcomes(n: int, *, seed: int, model: str, template: str = "original") -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    verdicts = [(bool(a), bool(b)) for a, b in rng.random((n, 2)) < 0.6]
+    labels = list(CATEGORIES)
+    categories = [
+        sorted(rng.choice(labels, size=int(rng.integers(1, 4)), replace=False)) for _ in range(n)
+    ]
+    relations = rng.choice(list(RELATIONS), size=n)
+    frame = _outcomes(verdicts, model=model, categories=categories, template=template)
+    return frame.assign(relation=relations)
+
+
+@pytest.fixture
+def make_manifest() -> Callable[..., RunManifest]:
+    """Build a manifest: `make_manifest(model, **changes)`."""
+    return _manifest
+
+
+@pytest.fixture
+def make_outcomes() -> Callable[..., pd.DataFrame]:
+    """Build outcomes: `make_outcomes(verdicts, model=..., categories=..., template=...)`."""
+    return _outcomes
+
+
+@pytest.fixture
+def random_outcomes() -> Callable[..., pd.DataFrame]:
+    """Build outcomes with random verdicts and labels: `random_outcomes(n, seed=..., model=...)`."""
+    return _random_outcomes
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Path]:
+    """Write a run folder: `make_run(name, outcomes, manifest, checks=..., highlights=...)`."""
+
+    def write(
+        name: str,
+        outcomes: pd.DataFrame,
+        manifest: RunManifest,
+        *,
+        checks: Mapping[str, pd.DataFrame] | None = None,
+        highlights: Mapping[str, pd.DataFrame] | None = None,
+    ) -> Path:
+        folder = tmp_path / name
+        for part, tables in (("checks", checks or {}), ("highlights", highlights or {})):
+            (folder / part).mkdir(parents=True)
+            for stem, table in tables.items():
+                table.to_csv(folder / part / f"{stem}.csv", index=False)
+        (folder / "manifest.json").write_text(manifest.model_dump_json(), encoding="utf-8")
+        outcomes.to_parquet(folder / "outcomes.parquet")
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def noise_floor() -> Callable[..., pd.DataFrame]:
+    """Build the table of a noise floor: `noise_floor(model, flips, n)`."""
+
+    def build(model: str, flips: int, n: int, template: str = "original") -> pd.DataFrame:
+        rate = flips / n
+        row = {
+            "template": template,
+            "model": model,
+            "n_repeated": n,
+            "n_verdict_flips": flips,
+            "flip_rate": rate,
+            "flip_rate_low": rate / 2,
+            "flip_rate_high": rate * 2,
+            "n_text_changes": flips + 1,
+        }
+        return pd.DataFrame([row])
+
+    return build

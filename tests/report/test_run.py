@@ -1,0 +1,174 @@
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
+from surface_consistency.report import load_run, load_runs
+from surface_consistency.schemas import Verdict, write_jsonl
+
+VERDICTS = [(True, True), (True, False), (None, True), (False, False)]
+
+
+def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifest):
+    """What was written is what is read: verdicts with their gaps, labels, checks, highlights."""
+    manifest = make_manifest("organism")
+    table = pd.DataFrame({"rule": ["exact", "NA"], "share": [0.25, None]})
+    folder = make_run(
+        "run",
+        make_outcomes(VERDICTS, categories=[("a", "b"), ()]),
+        manifest,
+        checks={"rules": table},
+        highlights={"by_planted_exposure": table},
+    )
+    write_jsonl(
+        folder / "verdicts.jsonl",
+        [Verdict(question_id="1", rule="popqa", region="whole", prediction="x", is_correct=False)],
+    )
+
+    run = load_run(folder)
+
+    assert run.label == "organism"
+    assert run.manifest == manifest
+    assert run.judged_by == "popqa on whole"
+    assert run.outcomes["first_correct"].tolist() == [True, True, pd.NA, False]
+    assert run.outcomes["categories"].tolist() == [["a", "b"], [], ["a", "b"], []]
+    assert list(run.checks) == ["rules"]
+    assert list(run.highlights) == ["by planted exposure"]
+    assert run.checks["rules"]["rule"].tolist() == ["exact", "NA"]
+    assert run.checks["rules"]["share"].isna().tolist() == [False, True]
+
+
+def test_load_run_is_content_without_optional_files(make_run, make_outcomes, make_manifest):
+    """A run needs neither checks nor highlights nor verdicts."""
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    (folder / "checks").rmdir()
+    (folder / "highlights").rmdir()
+
+    run = load_run(folder, label="mine")
+
+    assert (run.label, run.judged_by, run.checks, run.highlights) == ("mine", None, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("manifest.json", r"not a run folder: it has no manifest.json.*run redirectqa"),
+        ("outcomes.parquet", r"no outcomes.parquet.*surface-consistency score"),
+    ],
+)
+def test_load_run_rejects_a_folder_without(name, message, make_run, make_outcomes, make_manifest):
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    (folder / name).unlink()
+
+    with pytest.raises(SourceNotFoundError, match=message):
+        load_run(folder)
+
+
+def test_load_run_rejects_an_absent_folder(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"no folder .*nowhere.*demo --out"):
+        load_run(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"study": "redirectqa"}', r"manifest.json: not a RunManifest: field 'model'"),
+        ("{", r"manifest.json: not a RunManifest: .*Invalid JSON"),
+    ],
+)
+def test_load_run_rejects_a_broken_manifest(
+    content, message, make_run, make_outcomes, make_manifest
+):
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    (folder / "manifest.json").write_text(content, encoding="utf-8")
+
+    with pytest.raises(RecordError, match=message):
+        load_run(folder)
+
+
+def test_load_run_rejects_outcomes_that_are_no_parquet(make_run, make_outcomes, make_manifest):
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    (folder / "outcomes.parquet").write_text("pair_id,fact_id\n", encoding="utf-8")
+
+    with pytest.raises(DataError, match=r"outcomes.parquet: cannot be read as Parquet"):
+        load_run(folder)
+
+
+def test_load_run_rejects_outcomes_of_another_schema(make_run, make_outcomes, make_manifest):
+    """The message names the columns that are missing and those that are there."""
+    outcomes = make_outcomes(VERDICTS).rename(columns={"types": "kinds"})
+    folder = make_run("run", outcomes, make_manifest())
+
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*it has .*'kinds'"):
+        load_run(folder)
+
+
+def test_load_run_rejects_empty_outcomes(make_run, make_outcomes, make_manifest):
+    folder = make_run("run", make_outcomes(VERDICTS).iloc[:0], make_manifest())
+
+    with pytest.raises(DataError, match=r"holds no pair, so there is nothing to report; score"):
+        load_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("categories", ["a", "b", "c", "d"], r"'categories' must hold lists of labels, got 'a'"),
+        ("first_correct", ["yes", "no", "yes", "no"], r"'first_correct' must hold true, false"),
+        ("second_correct", [0, 1, 2, 1], r"'second_correct' must hold true, false or null"),
+        ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each pair needs it"),
+        ("pair_id", ["p", "q", "r", "q"], r"'pair_id' holds 'q' more than once"),
+        ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'organism'"),
+        ("model", ["organism"] * 3 + ["b"], r"'model' holds 'organism', 'b', but manifest.json"),
+    ],
+)
+def test_load_run_rejects_values_in(
+    column, values, message, make_run, make_outcomes, make_manifest
+):
+    folder = make_run("run", make_outcomes(VERDICTS).assign(**{column: values}), make_manifest())
+
+    with pytest.raises(DataError, match=message):
+        load_run(folder)
+
+
+def test_load_run_rejects_an_empty_check(make_run, make_outcomes, make_manifest):
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    (folder / "checks" / "rules.csv").write_bytes(b"")
+
+    with pytest.raises(DataError, match=r"rules.csv: cannot be read as a CSV table"):
+        load_run(folder)
+
+
+def test_load_runs_is_distinct_in_its_labels(make_run, make_outcomes, make_manifest):
+    """Runs that share a model get as much of their path as tells them apart; others get none."""
+    outcomes = make_outcomes(VERDICTS)
+    folders = [make_run(name, outcomes, make_manifest()) for name in ("x/one", "x/two", "y/one")]
+    other = make_run("z", make_outcomes(VERDICTS, model="other"), make_manifest("other"))
+
+    pair = load_runs(folders[:2])
+    runs = load_runs([*folders, other])
+
+    assert [run.label for run in pair] == ["organism (one)", "organism (two)"]
+    assert [run.label for run in runs] == [
+        "organism (x/one)",
+        "organism (x/two)",
+        "organism (y/one)",
+        "other",
+    ]
+    assert {run.manifest.model for run in pair} == {"organism"}
+
+
+def test_load_runs_rejects_a_folder_given_twice(make_run, make_outcomes, make_manifest):
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+
+    with pytest.raises(ValueError, match=r"run is given more than once"):
+        load_runs([folder, folder.parent / "." / "run"])
+
+
+def test_load_runs_rejects_no_folder():
+    with pytest.raises(ValueError, match=r"folders is empty"):
+        load_runs([])

@@ -1,0 +1,191 @@
+import itertools
+
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import DataError
+from surface_consistency.metrics.grouped import paired_by
+from surface_consistency.report import StudyRun, study_tables, write_tables
+
+CELLS = {(True, True): "both", (True, False): "first_only", (False, True): "second_only"}
+
+
+@pytest.fixture
+def runs(random_outcomes, make_manifest):
+    """Two models, one of them under two templates."""
+    frames = {
+        "b": [random_outcomes(60, seed=1, model="b")],
+        "a": [
+            random_outcomes(50, seed=2, model="a", template="paraphrase"),
+            random_outcomes(40, seed=3, model="a"),
+        ],
+    }
+    return [
+        StudyRun(label=name, manifest=make_manifest(name), outcomes=pd.concat(parts))
+        for name, parts in frames.items()
+    ]
+
+
+def _naive(runs, column):
+    """Count cells by (model, template, label) in plain loops."""
+    counts = {}
+    for run in runs:
+        for row in run.outcomes.to_dict("records"):
+            labels = row[column] if isinstance(row[column], list) else [row[column]]
+            cell = CELLS.get((row["first_correct"], row["second_correct"]), "neither")
+            for label in labels:
+                found = counts.setdefault((run.label, row["template"], label), {})
+                found[cell] = found.get(cell, 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "column"),
+    [
+        ("by_type", "type", "types"),
+        ("by_category", "category", "categories"),
+        ("by_relation", "relation", "relation"),
+    ],
+)
+def test_study_tables_agrees_with_naive_counts(name, key, column, runs):
+    """Each group holds the pairs that carry its label, each of them once."""
+    table = study_tables(runs, n_resamples=50)[name]
+
+    counts = {
+        (row["model"], row["template"], row[key]): {
+            cell: row[cell] for cell in (*CELLS.values(), "neither") if row[cell]
+        }
+        for row in table.to_dict("records")
+    }
+    assert counts == _naive(runs, column)
+
+
+def test_study_tables_agrees_with_paired_by(runs):
+    """Numbers and intervals are those of `paired_by` on the outcomes, in another order."""
+    tables = study_tables(runs, n_resamples=200, seed=5)
+    frame = pd.concat(run.outcomes for run in runs)
+
+    for name, columns in (("overall", []), ("by_type", ["types"])):
+        by = ["model", "template", *columns]
+        expected = paired_by(frame, by=by, n_resamples=200, seed=5)
+        found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_study_tables_is_in_the_order_of_the_paper(runs):
+    """Templates, then types, then models in the order given."""
+    table = study_tables(runs, n_resamples=20)["by_type"]
+
+    types = ("alternative_names_and_abbreviations", "spelling_variants", "typical_errors")
+    expected = [("original", kind, model) for kind, model in itertools.product(types, "ba")]
+    expected += [("paraphrase", kind, "a") for kind in types]
+    found = list(zip(table["template"], table["type"], table["model"], strict=True))
+    assert found == expected
+
+
+def test_study_tables_is_wider_for_coarser_clusters(make_outcomes, make_manifest):
+    """Four pairs a subject that agree make wider intervals than two pairs a fact."""
+    verdicts = [(True, place // 4 % 2 == 0) for place in range(80)]
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=make_outcomes(verdicts))
+
+    widths = []
+    for cluster in ("fact_id", "subject_id"):
+        row = study_tables([run], cluster=cluster, n_resamples=2000)["overall"].iloc[0]
+        widths.append(row["consistency_high"] - row["consistency_low"])
+
+    assert widths[1] > 1.2 * widths[0]
+
+
+def test_study_tables_is_complete_where_verdicts_are_missing(make_outcomes, make_manifest):
+    """A run without any verdict keeps its rows, counts what is missing and does not warn."""
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=make_outcomes([(None, None)] * 3)
+    )
+
+    row = study_tables([run], n_resamples=20)["overall"].iloc[0]
+
+    assert (row["n"], row["n_missing"]) == (0, 3)
+    assert pd.isna(row["consistency"])
+
+
+def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_floor):
+    """Checks of all runs stand below each other under the runs' labels; gaps stay out."""
+    outcomes = make_outcomes([(True, False), (True, True)])
+    rules = pd.DataFrame({"first_rule": ["popqa"], "second_rule": ["exact"], "n_differ": [3]})
+    empty = rules.iloc[:0]
+    runs = [
+        StudyRun(
+            label=f"organism ({name})",
+            manifest=make_manifest(),
+            outcomes=outcomes,
+            checks={"rules": table} | extra,
+        )
+        for name, table, extra in (
+            ("x", rules, {"noise_floor": noise_floor("organism", 1, 100)}),
+            ("y", rules, {}),
+            ("z", empty, {}),
+        )
+    ]
+
+    tables = study_tables(runs, n_resamples=20)
+
+    assert tables["rules"]["model"].tolist() == ["organism (x)", "organism (y)"]
+    assert tables["rules"]["n_differ"].tolist() == [3, 3]
+    assert tables["noise_floor"]["model"].tolist() == ["organism (x)"]
+    assert list(tables["rules"].columns) == ["model", "first_rule", "second_rule", "n_differ"]
+
+
+def test_study_tables_rejects_ambiguous_or_absent_runs(runs):
+    with pytest.raises(ValueError, match=r"runs is empty"):
+        study_tables([])
+    with pytest.raises(ValueError, match=r"2 runs have the label 'b'.*load_runs"):
+        study_tables([runs[0], runs[0]])
+
+
+def test_study_tables_rejects_bad_runs(make_outcomes, make_manifest):
+    """Each message names the run, what is wrong and the way out."""
+    outcomes = make_outcomes([(True, False)] * 3)
+    manifest = make_manifest()
+
+    def tables(frame, *, cluster="fact_id", checks=None):
+        run = StudyRun(label="m", manifest=manifest, outcomes=frame, checks=checks or {})
+        return study_tables([run], cluster=cluster, n_resamples=20)
+
+    with pytest.raises(DataError, match=r"run 'm' holds no pair"):
+        tables(outcomes.iloc[:0])
+    with pytest.raises(DataError, match=r"run 'm' has 3 pairs without subject_id"):
+        tables(outcomes.assign(subject_id=None), cluster="subject_id")
+    with pytest.raises(DataError, match=r"run 'm' has a check named 'overall'"):
+        tables(outcomes, checks={"overall": outcomes})
+    with pytest.raises(ValueError, match=r"cluster must be one of fact_id, subject_id; got 'x'"):
+        tables(outcomes, cluster="x")
+
+
+def test_write_tables_is_read_back_without_options(runs, tmp_path):
+    """`pandas.read_csv` gives the same numbers and labels; signatures stand in their own file."""
+    tables = study_tables(runs, n_resamples=50)
+
+    written = write_tables(tables, tmp_path / "deep" / "tables", runs=runs)
+
+    assert [path.name for path in written] == [*(f"{n}.csv" for n in tables), "SOURCES.txt"]
+    for name, table in tables.items():
+        back = pd.read_csv(tmp_path / "deep" / "tables" / f"{name}.csv")
+        pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-15)
+    lines = (tmp_path / "deep" / "tables" / "SOURCES.txt").read_text("utf-8").splitlines()
+    assert lines == [f"{run.label}\t{run.manifest.signature}" for run in runs]
+
+
+def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
+    """Labels outside ASCII keep their letters."""
+    run = StudyRun(
+        label="模型–é",
+        manifest=make_manifest("模型–é"),
+        outcomes=make_outcomes(
+            [(True, True)], categories=[("Redirects_from_letter–word_combinations",)]
+        ),
+    )
+
+    write_tables(study_tables([run], n_resamples=20), tmp_path, runs=[run])
+
+    content = (tmp_path / "by_category.csv").read_bytes().decode("utf-8")
+    assert "模型–é,original,Redirects_from_letter–word_combinations," in content
