@@ -1,0 +1,99 @@
+"""The demonstration: a model organism with planted frequencies, studied from rows to report."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from surface_consistency.data.redirectqa import RedirectQA
+from surface_consistency.data.sample import load_sample
+from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.metrics import paired_by
+from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.studies.organism import (
+    Exposure,
+    plan_exposures,
+    sentences_of,
+    train_organism,
+)
+from surface_consistency.studies.redirectqa import RedirectQASettings, run_redirectqa
+from surface_consistency.studies.run_folder import RunFolder
+from surface_consistency.studies.scoring import score_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DEFAULT_STEPS", "exposure_table", "run_demo"]
+
+DEFAULT_STEPS = 400
+"""Training steps after which the organism knows what it was taught."""
+
+_SHOTS = 3
+
+
+def run_demo(
+    out: str | os.PathLike[str],
+    *,
+    steps: int = DEFAULT_STEPS,
+    seed: int = 0,
+    data: RedirectQA | None = None,
+    say: Callable[[str], None] | None = None,
+) -> tuple[RunFolder, "pd.DataFrame"]:
+    """Train a model organism on the bundled sample, run the study on it and score it.
+
+    Args:
+        out: Folder of the run; the model is saved in its subfolder `organism`.
+        steps: Training steps.
+        seed: Seed of the planted frequencies, the training and the demonstrations.
+        data: Facts to teach and ask; None for the bundled sample.
+        say: Called with a line of progress at each stage; None for silence.
+
+    Returns:
+        The run folder, and the table of consistency by planted exposure that
+        `highlights/consistency_by_planted_exposure.csv` holds.
+    """
+    tell = say or (lambda line: None)
+    data = (data or load_sample()).select(templates=("original",))
+    exposures = plan_exposures(data.questions, seed=seed)
+    folder = RunFolder.create(out)
+    model = folder.path / "organism"
+    sentences = sentences_of(data.questions, exposures)
+    tell(f"training a small model on {len(sentences)} sentences about {len(data.pairs)} pairs")
+    train_organism(
+        sentences, model, names=[q.question for q in data.questions], steps=steps, seed=seed
+    )
+    tell("asking every fact under every name")
+    runner = TransformersRunner(str(model), device="cpu", dtype="float32")
+    settings = RedirectQASettings(shots=_SHOTS, seed=seed)
+    run_redirectqa(data, runner, folder.path, model="organism", settings=settings)
+    table = exposure_table(score_run(folder), exposures)
+    text = table.to_csv(index=False, lineterminator="\n")
+    write_text(folder.highlights / "consistency_by_planted_exposure.csv", text)
+    return folder, table
+
+
+def exposure_table(
+    outcomes: "pd.DataFrame", exposures: Mapping[tuple[str, str], Exposure]
+) -> "pd.DataFrame":
+    """Group the pairs of taught facts by how often the redirect name was taught.
+
+    Args:
+        outcomes: The outcomes frame.
+        exposures: Exposure by (fact id, surface text).
+
+    Returns:
+        One row an exposure of the redirect name, "frequent" first: exposure, n, first_accuracy,
+        second_accuracy, consistency with its bounds, flip_rate. Facts that were held out under all
+        their names stand in a row of their own, "fact held out".
+    """
+    keys = list(zip(outcomes["fact_id"], outcomes["first_surface"], strict=True))
+    seconds = list(zip(outcomes["fact_id"], outcomes["second_surface"], strict=True))
+    labels = [
+        "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
+        for canonical, redirect in zip(keys, seconds, strict=True)
+    ]
+    table = paired_by(outcomes.assign(exposure=labels), by="exposure")
+    order = {name: rank for rank, name in enumerate(("frequent", "rare", "absent"))}
+    ranks = table["exposure"].map(lambda name: order.get(name, len(order)))
+    shown = ["exposure", "n", "first_accuracy", "second_accuracy"]
+    shown += ["consistency", "consistency_low", "consistency_high", "flip_rate"]
+    return table.iloc[ranks.argsort(kind="stable")][shown].reset_index(drop=True)

@@ -1,0 +1,182 @@
+"""Predictions to outcomes."""
+
+import pandas as pd
+import pytest
+
+from surface_consistency import paired_by
+from surface_consistency.data.features import read_parquet
+from surface_consistency.errors import (
+    DataError,
+    RecordError,
+    RunLogError,
+    SourceNotFoundError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.schemas import RedirectOutcome, Verdict, read_jsonl
+from surface_consistency.studies.run_folder import RunFolder
+from surface_consistency.studies.scoring import import_predictions, score_predictions, score_run
+
+
+@pytest.fixture
+def predictions(data):
+    """Canonical names are answered right, misspellings too, married names wrong."""
+    return {
+        q.id: "no idea" if q.surface.text.endswith("Smith") else f" {q.triple.answers[-1]}\nQ: more"
+        for q in data.questions
+    }
+
+
+def test_score_predictions_fills_one_row_a_pair(data, predictions):
+    """Verdicts stand under their condition, with what varies beside them."""
+    frame = score_predictions(data, predictions, model="m")
+
+    assert list(frame.columns) == list(RedirectOutcome.model_fields)
+    assert list(frame["pair_id"]) == [pair.id for pair in data.pairs]
+    married = frame["second_surface"].str.endswith("Smith")
+    assert married.sum() == 8
+    assert frame["first_correct"].all()
+    assert list(frame["second_correct"]) == list(~married)
+    assert set(frame.loc[married, "types"]) == {("alternative_names_and_abbreviations",)}
+    assert set(frame.loc[~married, "types"]) == {("spelling_variants", "typical_errors")}
+    assert set(frame["first_prediction"]) == {q.triple.answers[-1] for q in data.questions}
+
+
+def test_score_predictions_takes_texts_ids_or_order(data, predictions):
+    """By question id, by question text and in order are the same predictions."""
+    by_id = score_predictions(data, predictions, model="m")
+    by_text = {q.question: predictions[q.id] for q in data.questions}
+    in_order = [predictions[q.id] for q in data.questions]
+
+    pd.testing.assert_frame_equal(score_predictions(data, by_text, model="m"), by_id)
+    pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), by_id)
+
+
+def test_paired_by_counts_pairs_in_each_of_their_types(data, predictions):
+    """A pair of two types stands in both groups: 8 married, 8 misspelt with two types."""
+    frame = score_predictions(data, predictions, model="m")
+
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
+        table = paired_by(frame, by="types").set_index("types")
+
+    assert list(table["n"]) == [8, 8, 8]
+    assert table.loc["alternative_names_and_abbreviations", "flip_rate"] == 1.0
+    assert table.loc["typical_errors", "flip_rate"] == 0.0
+
+
+def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
+    """A question without prediction has no verdict, not a wrong one."""
+    gone = data.pairs[0].canonical.id
+    del predictions[gone]
+
+    frame = score_predictions(data, predictions, model="m")
+
+    missing = frame["first_correct"].isna()
+    assert missing.sum() == 2
+    assert set(frame.loc[missing, "fact_id"]) == {data.pairs[0].canonical.triple.id}
+
+
+def test_score_predictions_warns_of_foreign_ones(data, predictions):
+    """Predictions for questions that are not in the data are named."""
+    predictions["elsewhere"] = "x"
+
+    with pytest.warns(
+        UnscoredWarning, match="1 of 25 predictions belong to no question .*'elsewhere'"
+    ):
+        score_predictions(data, predictions, model="m")
+
+
+def test_score_predictions_rejects_predictions_of_other_questions(data):
+    with pytest.raises(DataError, match=r"no prediction belongs to a question: .* got 'a'"):
+        score_predictions(data, {"a": "x"}, model="m")
+
+
+def test_score_predictions_rejects_another_length(data):
+    with pytest.raises(DataError, match="3 predictions for 24 questions"):
+        score_predictions(data, ["x"] * 3, model="m")
+
+
+def test_import_and_score_write_the_files_of_a_run(data, predictions, tmp_path):
+    """The folder holds what was scored, equal to the frame in memory."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+
+    frame = score_run(folder)
+
+    pd.testing.assert_frame_equal(frame, score_predictions(data, predictions, model="m"))
+    stored = list(read_parquet(folder.outcomes, RedirectOutcome))
+    assert [item.pair_id for item in stored] == list(frame["pair_id"])
+    verdicts = list(read_jsonl(folder.verdicts, Verdict))
+    assert len(verdicts) == 24
+    assert {v.matched_answer for v in verdicts if v.is_correct} == {
+        q.triple.answers[-1] for q in data.questions
+    }
+    rules = pd.read_csv(folder.checks / "rules.csv")
+    regions = pd.read_csv(folder.checks / "regions.csv")
+    assert len(rules)
+    assert len(regions)
+    assert not (folder.checks / "noise_floor.csv").exists()
+
+
+def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_path):
+    """The count and the reason are told."""
+    few = dict(list(predictions.items())[:20])
+    folder = import_predictions(data, few, tmp_path / "run", model="m", origin="p.jsonl")
+
+    with pytest.warns(UnscoredWarning, match="questions without a verdict: 4 no prediction"):
+        score_run(folder)
+
+
+def test_score_run_judges_again_by_another_rule(data, predictions, tmp_path):
+    """Nothing is asked anew; the verdicts are those of the rule."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    predictions_whole = score_run(folder, rule="exact", region="whole")
+
+    assert not predictions_whole["first_correct"].any()
+    assert score_run(folder, rule="exact")["first_correct"].all()
+
+
+def test_import_predictions_does_not_touch_a_models_run(data, predictions, tmp_path):
+    """A run that asked a model keeps its answers."""
+    folder = RunFolder.create(tmp_path / "run")
+    folder.prompts.write_text("")
+
+    with pytest.raises(
+        DataError, match="holds a run of a model; give the predictions another --out"
+    ):
+        import_predictions(data, predictions, folder.path, model="m", origin="p")
+
+
+def test_score_run_rejects_a_run_without_answers(data, predictions, tmp_path):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    folder.generations.write_text("")
+
+    with pytest.raises(
+        RunLogError, match=r"generations\.jsonl holds no answer; let the run finish"
+    ):
+        score_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("", "not a RunManifest"), ('{"study": 1}', r"manifest\.json:1: not a RunManifest: field")],
+)
+def test_score_run_rejects_a_broken_manifest(data, predictions, tmp_path, content, message):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    folder.manifest.write_text(content)
+
+    with pytest.raises(RecordError, match=message):
+        score_run(folder)
+
+
+def test_run_folder_rejects_what_is_no_run(tmp_path):
+    with pytest.raises(
+        SourceNotFoundError, match=r"is not a run folder: manifest\.json is missing"
+    ):
+        RunFolder.open(tmp_path)
+
+
+def test_run_folder_rejects_a_file(tmp_path):
+    (tmp_path / "x").write_text("")
+
+    with pytest.raises(DataError, match="is a file; give --out a folder"):
+        RunFolder.create(tmp_path / "x")

@@ -1,0 +1,194 @@
+"""The command line, as a user types it."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from surface_consistency.arguments import make_parser
+from surface_consistency.cli import main
+from surface_consistency.matching import RULES
+
+RUNNER = "cli_runner:Knowing"
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    """A runner in a module of the user's own, which answers everything with "London"."""
+    (tmp_path / "cli_runner.py").write_text(
+        "from surface_consistency.schemas import Generation\n"
+        "class Knowing:\n"
+        "    name = 'knowing'\n"
+        "    def __init__(self, model=None, answer='London'):\n"
+        "        self.answer = answer\n"
+        "    def fingerprint(self):\n"
+        "        return {'answer': self.answer}\n"
+        "    def generate(self, prompts, params):\n"
+        "        for prompt in prompts:\n"
+        "            yield Generation(prompt_id=prompt.id, text=self.answer)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return RUNNER
+
+
+def run(runner, out, *more):
+    """Run the study on the bundled sample."""
+    return main(
+        ["run", "redirectqa", "--source", "sample", "--runner", runner, "--out", str(out), *more]
+    )
+
+
+def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
+    """One command from rows to report; two runs on one page; scoring again by another rule."""
+    first, second = tmp_path / "first", tmp_path / "second"
+
+    assert run(runner, first, "--label", "one", "--limit", "20") == 0
+    assert run(runner, second, "--label", "two", "--template", "both", "--limit", "20") == 0
+    assert main(["score", str(first), "--rule", "boundary"]) == 0
+    assert main(["report", str(first), str(second), "--out", str(tmp_path / "both")]) == 0
+
+    for folder in (first, second, tmp_path / "both"):
+        assert (folder / "report.html").is_file()
+        assert (folder / "figures" / "consistency_original.svg").is_file()
+        assert (folder / "figures" / "consistency_original.png").is_file()
+        assert len(pd.read_csv(folder / "tables" / "overall.csv"))
+    overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
+    assert set(overall["model"]) == {"one", "two"}
+    assert "report:" in capsys.readouterr().out
+
+
+def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
+    """A runner's own options are given by name; --json prints one object."""
+    assert run(runner, tmp_path / "run", "--runner-option", "answer=Paris", "--limit", "5") == 0
+    capsys.readouterr()
+
+    assert run(runner, tmp_path / "again", "--limit", "5", "--json") == 0
+
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["report"] == str(tmp_path / "again" / "report.html")
+    overall = printed["tables"]["overall"][0]
+    assert (
+        overall["both"] + overall["first_only"] + overall["second_only"] + overall["neither"]
+        == overall["n"]
+    )
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["runner"] == {"answer": "Paris"}
+
+
+def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
+    """A CSV of question texts and outputs is enough."""
+    from surface_consistency.data.sample import load_sample
+
+    questions = load_sample().questions
+    file = tmp_path / "mine.csv"
+    pd.DataFrame(
+        {
+            "question": [q.question for q in questions],
+            "output": [q.triple.answers[0] for q in questions],
+        }
+    ).drop_duplicates("question").to_csv(file, index=False)
+
+    status = main(
+        ["score", "--source", "sample", "--predictions", str(file), "--out", str(tmp_path / "run")]
+    )
+
+    assert status == 0
+    overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
+    assert set(overall["model"]) == {"mine"}
+    assert (overall["consistency"] > 0.9).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "no/where/at/all.jsonl"], "no/where/at/all.jsonl"),
+        (["--limit", "0"], "limit"),
+        (["--shots", "-1"], "shots must be 0 or more, got -1"),
+        (["--shots", "5000"], "shots=5000, but only"),
+        (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
+        (["--max-new-tokens", "0"], "--max-new-tokens must be 1 or more, got 0"),
+        (["--runner", "nobody"], "nobody"),
+        (["--runner-option", "colour=red"], "colour"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, arguments, message):
+    """No traceback, the thing named, nothing on standard output."""
+    status = run(runner, tmp_path / "run", *arguments)
+
+    printed = capsys.readouterr()
+    assert status == 2
+    assert printed.err.startswith("error: ")
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score"], "give either the folder of a run or --predictions FILE"),
+        (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
+        (["score", "nowhere"], "is not a run folder"),
+        (["report", "nowhere", "--out", "x"], "nowhere"),
+    ],
+)
+def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_debug_shows_the_traceback(runner, tmp_path):
+    command = ["run", "redirectqa", "--source", "sample", "--shots", "-1"]
+    command += ["--runner", runner, "--out", str(tmp_path / "run")]
+
+    with pytest.raises(ValueError, match="shots must be 0 or more"):
+        main(["--debug", *command])
+
+
+def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
+    """Ctrl-C says how to go on."""
+    (tmp_path / "stopping.py").write_text(
+        "class Stop:\n"
+        "    name = 'stop'\n"
+        "    def fingerprint(self):\n"
+        "        return {}\n"
+        "    def generate(self, prompts, params):\n"
+        "        raise KeyboardInterrupt\n"
+        "        yield\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert run("stopping:Stop", tmp_path / "run") == 130
+    assert "goes on from here" in capsys.readouterr().err
+
+
+def test_rules_of_the_command_line_are_those_of_matching():
+    """The choices of --rule are written out so that --help loads nothing."""
+    action = next(
+        option
+        for command in ("score",)
+        for option in make_parser()._subparsers._group_actions[0].choices[command]._actions
+        if option.dest == "rule"
+    )
+
+    assert set(action.choices) == set(RULES)
+
+
+def test_help_loads_no_heavy_library():
+    """--help answers at once."""
+    code = (
+        "import sys\n"
+        "from surface_consistency.arguments import make_parser\n"
+        "import surface_consistency.cli\n"
+        "make_parser().format_help()\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'pandas'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,89 @@
+"""The package as a whole: its names, its weight, its promises on paper."""
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import surface_consistency
+
+ROOT = Path(surface_consistency.__file__).parent
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages([str(ROOT)], prefix="surface_consistency.")
+    if "sample" not in info.name
+)
+HEAVY = ("torch", "transformers", "datasets", "scipy.stats", "pandas", "matplotlib")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Heavy modules that a statement loads in a fresh interpreter."""
+    code = f"import sys\n{statement}\nprint(*(set({HEAVY!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", ["surface_consistency", *MODULES])
+def test_all_is_sorted_and_holds(name):
+    """`__all__` names what is there, in the order of the linter."""
+    module = importlib.import_module(name)
+
+    assert len(set(module.__all__)) == len(module.__all__)
+    for public in module.__all__:
+        assert getattr(module, public) is not None
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_exported(name):
+    """What a module defines without an underscore stands in its `__all__`."""
+    module = importlib.import_module(name)
+    defined = {
+        public
+        for public, value in vars(module).items()
+        if not public.startswith("_")
+        and getattr(value, "__module__", None) == name
+        and callable(value)
+    }
+
+    assert defined <= set(module.__all__)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    """A user who wants a metric does not wait for torch."""
+    assert loaded_by("import surface_consistency") == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in MODULES
+        if name.split(".")[1] in {"metrics", "schemas", "matching", "prompts"}
+    ]
+    + ["surface_consistency.errors", "surface_consistency.taxonomy", "surface_consistency.text"],
+)
+def test_light_rooms_load_nothing_heavy(name):
+    """Metrics, records, matching and prompts work without model libraries."""
+    assert loaded_by(f"import {name}") == set()
+
+
+def test_unknown_public_name_is_rejected():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        surface_consistency.nothing  # noqa: B018
+
+
+def test_version_agrees_with_the_changelog_and_the_citation():
+    """A version in development has an Unreleased section."""
+    top = ROOT.parent
+    if not (top / "CHANGELOG.md").is_file():
+        pytest.skip("not a checkout")
+    version = surface_consistency.__version__.partition(".dev")[0]
+
+    assert "## [Unreleased]" in (top / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(
+        rf"^version: {re.escape(version)}$", (top / "CITATION.cff").read_text("utf-8"), re.M
+    )
