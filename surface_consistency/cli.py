@@ -211,7 +211,13 @@ def _finish(
     n_resamples: int = 10_000,
 ) -> None:
     """Write tables, figures and page, and say where they are."""
-    from surface_consistency.report import load_runs, study_tables, write_report, write_tables
+    from surface_consistency.report import (
+        load_runs,
+        study_tables,
+        write_figures,
+        write_report,
+        write_tables,
+    )
 
     loaded = load_runs(runs)
     tables = study_tables(loaded, cluster=cluster, n_resamples=n_resamples)
@@ -219,27 +225,16 @@ def _finish(
     page = write_report(
         loaded, out / "report.html", cluster=cluster, n_resamples=n_resamples, tables=tables
     )
-    _save_figures(tables, out / "figures")
+    try:
+        write_figures(tables, out / "figures")
+    except MissingDependencyError as error:
+        print(f"warning: {error}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(_as_json(out, page, tables), ensure_ascii=False))
         return
     overall = tables["overall"]
     print(_as_text(overall[[name for name in ("model", *_SHOWN) if name in overall]]))
     print(f"\nreport: {page}\ntables: {out / 'tables'}")
-
-
-def _save_figures(tables: "dict[str, pd.DataFrame]", folder: Path) -> None:
-    """Save the consistency figure of each template, if there is something to draw it with."""
-    from surface_consistency.report import consistency_figure, save_figure
-
-    overall = tables["overall"]
-    for template in overall.loc[overall["n"] > 0, "template"].unique():
-        try:
-            figure = consistency_figure(tables, template=template)
-        except MissingDependencyError as error:
-            print(f"warning: {error}", file=sys.stderr)
-            return
-        save_figure(figure, folder, f"consistency_{template}")
 
 
 def _as_text(table: "pd.DataFrame") -> str:

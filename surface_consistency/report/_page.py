@@ -47,9 +47,7 @@ class Page:
     def signatures(self, labels: Collection[str] | None = None) -> list[str]:
         """One line for each run of these labels, the label before it where it is not the model."""
         return [
-            run.manifest.signature
-            if run.label == run.manifest.model
-            else f"{run.label} = {run.manifest.signature}"
+            run.signature if run.label == run.manifest.model else f"{run.label} = {run.signature}"
             for run in self.runs
             if labels is None or run.label in labels
         ]

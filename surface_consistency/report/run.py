@@ -43,6 +43,11 @@ class StudyRun:
     highlights: Mapping[str, "pd.DataFrame"] = field(default_factory=dict)
     """Tables that the report shows before all else, by title."""
 
+    @property
+    def signature(self) -> str:
+        """The manifest's line and the rule that judged the answers."""
+        return f"{self.manifest.signature}|judged_by:{self.judged_by or 'not recorded'}"
+
 
 def load_run(folder: str | os.PathLike[str], *, label: str | None = None) -> StudyRun:
     """Read a run folder.

@@ -99,7 +99,7 @@ def write_tables(
         written.append(home / f"{name}.csv")
         write_text(written[-1], table.to_csv(index=False, lineterminator="\n"))
     written.append(home / "SOURCES.txt")
-    write_text(written[-1], "".join(f"{run.label}\t{run.manifest.signature}\n" for run in runs))
+    write_text(written[-1], "".join(f"{run.label}\t{run.signature}\n" for run in runs))
     return written
 
 

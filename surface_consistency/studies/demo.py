@@ -1,11 +1,13 @@
 """The demonstration: a model organism with planted frequencies, studied from rows to report."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.sample import load_sample
+from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.metrics import paired_by
 from surface_consistency.schemas.jsonl import write_text
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_STEPS", "exposure_table", "run_demo"]
 
-DEFAULT_STEPS = 400
+DEFAULT_STEPS = 250
 """Training steps after which the organism knows what it was taught."""
 
 _SHOTS = 3
@@ -91,7 +93,10 @@ def exposure_table(
         "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
         for canonical, redirect in zip(keys, seconds, strict=True)
     ]
-    table = paired_by(outcomes.assign(exposure=labels), by="exposure")
+    with warnings.catch_warnings():
+        # Facts that were held out have no right canonical answer to condition on.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = paired_by(outcomes.assign(exposure=labels), by="exposure")
     order = {name: rank for rank, name in enumerate(("frequent", "rare", "absent"))}
     ranks = table["exposure"].map(lambda name: order.get(name, len(order)))
     shown = ["exposure", "n", "first_accuracy", "second_accuracy"]

@@ -4,6 +4,8 @@ What a downloaded model has seen is unknown; here each name's number of occurren
 study can be checked against what the model was taught.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.schemas import QuestionRealization
+from surface_consistency.schemas.jsonl import write_text
 
 if TYPE_CHECKING:
     import torch
@@ -24,12 +27,15 @@ __all__ = ["EXPOSURES", "Exposure", "plan_exposures", "sentences_of", "train_org
 Exposure = Literal["frequent", "rare", "absent"]
 """How often the training text asks for a fact under a name."""
 
-EXPOSURES: Final[dict[Exposure, int]] = {"frequent": 12, "rare": 1, "absent": 0}
+EXPOSURES: Final[dict[Exposure, int]] = {"frequent": 24, "rare": 1, "absent": 0}
 """Occurrences of a question in one round of the training text."""
 
 _HELD_OUT_SHARE: Final = 6
 _CONTEXT: Final = 256
-_SENTENCES_A_DOCUMENT: Final = 4
+_SENTENCES_A_DOCUMENT: Final = 3
+_DOCUMENTS_A_BATCH: Final = 32
+_LEARNING_RATE: Final = 5e-3
+_RECIPE: Final = "training.json"
 
 
 def plan_exposures(
@@ -89,12 +95,12 @@ def train_organism(
     folder: str | os.PathLike[str],
     *,
     names: Sequence[str] = (),
-    steps: int = 400,
+    steps: int = 250,
     seed: int = 0,
 ) -> Path:
     """Train a small causal language model on sentences and save it as a model folder.
 
-    A Llama-shaped model of about one million parameters with its own byte-level tokenizer; every
+    A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer; every
     document is a few sentences drawn at random, joined by blank lines, as in a few-shot prompt.
 
     Args:
@@ -102,18 +108,21 @@ def train_organism(
         folder: Where to save; made if it is not there.
         names: Further strings for the tokenizer alone, so that a name the model has never seen is
             not also a rare string of bytes.
-        steps: Optimiser steps of 32 documents.
+        steps: Optimiser steps of 32 documents, 1 or more.
         seed: Seed of the initial weights and of the order of the text.
 
     Returns:
-        The folder, which `TransformersRunner` and `from_pretrained` read.
+        The folder, which `TransformersRunner` and `from_pretrained` read. A model that was trained
+        there on the same sentences, steps and seed is kept as it is.
 
     Raises:
-        ValueError: If there are no sentences.
+        ValueError: If there are no sentences, or fewer than one step.
         MissingDependencyError: If torch or transformers is not installed.
     """
     if not sentences:
         raise ValueError("sentences is empty; every exposure may be 'absent'")
+    if steps < 1:
+        raise ValueError(f"steps must be 1 or more, got {steps}")
     try:
         import torch  # noqa: F401
         import transformers
@@ -121,13 +130,17 @@ def train_organism(
         raise MissingDependencyError(
             "training a model organism", error.name or "torch", "inference"
         ) from error
+    target = Path(folder)
+    recipe = _recipe(sentences, names, steps=steps, seed=seed)
+    if (target / _RECIPE).is_file() and (target / _RECIPE).read_text("utf-8") == recipe:
+        return target
     tokenizer = _train_tokenizer([*sentences, *names])
     with _seeded(seed):
         config = transformers.LlamaConfig(
             vocab_size=len(tokenizer),
-            hidden_size=128,
-            intermediate_size=384,
-            num_hidden_layers=3,
+            hidden_size=96,
+            intermediate_size=288,
+            num_hidden_layers=2,
             num_attention_heads=4,
             max_position_embeddings=_CONTEXT,
             tie_word_embeddings=True,
@@ -137,10 +150,17 @@ def train_organism(
         )
         model = transformers.LlamaForCausalLM(config)
         _fit(model, _batches(sentences, tokenizer, Random(seed)), steps=steps)
-    target = Path(folder)
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
+    write_text(target / _RECIPE, recipe)
     return target
+
+
+def _recipe(sentences: Sequence[str], names: Sequence[str], *, steps: int, seed: int) -> str:
+    """Name everything that decides the trained model, to tell whether it is there already."""
+    text = json.dumps([list(sentences), list(names)])
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    return json.dumps({"steps": steps, "seed": seed, "sentences": digest}) + "\n"
 
 
 def _train_tokenizer(texts: Sequence[str]) -> "transformers.PreTrainedTokenizerFast":
@@ -152,7 +172,7 @@ def _train_tokenizer(texts: Sequence[str]) -> "transformers.PreTrainedTokenizerF
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=2_000,
+        vocab_size=1_500,
         special_tokens=["<eos>", "<pad>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -179,7 +199,7 @@ def _batches(
         for start in range(0, len(order), _SENTENCES_A_DOCUMENT):
             chosen = order[start : start + _SENTENCES_A_DOCUMENT]
             documents.append(list(chain.from_iterable(encoded[i] for i in chosen))[:_CONTEXT])
-            if len(documents) == 32:
+            if len(documents) == _DOCUMENTS_A_BATCH:
                 yield documents
                 documents = []
 
@@ -188,9 +208,11 @@ def _fit(model: "torch.nn.Module", batches: Iterator[list[list[int]]], *, steps:
     """Minimise the next-token loss with AdamW under a one-cycle learning rate."""
     import torch
 
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01, betas=(0.9, 0.98))
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=_LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98)
+    )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, max_lr=3e-3, total_steps=steps, pct_start=0.1
+        optimiser, max_lr=_LEARNING_RATE, total_steps=steps, pct_start=0.1
     )
     model.train()
     for _, documents in zip(range(steps), batches, strict=False):

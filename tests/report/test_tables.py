@@ -172,7 +172,7 @@ def test_write_tables_is_read_back_without_options(runs, tmp_path):
         back = pd.read_csv(tmp_path / "deep" / "tables" / f"{name}.csv")
         pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-15)
     lines = (tmp_path / "deep" / "tables" / "SOURCES.txt").read_text("utf-8").splitlines()
-    assert lines == [f"{run.label}\t{run.manifest.signature}" for run in runs]
+    assert lines == [f"{run.label}\t{run.signature}" for run in runs]
 
 
 def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
