@@ -1,0 +1,28 @@
+"""Published sources to records: RedirectQA, PopQA, the bundled sample; records as Parquet."""
+
+from surface_consistency.data.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS, resolve_columns
+from surface_consistency.data.features import features_of, read_parquet, to_parquet
+from surface_consistency.data.hub_rows import RedirectQARow, hub_rows
+from surface_consistency.data.popqa import PopQA, load_popqa
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, redirectqa_from
+from surface_consistency.data.sample import SAMPLE_PATH, load_sample
+from surface_consistency.data.sources import open_source
+
+__all__ = [
+    "POPQA_COLUMNS",
+    "REDIRECTQA_COLUMNS",
+    "SAMPLE_PATH",
+    "PopQA",
+    "RedirectQA",
+    "RedirectQARow",
+    "features_of",
+    "hub_rows",
+    "load_popqa",
+    "load_redirectqa",
+    "load_sample",
+    "open_source",
+    "read_parquet",
+    "redirectqa_from",
+    "resolve_columns",
+    "to_parquet",
+]

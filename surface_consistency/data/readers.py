@@ -1,0 +1,175 @@
+"""Files of rows: one reader for each format, a few rows in memory at a time, bad places named."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+
+__all__ = ["FORMATS", "Place", "Row", "parquet_rows", "read_rows"]
+
+_BATCH: Final = 1024
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Place(NamedTuple):
+    """Where a row stands, for messages."""
+
+    source: str
+    """File, or a name for rows that come from memory."""
+
+    number: int
+    """Line of a text file, row of anything else; from 1."""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.number}"
+
+
+Row = tuple[Place, Mapping[str, object]]
+"""A row by column name, and where it stands."""
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Read the rows of a data file by its suffix.
+
+    Args:
+        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (list of objects, or one object a line),
+            `.csv` or `.tsv` file. In CSV and TSV every cell is text: "NA" and "null" are names.
+
+    Yields:
+        The rows in the file's order. All formats but a `.json` list are read in bounded memory.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If the format is not one of these, or the file is not of its format.
+        RecordError: If one line is broken; names file and line.
+    """
+    if not path.is_file():
+        raise SourceNotFoundError(f"no file {path}; check the path")
+    if path.suffix.lower() not in FORMATS:
+        raise DataError(f"cannot read {path}: the formats are {', '.join(FORMATS)}")
+    yield from FORMATS[path.suffix.lower()](path)
+
+
+def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number the lines of a text file and decode each on its own, so that a bad one is named."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            content = line.removeprefix(_BOM) if number == 1 else line
+            try:
+                yield number, content.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise RecordError(
+                    f"{path}:{number}: not UTF-8 at byte {error.start} of the line "
+                    f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
+                ) from error
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    """Read one object a line."""
+    source = str(path)
+    for number, line in _decoded_lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RecordError(
+                f"{source}:{number}: not JSON: {error.msg} at column {error.colno} of "
+                f"{line.strip()[:80]!r}; repair or remove the line (a last line that is cut off "
+                "means that the file was not written to its end)"
+            ) from error
+        if not isinstance(row, dict):
+            raise RecordError(
+                f"{source}:{number}: a line holds one JSON object with a row's columns, "
+                f"got {line.strip()[:80]!r}"
+            )
+        yield Place(source, number), row
+
+
+def _json(path: Path) -> Iterator[Row]:
+    """Read a list of objects, or lines of them under the same suffix."""
+    with path.open("rb") as file:
+        start = file.read(64).removeprefix(_BOM).lstrip()
+    if not start.startswith(b"["):
+        yield from _json_lines(path)
+        return
+    text = "".join(line for _, line in _decoded_lines(path))
+    try:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}"
+        ) from error
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise RecordError(f"{path}:{number}: expected an object with a row's columns")
+        yield Place(str(path), number), row
+
+
+def _delimited(path: Path, delimiter: str) -> Iterator[Row]:
+    """Read CSV or TSV with its header; cells stay text."""
+    source = str(path)
+    table = csv.reader((line for _, line in _decoded_lines(path)), delimiter=delimiter, strict=True)
+    try:
+        header = next(table, [])
+        if len(set(header)) != len(header):
+            raise DataError(f"{source}:1: the header names a column twice: {', '.join(header)}")
+        for cells in table:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise RecordError(
+                    f"{source}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
+                    "quote cells that hold the delimiter, a quote or a line break"
+                )
+            yield Place(source, table.line_num), dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise RecordError(f"{source}:{table.line_num}: {error}") from error
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    """Read a Parquet file batch by batch.
+
+    Args:
+        path: The file.
+
+    Yields:
+        Row number from 1, and the row in plain Python values.
+
+    Raises:
+        DataError: If it is no Parquet file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except pa.ArrowException as error:
+        raise DataError(f"{path} is no readable Parquet file: {error}") from error
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    """Give the rows of a Parquet file their places."""
+    source = str(path)
+    for number, row in parquet_rows(path):
+        yield Place(source, number), row
+
+
+FORMATS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
+    ".parquet": _parquet,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json,
+    ".csv": partial(_delimited, delimiter=","),
+    ".tsv": partial(_delimited, delimiter="\t"),
+}
+"""Readers by file suffix."""

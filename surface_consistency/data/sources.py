@@ -1,0 +1,205 @@
+"""Any source of rows as one stream: hub repository, folder, file, or data already in memory."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+
+from surface_consistency.data.hub import fetch_repository, is_hub_id
+from surface_consistency.data.readers import FORMATS, Place, Row, read_rows
+from surface_consistency.errors import DataError, SourceNotFoundError
+
+__all__ = ["OpenSource", "Source", "open_source"]
+
+Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
+"""Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""
+
+_LOOKED_AT: Final = 1000
+_BATCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSource:
+    """Rows ready to be read once, and where they come from."""
+
+    id: str
+    """Hub repository, path, or a name for rows that come from memory."""
+
+    revision: str | None
+    """Commit of the hub repository; None elsewhere."""
+
+    folder: Path | None
+    """Folder of the hub's layout that holds the rows; None for files and rows from memory."""
+
+    columns: tuple[str, ...]
+    """Columns of the first thousand rows, in order of appearance."""
+
+    rows: Iterator[Row]
+    """The rows, not yet read."""
+
+
+def open_source(source: Source, *, revision: str | None = None, split: str = "test") -> OpenSource:
+    """Find a source, its split and its columns; read no further than needed for that.
+
+    Args:
+        source: A hub id; a folder in the layout of a hub repository or one written by
+            `save_to_disk`; a file (`.parquet`, `.jsonl`, `.json`, `.csv`, `.tsv`); a `Dataset`,
+            `IterableDataset` or dictionary of them; or rows as dictionaries. A path that exists is
+            taken before a hub id of the same spelling.
+        revision: Branch, tag or commit of a hub repository.
+        split: Which split of a repository, folder or dictionary of splits; without effect where the
+            source is one file or one `Dataset`.
+
+    Returns:
+        The open source.
+
+    Raises:
+        SourceNotFoundError: If it is missing, gated or out of reach, or has no such split.
+        DataError: If it has no rows or cannot be read.
+        ValueError: If `revision` is given for something that is no hub repository.
+        TypeError: If `source` is none of these things.
+    """
+    if isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+        path = Path(name).expanduser()
+        if not path.exists():
+            if isinstance(source, os.PathLike) or not is_hub_id(name):
+                raise SourceNotFoundError(
+                    f"no file or folder {name!r} (in {Path.cwd()}); check the path. "
+                    "A hub repository is named owner/name"
+                )
+            snapshot = fetch_repository(name, revision=revision)
+            rows = _folder_rows(snapshot.folder, name, split)
+            return _opened(name, snapshot.revision, snapshot.folder, rows, split)
+        _refuse_revision(revision, name)
+        if path.is_file():
+            return _opened(name, None, None, read_rows(path), split)
+        return _opened(name, None, path, _folder_rows(path, name, split), split)
+    _refuse_revision(revision, "rows in memory")
+    if isinstance(source, Mapping):
+        source = _pick_split(source, split)
+    name = _name_in_memory(source)
+    return _opened(name, None, None, _rows_in_memory(source, name), split)
+
+
+def _refuse_revision(revision: str | None, name: str) -> None:
+    """Refuse a revision that would be ignored."""
+    if revision is not None:
+        raise ValueError(
+            f"revision={revision!r} belongs to a hub repository, but the source is {name}; "
+            "leave it out"
+        )
+
+
+def _opened(
+    name: str, revision: str | None, folder: Path | None, rows: Iterator[Row], split: str
+) -> OpenSource:
+    """Look at the first rows, refuse an empty source, and put them back."""
+    first = list(islice(rows, _LOOKED_AT))
+    if not first:
+        raise DataError(f"{name} has no rows (split {split!r}); choose another split or source")
+    columns = tuple(dict.fromkeys(column for _, row in first for column in row))
+    return OpenSource(
+        id=name, revision=revision, folder=folder, columns=columns, rows=chain(first, rows)
+    )
+
+
+def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
+    """Read a split of a folder, from the files that the `datasets` library takes for it."""
+    if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
+        return _saved_rows(folder, name, split)
+    by_split = _data_files(folder, name)
+    if split not in by_split:
+        raise _no_split(split, name, list(by_split))
+    files = by_split[split]
+    foreign = [file for file in files if file.suffix.lower() not in FORMATS]
+    if foreign:
+        raise DataError(
+            f"cannot read {foreign[0]}: the formats are {', '.join(FORMATS)}; for others load it "
+            "with datasets.load_dataset and pass the result"
+        )
+    return chain.from_iterable(map(read_rows, files))
+
+
+def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
+    """Let `datasets` tell the files of each split: README configurations, names, folders."""
+    import datasets
+
+    try:
+        with tempfile.TemporaryDirectory() as cache:
+            builder = datasets.load_dataset_builder(str(folder), cache_dir=cache)
+    except FileNotFoundError as error:
+        raise SourceNotFoundError(
+            f"folder {name} holds no data files ({', '.join(FORMATS)}): {error}"
+        ) from error
+    except (RuntimeError, ValueError) as error:
+        raise DataError(
+            f"folder {name} cannot be used as it is: {error}. Pass one of its files, or what "
+            "datasets.load_dataset returns for it"
+        ) from error
+    return {
+        str(split): [Path(file) for file in files]
+        for split, files in dict(builder.config.data_files).items()
+    }
+
+
+def _saved_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
+    """Read a folder that `save_to_disk` wrote."""
+    import datasets
+
+    saved = datasets.load_from_disk(str(folder))
+    data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
+    return _rows_in_memory(data, name)
+
+
+def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[str, object]]:
+    """Take one split of a dictionary of splits."""
+    if split not in splits:
+        raise _no_split(split, "the dictionary of splits", [str(name) for name in splits])
+    rows = splits[split]
+    if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
+        raise TypeError(
+            f"source[{split!r}] must hold rows, got {type(rows).__name__}; one row alone goes into "
+            "a list"
+        )
+    return rows
+
+
+def _no_split(split: str, name: str, names: list[str]) -> SourceNotFoundError:
+    """Say which splits there are."""
+    known = ", ".join(names) or "none"
+    remedy = f"; pass split={names[0]!r}" if names else ""
+    return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
+
+
+def _name_in_memory(source: object) -> str:
+    """Name rows that come from memory, with the name of their data set where there is one."""
+    dataset = getattr(getattr(source, "info", None), "dataset_name", None)
+    kind = type(source).__name__
+    return f"{kind}:{dataset}" if isinstance(dataset, str) else kind
+
+
+def _rows_in_memory(source: object, name: str) -> Iterator[Row]:
+    """Number the rows of a `datasets` object or of any iterable of dictionaries."""
+    if not isinstance(source, Iterable) or hasattr(source, "iloc"):
+        raise TypeError(
+            "source must be a hub id, a path, a datasets object or rows as dictionaries, got "
+            f"{type(source).__name__}; a pandas frame goes in as frame.to_dict('records')"
+        )
+    for number, row in enumerate(_unbatched(source), start=1):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {number} must be a dictionary, got {type(row).__name__}")
+        yield Place(name, number), row
+
+
+def _unbatched(source: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    """Iterate over rows; `datasets` objects in plain Python values and by batches, for speed."""
+    if not hasattr(source, "with_format") or not hasattr(source, "iter"):
+        yield from source
+        return
+    for batch in source.with_format(None).iter(batch_size=_BATCH):
+        for values in zip(*batch.values(), strict=True):
+            yield dict(zip(batch, values, strict=True))

@@ -1,0 +1,183 @@
+import inspect
+
+import pytest
+from pydantic import ValidationError
+
+from surface_consistency import schemas
+from surface_consistency.schemas import (
+    CanonicalRedirectPair,
+    DataSource,
+    Entity,
+    FactualTriple,
+    Generation,
+    GenerationParams,
+    Message,
+    Prompt,
+    PromptSettings,
+    QuestionRealization,
+    Record,
+    RunManifest,
+    SurfaceForm,
+    Verdict,
+)
+
+RECORDS = [
+    value
+    for value in vars(schemas).values()
+    if isinstance(value, type) and issubclass(value, Record) and value is not Record
+]
+
+
+def triple(identifier="1318704"):
+    return FactualTriple(
+        id=identifier,
+        subject=Entity(id="Q1077554", name="Chris_Metzen"),
+        relation="occupation",
+        object=Entity(id="Q715301", name="comics artist"),
+        answers=("comics artist",),
+    )
+
+
+def question(text, *, canonical, template="original", fact="1318704"):
+    surface = SurfaceForm(text=text, is_canonical=canonical)
+    return QuestionRealization(
+        id=f"{fact}:{text}",
+        triple=triple(fact),
+        surface=surface,
+        template=template,
+        question=f"What is {text}'s occupation?",
+    )
+
+
+def manifest(**changes):
+    settings = {
+        "study": "redirectqa",
+        "model": "pythia",
+        "data": DataSource(id="rows", revision=None, digest="ab" * 32, n_questions=2),
+        "prompts": PromptSettings(
+            shots=15,
+            seed=0,
+            demonstrations="per_relation",
+            style="completion",
+            templates=("original",),
+        ),
+        "params": GenerationParams(),
+        "runner": {"dtype": "float32", "quantisation": {"bits": 8}},
+        "package_version": "0.1.0",
+        "created_at": "2026-01-01T00:00:00Z",
+    }
+    return RunManifest(**(settings | changes))
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_record_documents_every_field(record):
+    """Each field has a docstring of its own below it."""
+    own = [name for name in record.model_fields if name in record.__annotations__]
+    source = inspect.getsource(record)
+
+    for name in own:
+        line = next(line for line in source.splitlines() if line.startswith(f"    {name}:"))
+        after = source.split(line, 1)[1].lstrip("\n")
+        assert after.startswith('    """'), f"{record.__name__}.{name} has no docstring"
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_record_is_strict_frozen_and_closed(record):
+    """Every record of the package refuses casts, changes and unknown fields."""
+    assert record.model_config["strict"] is True
+    assert record.model_config["frozen"] is True
+    assert record.model_config["extra"] == "forbid"
+
+
+def test_record_rejects_assignment():
+    """A record cannot be changed after it was made."""
+    entity = Entity(id=None, name="a")
+
+    with pytest.raises(ValidationError, match="Instance is frozen"):
+        entity.name = "b"
+
+
+def test_pair_rejects_members_that_differ_in_more_than_the_surface():
+    """A pair is one fact in one wording under two names."""
+    canonical = question("Chris Metzen", canonical=True)
+    redirect = question("Chriz Metzen", canonical=False)
+
+    assert CanonicalRedirectPair(id=redirect.id, canonical=canonical, redirect=redirect)
+    for other in (
+        question("Chriz Metzen", canonical=False, fact="2"),
+        question("Chriz Metzen", canonical=False, template="paraphrase"),
+    ):
+        with pytest.raises(ValidationError, match="must share fact and template"):
+            CanonicalRedirectPair(id="x", canonical=canonical, redirect=other)
+    with pytest.raises(ValidationError, match="one canonical question and one redirect question"):
+        CanonicalRedirectPair(id="x", canonical=redirect, redirect=redirect)
+
+
+def test_prompt_rejects_none_or_two_contents():
+    """A prompt is either a text or a conversation."""
+    turns = (Message(role="user", content="Who?"),)
+
+    for content in ({}, {"text": "Who?", "messages": turns}):
+        with pytest.raises(ValidationError, match="exactly one of them"):
+            Prompt(id="a", **content)
+    with pytest.raises(ValidationError, match="at least one message"):
+        Prompt(id="a", messages=())
+
+
+def test_prompt_key_is_the_content_alone():
+    """The key forgets id and group, and a text is not the same as a turn that says it."""
+    turn = Prompt(id="a", messages=(Message(role="user", content="Who?"),))
+
+    assert Prompt(id="a", text="Who?").key == Prompt(id="b", text="Who?", group="g").key
+    assert Prompt(id="a", text="Who?").key != Prompt(id="a", text="Who? ").key
+    assert Prompt(id="a", text="Who?").key != turn.key
+
+
+def test_generation_rejects_a_missing_text_without_a_reason():
+    """No text goes with an error, and an error with its reason."""
+    assert Generation(prompt_id="a", text="", finish_reason="length")
+    with pytest.raises(ValidationError, match="`text` is None exactly when"):
+        Generation(prompt_id="a", text=None)
+    with pytest.raises(ValidationError, match="`error` tells the reason exactly when"):
+        Generation(prompt_id="a", text=None, finish_reason="error")
+
+
+def test_verdict_rejects_a_missing_judgement_without_a_reason():
+    """Not judged is None with a reason, and judged has none."""
+    base = {"question_id": "a", "rule": "popqa", "region": "first_line", "prediction": "x"}
+
+    assert Verdict(**base, is_correct=None, reason="no accepted answer")
+    with pytest.raises(ValidationError, match="exactly when `is_correct` is None"):
+        Verdict(**base, is_correct=None)
+    with pytest.raises(ValidationError, match="exactly when `is_correct` is None"):
+        Verdict(**base, is_correct=True, reason="why")
+
+
+def test_manifest_differences_name_the_nested_field():
+    """A run that differs in one setting is told by the dotted name of that setting."""
+    changed = manifest(
+        params=GenerationParams(max_new_tokens=30),
+        runner={"dtype": "float32", "quantisation": {"bits": 4}},
+        created_at="2026-02-02T00:00:00Z",
+        package_version="9",
+    )
+
+    assert manifest().differences(changed) == {
+        "params.max_new_tokens": (15, 30),
+        "runner.quantisation.bits": (8, 4),
+    }
+    assert manifest().differences(manifest()) == {}
+
+
+def test_manifest_reads_back_from_json():
+    """A manifest on disk is the manifest that was written."""
+    assert RunManifest.model_validate_json(manifest().model_dump_json()) == manifest()
+
+
+def test_manifest_signature_is_one_line():
+    """The foot of a table names data, model, shots and seed."""
+    signature = manifest().signature
+
+    assert "\n" not in signature
+    for part in ("data:rows@abababababab", "model:pythia", "shots:15", "seed:0"):
+        assert part in signature

@@ -1,0 +1,238 @@
+import csv
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surface_consistency.taxonomy import (
+    CANONICAL_LABEL,
+    CATEGORIES,
+    RELATIONS,
+    TEMPLATES,
+    TYPES,
+    UNKNOWN_TYPE,
+    parse_category,
+    parse_relation,
+    parse_type,
+    types_of,
+)
+
+# PopQA's relations: prop_id, Wikidata property, template (Mallen et al., 2023, templates of
+# the released question column).
+POPQA = {
+    22: ("P106", "What is {}'s occupation?"),
+    218: ("P19", "In what city was {} born?"),
+    91: ("P136", "What genre is {}?"),
+    257: ("P22", "Who is the father of {}?"),
+    182: ("P17", "In what country is {}?"),
+    164: ("P162", "Who was the producer of {}?"),
+    526: ("P57", "Who was the director of {}?"),
+    97: ("P1376", "What is {} the capital of?"),
+    533: ("P58", "Who was the screenwriter for {}?"),
+    639: ("P86", "Who was the composer of {}?"),
+    472: ("P462", "What color is {}?"),
+    106: ("P140", "What is the religion of {}?"),
+    560: ("P641", "What sport does {} play?"),
+    484: ("P50", "Who is the author of {}?"),
+    292: ("P25", "Who is the mother of {}?"),
+    422: ("P36", "What is the capital of {}?"),
+}
+
+# Labels of release v1.0.0, with the en dash.
+LABELS = [
+    *(
+        f"Redirects_from_{name}"
+        for name in [
+            "birth_names",
+            "pseudonyms",
+            "former_names",
+            "alternative_names",
+            "abbreviations",
+            "initialisms",
+            "acronyms",
+            "letter–word_combinations",
+            "numerals",
+            "short_names",
+            "long_names",
+            "surnames",
+            "given_names",
+            "personal_names",
+            "married_names",
+            "titles_with_diacritics",
+            "titles_without_diacritics",
+            "titles_without_ligatures",
+            "ASCII-only_titles",
+            "alternative_spellings",
+            "misspellings",
+            "incorrect_names",
+            "miscapitalisations",
+            "other_capitalisations",
+            "stylizations",
+            "modifications",
+            "technical_names",
+            "plurals",
+            "synonyms",
+        ]
+    ),
+    *(
+        f"Redirects_to_{name}"
+        for name in ["initialisms", "acronyms", "ASCII-only_titles", "plurals"]
+    ),
+]
+
+
+def table3(shared_dir):
+    with (shared_dir / "golden" / "redirectqa_table3_categories.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
+        return [row for row in csv.DictReader(file) if row["category"]]
+
+
+def test_categories_agree_with_table_3(shared_dir):
+    """The 33 categories, their types and the order of both are those of the paper's Table 3."""
+    rows = [(row["category"], row["type"]) for row in table3(shared_dir)]
+
+    order = [(category.name, category.type) for category in CATEGORIES.values()]
+
+    assert len(rows) == 33
+    assert list(TYPES) == list(dict.fromkeys(kind for _, kind in rows))
+    assert order == rows
+
+
+def test_categories_agree_with_the_released_labels():
+    """The labels of the data are the labels of the taxonomy, no more and no fewer."""
+    assert set(LABELS) == set(CATEGORIES)
+    assert len(LABELS) == 33
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda label: label,
+        lambda label: label.replace("_", " "),
+        lambda label: "Category:" + label.replace("_", " "),
+        lambda label: label.removeprefix("Redirects_").replace("_", " "),
+        lambda label: label.removeprefix("Redirects_"),
+        lambda label: label.upper(),
+        lambda label: label.replace("–", "-"),
+        lambda label: f"  {label}  ",
+    ],
+)
+def test_parse_category_finds_every_spelling(label, spell):
+    """Underscores, spaces, prefix, case and kind of dash do not matter."""
+    assert parse_category(spell(label)) is CATEGORIES[label]
+
+
+@pytest.mark.parametrize("text", ["Redirects_from_books", CANONICAL_LABEL, "", "from", "Redirects"])
+def test_parse_category_rejects_what_is_none(text):
+    """What the taxonomy does not hold is None, never a near match."""
+    assert parse_category(text) is None
+
+
+@given(st.text())
+def test_parse_category_is_total(text):
+    """Any text gives a category or None."""
+    assert parse_category(text) is None or parse_category(text) in CATEGORIES.values()
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        # Labels of metadata/redirect_category_to_type.csv in the hub repository.
+        ("Aliases_and_Abbreviations", "alternative_names_and_abbreviations"),
+        ("Spelling_variants", "spelling_variants"),
+        ("Typical_Errors", "typical_errors"),
+    ],
+)
+def test_parse_type_knows_hub_label_name_and_title(label, name):
+    """A type is found under the hub's label, its name and the paper's wording."""
+    kind = TYPES[name]
+
+    assert parse_type(label) is parse_type(name) is parse_type(kind.title) is kind
+    assert kind.label == label
+
+
+def test_types_of_agrees_with_real_rows(shared_dir):
+    """Real redirect surfaces get the types that the release gives them."""
+    path = shared_dir / "data" / "redirectqa" / "v1_pairs_sample.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    assert len(rows) == 24
+    for row in rows:
+        found = types_of(tuple(row["subject_surface_category"]))
+        assert {TYPES[name].label for name in found} == set(row["types"]), row["subject_surface"]
+
+
+def test_types_of_is_ordered_and_without_repeats():
+    """Types come once, in the order of the paper, unknown last."""
+    labels = (
+        "Redirects_from_books",
+        "Redirects_from_misspellings",
+        "Redirects_from_surnames",
+        "Redirects_from_incorrect_names",
+    )
+
+    assert types_of(labels) == (
+        "alternative_names_and_abbreviations",
+        "typical_errors",
+        UNKNOWN_TYPE,
+    )
+    assert types_of((CANONICAL_LABEL,)) == types_of(()) == ()
+
+
+def test_relations_agree_with_popqa():
+    """The 16 relations have PopQA's prop_id, its Wikidata property and its template."""
+    found = {
+        relation.popqa_id: (relation.property_id, relation.original)
+        for relation in RELATIONS.values()
+    }
+
+    assert found == POPQA
+
+
+def test_relation_templates_are_distinct_and_hold_one_slot():
+    """No two templates ask the same, and each has one place for the subject."""
+    wordings = [
+        getattr(relation, template) for relation in RELATIONS.values() for template in TEMPLATES
+    ]
+
+    assert len(set(wordings)) == 32
+    for wording in wordings:
+        assert re.fullmatch(r"[^{}]*\{\}[^{}]*\?", wording)
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=lambda relation: relation.name)
+def test_parse_relation_finds_name_property_and_prop_id(relation):
+    """A relation is found by its name with spaces or underscores, its property and its prop_id."""
+    for text in (
+        relation.name,
+        relation.name.replace("_", " "),
+        relation.name.title(),
+        relation.property_id,
+        relation.property_id.lower(),
+        str(relation.popqa_id),
+    ):
+        assert parse_relation(text) is relation
+
+
+def test_parse_relation_rejects_what_is_none():
+    """The number of a property alone is PopQA's number, not Wikidata's."""
+    assert parse_relation("employer") is None
+    assert parse_relation("P2") is None
+    assert parse_relation("106").name == "religion"
+
+
+def test_relation_question_uses_the_surface_as_it_is():
+    """Braces, backslashes and percent signs in a name are part of the name."""
+    odd = r"{0} \1 %s {}"
+
+    assert RELATIONS["capital"].question(odd) == rf"What is the capital of {odd}?"
+
+
+def test_relation_question_rejects_an_unknown_template():
+    """A template that is not one of the two is named."""
+    with pytest.raises(ValueError, match=r"one of original, paraphrase, got 'third'"):
+        RELATIONS["capital"].question("France", template="third")
