@@ -79,6 +79,8 @@ def _run_redirectqa(arguments: argparse.Namespace) -> None:
     from surface_consistency.studies.redirectqa import run_redirectqa
     from surface_consistency.studies.scoring import score_run
 
+    if arguments.runner == "transformers" and arguments.model is None:
+        raise ValueError("--runner transformers needs --model, a hub id or the folder of a model")
     data = _load(arguments)
     options = _runner_options(arguments)
     runner = load_runner(arguments.runner, model=arguments.model, options=options)

@@ -1,0 +1,130 @@
+"""Containment of whole words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import ClassVar
+
+from surface_consistency.matching._keys import Normalizer, padded_keys
+from surface_consistency.matching.negation import first_affirmed
+from surface_consistency.matching.result import Match
+from surface_consistency.matching.rule import Rule
+from surface_consistency.text import normalize
+
+__all__ = ["BoundaryAnswers", "BoundaryRule", "match_boundary"]
+
+
+BoundaryAnswers = tuple[tuple[str, ...], tuple[tuple[int, str], ...]]
+"""For each answer its words with a space at both ends; and of the answers without letter or number,
+such as "!!!", position and raw form. Plain tuples, which the garbage collector need not visit."""
+
+_FIRST_CHARACTER = itemgetter(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryRule(Rule[BoundaryAnswers]):
+    """The rule of `match_boundary` with its options."""
+
+    name: ClassVar[str] = "boundary"
+
+    normalize: Normalizer | None = normalize
+    """Applied to both sides first; None compares them as they are."""
+
+    reject_negated: bool = False
+    """Whether an occurrence after "not" and the like counts for nothing."""
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the words of each text between spaces."""
+        return padded_keys(texts, self.normalize)
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> BoundaryAnswers:
+        """Set the answers without words apart: normalised predictions have lost them."""
+        wordless: tuple[tuple[int, str], ...] = ()
+        if not all(map(str.isalnum, map(_FIRST_CHARACTER, keys))):
+            wordless = tuple(
+                (position, _spaced(answers[position]))
+                for position, key in enumerate(keys)
+                if not any(map(str.isalnum, key))
+            )
+        return tuple(keys), wordless
+
+    def judge(self, prediction: str, key: str, prepared: BoundaryAnswers) -> tuple[int, float]:
+        """Find the first answer that the prediction contains."""
+        needles, wordless = prepared
+        if wordless or self.reject_negated:
+            return self._judge_special(prediction, key, prepared)
+        for needle in needles:
+            if needle in key:
+                return needles.index(needle), 1.0
+        return -1, 0.0
+
+    def _judge_special(
+        self, prediction: str, key: str, prepared: BoundaryAnswers
+    ) -> tuple[int, float]:
+        """Judge with an eye to negations and to answers without words."""
+        needles, wordless = prepared
+        if self.reject_negated:
+            worded = first_affirmed(key, needles)
+        else:
+            worded = next((at for at, needle in enumerate(needles) if needle in key), -1)
+        raw = _spaced(prediction)
+        found = [position for position, needle in wordless if needle in raw]
+        position = min([*found, worded] if worded >= 0 else found, default=-1)
+        return position, 0.0 if position < 0 else 1.0
+
+
+def match_boundary(
+    prediction: str,
+    answers: Sequence[str],
+    *,
+    normalize: Normalizer | None = normalize,
+    reject_negated: bool = False,
+) -> Match:
+    """Accept a prediction that contains an accepted answer as whole words.
+
+    Both sides are normalised and split into words; the answer's words must stand in the prediction
+    one after the other.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        normalize: Applied to both sides first. Default is `normalize` (case, punctuation and
+            Unicode variants count for nothing, diacritics and articles do); None leaves the texts
+            as they are, with words between white space.
+        reject_negated: Leave out occurrences that an English negation precedes, directly or with
+            articles and prepositions between ("not Mark Twain"). Default is False. With it, one
+            more answer can take a match away, since it shows more of the text to be denied.
+
+    Returns:
+        The verdict, with the first answer found and a score of 1.0 or 0.0.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, or one of them is blank.
+
+    Notes:
+        Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no word boundary
+        to find: each of their characters is a word, so the rule is containment there. A run of
+        Katakana is one word ("ラン" is not in "イラン"). Korean words carry their particles, so
+        "서울" is not found in "서울은". An answer without letter or number ("!!!") is looked for
+        between white space in the prediction as it stands. An empty prediction is wrong.
+
+    References:
+        The boundary that the rule of Mallen et al. (2023) lacks; negations:
+        https://github.com/EleutherAI/lm-evaluation-harness/pull/621.
+
+    Examples:
+        >>> match_boundary("It is Tirana.", ["Iran"]).is_match
+        False
+        >>> match_boundary("In IRAN, of course", ["Persia", "Iran"]).answer
+        'Iran'
+        >>> match_boundary("not Mark Twain", ["Mark Twain"], reject_negated=True).is_match
+        False
+    """
+    rule = BoundaryRule(normalize=normalize, reject_negated=reject_negated)
+    return rule(prediction, answers)
+
+
+def _spaced(text: str) -> str:
+    """Put single spaces between and around what white space separates."""
+    return f" {' '.join(text.split())} "

@@ -1,0 +1,215 @@
+"""A rule over columns: the verdicts of the single form, made in bulk."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from types import NoneType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.matching._answer_sets import answer_sets
+from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rules import resolve_rule
+
+__all__ = ["NO_ANSWERS", "NO_PREDICTION", "MatchColumns", "match_columns"]
+
+NO_ANSWERS = "no accepted answers"
+"""Reason of a row without accepted answers."""
+
+NO_PREDICTION = "no prediction"
+"""Reason of a row without prediction."""
+
+_ROWS_AT_ONCE = 2_048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MatchColumns:
+    """Verdicts of one rule, one entry a row in every column."""
+
+    rule: str
+    """Name of the rule."""
+
+    is_match: list[bool | None]
+    """Whether the rule accepts the prediction; None for unscored rows."""
+
+    answer: list[str | None]
+    """The accepted answer that matched, as it was given; None when none did."""
+
+    score: npt.NDArray[np.float64]
+    """How well the best answer fits, in [0, 1]; NaN for unscored rows."""
+
+    reason: list[str | None]
+    """Why the row is unscored; None when it is scored."""
+
+    n_unscored: int
+    """Number of unscored rows."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.is_match)
+
+
+def match_columns(
+    predictions: Sequence[str | None],
+    answers: Sequence[Sequence[str] | None],
+    *,
+    rule: str | Rule[Any] = "popqa",
+    on_missing: Literal["unscored", "raise"] = "unscored",
+    first_row: int = 0,
+) -> MatchColumns:
+    """Judge many predictions by a rule, each as `match` would.
+
+    Every distinct prediction and answer set is brought into its key form once. Answer sets stay
+    known between calls, up to a fixed number of answers, so that the predictions of a second model
+    on the same questions cost less; predictions are forgotten as the rows go by.
+
+    Args:
+        predictions: Judged parts of what the model wrote, (n_rows,); None (or NaN, as pandas writes
+            it) where there is none.
+        answers: Accepted answers of each row, (n_rows,).
+        rule: Name of a rule, one of `RULES`, or a rule with options of its own.
+        on_missing: What happens to a row without prediction or without accepted answers:
+            "unscored", the default, leaves it without verdict and says why; "raise" refuses it.
+        first_row: Number of the first row in messages, for callers that judge a file in parts.
+            Default is 0.
+
+    Returns:
+        The verdicts in columns.
+
+    Raises:
+        TypeError: If a prediction or an answer is not a string, or a single string stands where
+            accepted answers belong.
+        ValueError: If the columns differ in length, the rule or `on_missing` is unknown, an
+            accepted answer is blank, or something is missing and `on_missing` is "raise".
+
+    Notes:
+        No rows give empty columns. An empty prediction is not a missing one: it is wrong.
+
+    References:
+        The rules: `match_popqa`, `match_exact`, `match_boundary`, `match_token_f1`, `match_fuzzy`.
+
+    Examples:
+        >>> columns = match_columns(["Paris.", None], [["Paris"], ["Rome"]], rule="boundary")
+        >>> columns.is_match, columns.answer, columns.score.tolist()
+        ([True, None], ['Paris', None], [1.0, nan])
+        >>> columns.reason
+        [None, 'no prediction']
+    """
+    chosen = resolve_rule(rule)
+    if on_missing not in ("unscored", "raise"):
+        raise ValueError(f"`on_missing` must be 'unscored' or 'raise', got {on_missing!r}")
+    if len(predictions) != len(answers):
+        raise ValueError(
+            "`predictions` and `answers` must have one entry a row, "
+            f"got {len(predictions)} and {len(answers)}"
+        )
+    columns = _Columns()
+    all_predictions, all_answers = list(predictions), list(answers)
+    for begin in range(0, len(all_predictions), _ROWS_AT_ONCE):
+        start, end = first_row + begin, begin + _ROWS_AT_ONCE
+        texts = _texts(all_predictions[begin:end], start)
+        sets = _sets(all_answers[begin:end], start)
+        if on_missing == "raise":
+            _refuse_missing(texts, sets, start)
+        columns.extend(texts, sets, _judge(chosen, texts, sets, start))
+    return columns.build(chosen.name)
+
+
+class _Columns:
+    """Columns as they grow."""
+
+    def __init__(self) -> None:
+        self.is_match: list[bool | None] = []
+        self.answer: list[str | None] = []
+        self.score: list[float] = []
+        self.reason: list[str | None] = []
+
+    def extend(
+        self,
+        texts: Sequence[str | None],
+        sets: Sequence[tuple[str, ...]],
+        verdicts: Sequence[tuple[int, float] | None],
+    ) -> None:
+        """Append judged rows."""
+        self.is_match += [None if made is None else made[0] >= 0 for made in verdicts]
+        self.answer += [
+            None if made is None or made[0] < 0 else accepted[made[0]]
+            for made, accepted in zip(verdicts, sets, strict=True)
+        ]
+        self.score += [nan if made is None else made[1] for made in verdicts]
+        self.reason += [
+            None if made is not None else _reason(text)
+            for made, text in zip(verdicts, texts, strict=True)
+        ]
+
+    def build(self, rule: str) -> MatchColumns:
+        """Return them as they are now."""
+        return MatchColumns(
+            rule=rule,
+            is_match=self.is_match,
+            answer=self.answer,
+            score=np.array(self.score, dtype=np.float64),
+            reason=self.reason,
+            n_unscored=len(self.reason) - self.reason.count(None),
+        )
+
+
+def _judge(
+    rule: Rule[Any], texts: Sequence[str | None], sets: Sequence[tuple[str, ...]], start: int
+) -> list[tuple[int, float] | None]:
+    """Judge rows; None stands for those where a side is missing."""
+    prepared = answer_sets(rule).get(sets, start)
+    distinct = [text for text in dict.fromkeys(texts) if text is not None]
+    keys = dict(zip(distinct, rule.keys(distinct), strict=True))
+    judge = rule.judge
+    return [
+        judge(text, keys[text], ready) if text is not None and accepted else None
+        for text, accepted, ready in zip(texts, sets, prepared, strict=True)
+    ]
+
+
+def _refuse_missing(
+    texts: Sequence[str | None], sets: Sequence[tuple[str, ...]], start: int
+) -> None:
+    """Raise an error when a row has no prediction or no accepted answers."""
+    for row, (text, accepted) in enumerate(zip(texts, sets, strict=True), start):
+        if text is None or not accepted:
+            raise ValueError(
+                f"row {row}: {_reason(text)}; give one, or leave the row out of the verdicts with "
+                "on_missing='unscored'"
+            )
+
+
+def _reason(text: str | None) -> str:
+    """Say why a row with a missing side is unscored."""
+    return NO_PREDICTION if text is None else NO_ANSWERS
+
+
+def _texts(texts: list[Any], start: int) -> list[str | None]:
+    """Return the predictions of rows from `start` on, None where they are missing."""
+    if set(map(type, texts)) <= {str, NoneType}:
+        return texts
+    for row, text in enumerate(texts, start):
+        if not isinstance(text, str) and not _is_missing(text):
+            kind = type(text).__name__
+            raise TypeError(f"row {row}: `predictions` must be strings or None, got {kind}")
+    return [text if isinstance(text, str) else None for text in texts]
+
+
+def _sets(sets: list[Any], start: int) -> list[tuple[str, ...]]:
+    """Return the accepted answers of rows from `start` on, () where they are missing."""
+    if set(map(type, sets)) <= {tuple, list}:
+        return list(map(tuple, sets))
+    for row, accepted in enumerate(sets, start):
+        if isinstance(accepted, str) or not (
+            _is_missing(accepted) or isinstance(accepted, Iterable)
+        ):
+            raise TypeError(f"row {row}: `answers` must be lists of strings, got {accepted!r}")
+    return [() if _is_missing(accepted) else tuple(accepted) for accepted in sets]
+
+
+def _is_missing(value: object) -> bool:
+    """Tell None, and the NaN that pandas writes for it, from a value."""
+    return value is None or (isinstance(value, float) and isnan(value))

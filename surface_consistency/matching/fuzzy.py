@@ -1,0 +1,128 @@
+"""Containment that forgives slips of spelling."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from rapidfuzz import fuzz, process
+
+from surface_consistency.matching._keys import Normalizer, padded_keys
+from surface_consistency.matching.result import Match
+from surface_consistency.matching.rule import Rule
+from surface_consistency.text import normalize
+
+__all__ = ["FuzzyAnswers", "FuzzyRule", "match_fuzzy"]
+
+Scorer = Literal["partial_ratio", "ratio"]
+
+
+FuzzyAnswers = tuple[tuple[str, ...], int]
+"""For each answer its words with a space at both ends, and the length of the longest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuzzyRule(Rule[FuzzyAnswers]):
+    """The rule of `match_fuzzy` with its options."""
+
+    name: ClassVar[str] = "fuzzy"
+
+    scorer: Scorer = "partial_ratio"
+    """Whether an answer may stand inside the prediction or is compared with all of it."""
+
+    score_cutoff: float = 90.0
+    """Lowest similarity that is a match, on rapidfuzz's scale, in (0, 100]."""
+
+    normalize: Normalizer | None = normalize
+    """Applied to both sides first; None compares them as they are."""
+
+    def __post_init__(self) -> None:
+        """Refuse options that rapidfuzz does not know, or that accept everything or nothing."""
+        if self.scorer not in ("partial_ratio", "ratio"):
+            raise ValueError(f"`scorer` must be 'partial_ratio' or 'ratio', got {self.scorer!r}")
+        if not 0.0 < self.score_cutoff <= 100.0:
+            raise ValueError(f"`score_cutoff` must be in (0, 100], got {self.score_cutoff!r}")
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the words of each text between spaces."""
+        return padded_keys(texts, self.normalize)
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> FuzzyAnswers:
+        """Keep the answers with their greatest length."""
+        return tuple(keys), max(map(len, keys))
+
+    def judge(self, prediction: str, key: str, prepared: FuzzyAnswers) -> tuple[int, float]:
+        """Find the answer with the highest similarity, the first among equals."""
+        needles, longest = prepared
+        room = len(key) if self.scorer == "partial_ratio" else -1
+        if longest <= room:
+            score, place = self._best(key, needles, fuzz.partial_ratio)
+        else:
+            inside = [needle if len(needle) <= room else None for needle in needles]
+            whole = [needle if len(needle) > room else None for needle in needles]
+            score, place = max(
+                self._best(key, inside, fuzz.partial_ratio), self._best(key, whole, fuzz.ratio)
+            )
+        return (-place, score / 100.0) if score else (-1, 0.0)
+
+    def _best(
+        self, key: str, needles: Sequence[str | None], scorer: Callable[..., float]
+    ) -> tuple[float, int]:
+        """Return the highest score and the negative position of its first answer; 0.0 for none."""
+        found = process.extractOne(key, needles, scorer=scorer, score_cutoff=self.score_cutoff)
+        return (0.0, 0) if found is None else (found[1], -found[2])
+
+
+def match_fuzzy(
+    prediction: str,
+    answers: Sequence[str],
+    *,
+    scorer: Scorer = "partial_ratio",
+    score_cutoff: float = 90.0,
+    normalize: Normalizer | None = normalize,
+) -> Match:
+    """Accept a prediction that holds something very like an accepted answer.
+
+    Similarity is rapidfuzz's: `ratio` is 100 (1 - insertions and deletions / length of both), and
+    `partial_ratio` the best `ratio` of the answer with a stretch of the prediction of its length.
+    Both compare the words with a space at both ends, so a stretch that begins or ends inside a word
+    costs similarity.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        scorer: "partial_ratio", the default, lets the answer stand inside the prediction; "ratio"
+            compares it with the whole prediction.
+        score_cutoff: Lowest similarity that is a match, in (0, 100], as in rapidfuzz. Default
+            is 90.
+        normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
+            they are, with words between white space.
+
+    Returns:
+        The verdict, with the most similar answer (the first among equals) and its similarity / 100
+        as score; 0.0 below the cutoff.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, one of them is blank, or an option is not
+            among those above.
+
+    Notes:
+        An answer longer than the prediction is compared by `ratio` in either case: a stretch of the
+        *answer* is no evidence ("a" is not "Washington, D.C."). In short names one letter weighs
+        too much to be forgiven ("Pariz" for "Paris" is 0.86), while long names that differ in one
+        digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
+        wrong.
+
+    References:
+        https://rapidfuzz.github.io/RapidFuzz/Usage/fuzz.html
+
+    Examples:
+        >>> match_fuzzy("It was Chriz Metzen.", ["Chris Metzen"]).answer
+        'Chris Metzen'
+        >>> match_fuzzy("It is Tirana.", ["Iran"]).is_match
+        False
+        >>> match_fuzzy("a", ["Washington, D.C."]).score
+        0.0
+    """
+    rule = FuzzyRule(scorer=scorer, score_cutoff=score_cutoff, normalize=normalize)
+    return rule(prediction, answers)

@@ -1,0 +1,85 @@
+"""The papers' rule: an accepted answer, in simple case variants, anywhere in the prediction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from surface_consistency.matching._keys import Normalizer, plain_keys
+from surface_consistency.matching.result import Match
+from surface_consistency.matching.rule import Rule
+
+__all__ = ["PopqaAnswers", "PopqaRule", "match_popqa"]
+
+
+PopqaAnswers = tuple[tuple[str, ...], tuple[int, ...]]
+"""Distinct strings to look for, in the order of the answers, and the position of their answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopqaRule(Rule[PopqaAnswers]):
+    """The rule of `match_popqa` with its options."""
+
+    name: ClassVar[str] = "popqa"
+
+    normalize: Normalizer | None = None
+    """Applied to both sides first; None, the default, compares them as they are."""
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts, normalised when asked."""
+        return plain_keys(texts, self.normalize)
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> PopqaAnswers:
+        """List the case variants of the answers."""
+        owners: dict[str, int] = {}
+        for position, key in enumerate(keys):
+            for variant in (key, key.lower(), key.capitalize()):
+                owners.setdefault(variant, position)
+        return tuple(owners), tuple(owners.values())
+
+    def judge(self, prediction: str, key: str, prepared: PopqaAnswers) -> tuple[int, float]:
+        """Find the first answer that the prediction contains."""
+        needles, owners = prepared
+        for needle in needles:
+            if needle in key:
+                return owners[needles.index(needle)], 1.0
+        return -1, 0.0
+
+
+def match_popqa(
+    prediction: str, answers: Sequence[str], *, normalize: Normalizer | None = None
+) -> Match:
+    """Accept a prediction that contains an accepted answer: the rule of PopQA and RedirectQA.
+
+    An answer `a` is found in a prediction `p` if `a in p or a.lower() in p or a.capitalize() in p`.
+    The comparison minds case and knows no word boundaries.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        normalize: Applied to both sides first, such as `normalize`. Default is None, which
+            compares them as they are, as the papers do.
+
+    Returns:
+        The verdict, with the first answer found and a score of 1.0 or 0.0.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, or one of them is blank.
+
+    Notes:
+        Without boundaries "Iran" is found in "Tirana", and an answer that stands in the question is
+        found in an echo of the question. `.capitalize()` lowers all but the first letter ("New
+        York" becomes "New york"), so "NEW YORK" does not contain "New York". An empty prediction is
+        wrong.
+
+    References:
+        Mallen et al. (2023), "When Not to Trust Language Models", and their `run_model.py`; used by
+        RedirectQA (arXiv 2604.21882), section 2.
+
+    Examples:
+        >>> match_popqa("He was a politician.", ["Politician", "statesman"])
+        Match(is_match=True, answer='Politician', score=1.0, rule='popqa')
+        >>> match_popqa("Tirana", ["Iran"]).is_match, match_popqa("TEHRAN", ["Tehran"]).is_match
+        (True, False)
+    """
+    return PopqaRule(normalize=normalize)(prediction, answers)

@@ -1,0 +1,102 @@
+"""What a matching rule is, so that one and many predictions get the same verdict."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from surface_consistency.matching.result import Match
+
+__all__ = ["Rule", "check_answers"]
+
+PreparedT = TypeVar("PreparedT")
+
+
+class Rule(ABC, Generic[PreparedT]):
+    """A matching rule with its options chosen.
+
+    A rule turns texts into keys, a set of accepted answers into whatever makes comparing fast, and
+    compares. Both steps depend on their own side alone, so the bulk form does them once for each
+    distinct text and answer set. Call a rule to judge one prediction; a subclass of your own works
+    wherever a rule's name does.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    """Name of the rule in verdicts and tables."""
+
+    @abstractmethod
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the form in which each text is compared, in order.
+
+        Args:
+            texts: Predictions or answers.
+        """
+
+    @abstractmethod
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> PreparedT:
+        """Return an answer set made ready for `judge`.
+
+        Args:
+            answers: The accepted answers as given.
+            keys: Their keys.
+        """
+
+    @abstractmethod
+    def judge(self, prediction: str, key: str, prepared: PreparedT) -> tuple[int, float]:
+        """Return the position of the answer that matches, -1 for none, and the score in [0, 1].
+
+        Args:
+            prediction: The prediction as given.
+            key: Its key.
+            prepared: The answer set.
+        """
+
+    def __call__(self, prediction: str, answers: Sequence[str]) -> Match:
+        """Judge one prediction.
+
+        Args:
+            prediction: The judged part of what the model wrote.
+            answers: Accepted answers.
+
+        Returns:
+            The verdict.
+
+        Raises:
+            TypeError: If `prediction` is not a string, or `answers` is one.
+            ValueError: If there are no accepted answers, or one of them is blank.
+        """
+        if not isinstance(prediction, str):
+            raise TypeError(
+                f"`prediction` must be a string, got {type(prediction).__name__}; "
+                "`match_columns` leaves missing predictions unscored"
+            )
+        check_answers(answers)
+        prepared = self.prepare(answers, self.keys(answers))
+        index, score = self.judge(prediction, self.keys([prediction])[0], prepared)
+        answer = answers[index] if index >= 0 else None
+        return Match(is_match=index >= 0, answer=answer, score=score, rule=self.name)
+
+
+def check_answers(answers: Sequence[str]) -> None:
+    """Refuse accepted answers that no rule can use.
+
+    Args:
+        answers: Accepted answers.
+
+    Raises:
+        TypeError: If `answers` is a single string or holds something else than strings.
+        ValueError: If it is empty, or an answer is blank, which every prediction would contain.
+    """
+    if isinstance(answers, str):
+        raise TypeError(f"`answers` must be a list of strings, got the string {answers!r}")
+    if not len(answers):
+        raise ValueError("`answers` must hold at least one accepted answer, got none")
+    for answer in answers:
+        if not isinstance(answer, str):
+            raise TypeError(f"`answers` must be strings, got {answer!r}; drop it")
+        if not answer or answer.isspace():
+            raise ValueError(
+                f"`answers` must not be blank, got {answer!r} in {list(answers)!r}: "
+                "every prediction contains it; drop it"
+            )

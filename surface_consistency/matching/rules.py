@@ -1,0 +1,87 @@
+"""The matching rules by name."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from surface_consistency.matching.boundary import BoundaryRule
+from surface_consistency.matching.exact import ExactRule
+from surface_consistency.matching.fuzzy import FuzzyRule
+from surface_consistency.matching.popqa import PopqaRule
+from surface_consistency.matching.result import Match
+from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.token_f1 import TokenF1Rule
+
+__all__ = ["RULES", "match", "resolve_rule"]
+
+RULES: Mapping[str, Rule[Any]] = MappingProxyType(
+    {
+        "popqa": PopqaRule(),
+        "exact": ExactRule(),
+        "boundary": BoundaryRule(),
+        "token_f1": TokenF1Rule(),
+        "fuzzy": FuzzyRule(),
+    }
+)
+"""Every rule of this package with its default options."""
+
+
+def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "popqa") -> Match:
+    """Judge one prediction by a rule.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        rule: Name of a rule, one of `RULES`, or a rule with options of its own, such as
+            `TokenF1Rule(threshold=0.5)`. Default is "popqa", the rule of the papers.
+
+    Returns:
+        The verdict, its score in [0, 1] (higher is better).
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If the rule is unknown, there are no accepted answers, or one of them is blank.
+
+    Notes:
+        An empty prediction is wrong under every rule. Every answer matches itself under every rule.
+
+    References:
+        Each rule's own function: `match_popqa`, `match_exact`, `match_boundary`, `match_token_f1`,
+        `match_fuzzy`.
+
+    Examples:
+        >>> match("The capital is Tirana.", ["Tirana", "Tirane"])
+        Match(is_match=True, answer='Tirana', score=1.0, rule='popqa')
+        >>> match("The capital is Tirana.", ["Tirana"], rule="exact").is_match
+        False
+    """
+    return resolve_rule(rule)(prediction, answers)
+
+
+def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
+    """Return the rule of that name; a rule is returned as it is.
+
+    Args:
+        rule: Name of a rule, one of `RULES`, or a rule.
+
+    Returns:
+        The rule.
+
+    Raises:
+        TypeError: If it is neither a name nor a rule.
+        ValueError: If no rule has that name.
+
+    References:
+        None; the names are this package's own, "popqa" and "exact" after the papers that used them.
+
+    Examples:
+        >>> resolve_rule("exact")
+        ExactRule(normalize=None)
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if not isinstance(rule, str):
+        raise TypeError(f"`rule` must be a name or a Rule, got {type(rule).__name__}")
+    if rule not in RULES:
+        raise ValueError(f"`rule` must be one of {', '.join(RULES)}; got {rule!r}")
+    return RULES[rule]

@@ -1,0 +1,127 @@
+"""Overlap of words: the F1 of SQuAD."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar
+
+from surface_consistency.matching._keys import Normalizer, padded_keys
+from surface_consistency.matching.result import Match
+from surface_consistency.matching.rule import Rule
+from surface_consistency.text import normalize
+
+__all__ = ["TokenAnswers", "TokenF1Rule", "match_token_f1"]
+
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+TokenAnswers = tuple[tuple[tuple[str, ...], ...], frozenset[str]]
+"""For each answer its words without articles, and all words of all answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenF1Rule(Rule[TokenAnswers]):
+    """The rule of `match_token_f1` with its options."""
+
+    name: ClassVar[str] = "token_f1"
+
+    threshold: float = 0.8
+    """Lowest F1 that is a match, in (0, 1]."""
+
+    normalize: Normalizer | None = normalize
+    """Applied to both sides first; None compares them as they are."""
+
+    def __post_init__(self) -> None:
+        """Refuse a threshold that accepts everything or nothing."""
+        if not 0.0 < self.threshold <= 1.0:
+            raise ValueError(f"`threshold` must be in (0, 1], got {self.threshold!r}")
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the words of each text between spaces."""
+        return padded_keys(texts, self.normalize)
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> TokenAnswers:
+        """Split the answers into words."""
+        lists = tuple([tuple(_without_articles(key.split())) for key in keys])
+        return lists, frozenset(chain.from_iterable(lists))
+
+    def judge(self, prediction: str, key: str, prepared: TokenAnswers) -> tuple[int, float]:
+        """Find the answer with the highest F1, the first among equals."""
+        lists, vocabulary = prepared
+        words = key.split()
+        if vocabulary.isdisjoint(words):
+            return -1, 0.0
+        words = _without_articles(words)
+        counts = Counter(words)
+        best, position = 0.0, -1
+        for place, answer in enumerate(lists):
+            score = 2 * _n_common(counts, answer) / (len(words) + len(answer))
+            if score > best:
+                best, position = score, place
+        return position if best >= self.threshold else -1, best
+
+
+def match_token_f1(
+    prediction: str,
+    answers: Sequence[str],
+    *,
+    threshold: float = 0.8,
+    normalize: Normalizer | None = normalize,
+) -> Match:
+    """Accept a prediction whose words overlap enough with those of an accepted answer.
+
+    With `c` words in common (counted as often as both sides have them), F1 is 2c / (words of the
+    prediction + words of the answer); the score is the highest F1 over the answers. As in SQuAD the
+    articles "a", "an" and "the" are left out.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        threshold: Lowest F1 that is a match, in (0, 1]. Default is 0.8: "George Bush" for "George
+            W. Bush", but not a shared first name, which is 0.5 at most between two-word names.
+        normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
+            they are.
+
+    Returns:
+        The verdict, with the answer of the highest F1 (the first among equals) when it is a match,
+        and that F1 as score in either case.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, one of them is blank, or `threshold` is not in
+            (0, 1].
+
+    Notes:
+        Unlike SQuAD's script, punctuation separates words ("letter–word" is two) and diacritics
+        count by their Unicode normal form. Order counts for nothing, and a long prediction scores
+        low even when it contains the answer: judge first lines. A text of articles alone keeps
+        them. In scripts without spaces each character is a word. An empty prediction scores 0.0.
+
+    References:
+        Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
+        section 6.1.
+
+    Examples:
+        >>> match_token_f1("George Bush", ["George W. Bush"])
+        Match(is_match=True, answer='George W. Bush', score=0.8, rule='token_f1')
+        >>> match_token_f1("George Washington", ["George W. Bush"])
+        Match(is_match=False, answer=None, score=0.4, rule='token_f1')
+    """
+    return TokenF1Rule(threshold=threshold, normalize=normalize)(prediction, answers)
+
+
+def _without_articles(words: list[str]) -> list[str]:
+    """Return the words that are no articles, or all when nothing else is there."""
+    return [word for word in words if word not in _ARTICLES] or words
+
+
+def _n_common(counts: Mapping[str, int], words: Sequence[str]) -> int:
+    """Count the words that find a partner of their own."""
+    left = dict(counts)
+    n_common = 0
+    for word in words:
+        if left.get(word, 0) > 0:
+            left[word] -= 1
+            n_common += 1
+    return n_common

@@ -1,0 +1,43 @@
+"""Shared by the tests of the matching rules."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.data.sample import load_sample
+from surface_consistency.matching._answer_sets import answer_sets
+
+
+@pytest.fixture(autouse=True)
+def forget_answer_sets():
+    """Every test starts without answer sets that another one prepared."""
+    answer_sets.cache_clear()
+
+
+@pytest.fixture(scope="session", params=["bundled sample", "outside files"])
+def gold_answers(request: pytest.FixtureRequest) -> list[str]:
+    """Every string that the data names as an answer, an alias or a surface form."""
+    if request.param == "bundled sample":
+        triples = [question.triple for question in load_sample().questions]
+        return list(dict.fromkeys(answer for triple in triples for answer in triple.answers))
+    return _golds_of_files(request.getfixturevalue("shared_dir"))
+
+
+def _golds_of_files(shared_dir: Path) -> list[str]:
+    """Collect answers, aliases, surface forms and the values of databases."""
+    golds: dict[str, None] = {}
+    for path in sorted(shared_dir.glob("data/lmlm_audit/data/**/*.jsonl")):
+        for row in _rows(path):
+            golds.update(dict.fromkeys([row["gold_object"], *row.get("object_aliases", [])]))
+    for row in _rows(shared_dir / "data" / "redirectqa" / "v1_pairs_sample.jsonl"):
+        golds.update(dict.fromkeys([row["subject_surface"], *row["subject_aliases"]]))
+    for path in sorted(shared_dir.glob("data/**/*database.json")):
+        database = json.loads(path.read_text(encoding="utf-8"))
+        golds.update(dict.fromkeys(value for _, _, value in database["triplets"]))
+    return list(golds)
+
+
+def _rows(path: Path) -> list[dict]:
+    """Read a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]

@@ -1,0 +1,93 @@
+import pytest
+
+from surface_consistency.matching import RULES, match, rule_agreement
+from surface_consistency.matching.boundary import BoundaryRule
+from surface_consistency.text import first_line
+
+GENERATIONS = ["Tirana", "Paris.", "Paris", "Rome\nQ: What about Paris?", "George Bush", None, "x"]
+ANSWERS = [["Iran"], ["Paris"], ["Paris"], ["Paris"], ["George W. Bush"], ["Paris"], None]
+
+
+def naive_counts(first, second):
+    """Count by looping over the rows with the single form."""
+    counts = {"n": 0, "both": 0, "first_only": 0, "second_only": 0, "neither": 0}
+    for generation, answers in zip(GENERATIONS, ANSWERS, strict=True):
+        if generation is None or not answers:
+            continue
+        a, b = (
+            match(
+                first_line(generation) if part == "first_line" else generation, answers, rule=rule
+            )
+            for rule, part in (first, second)
+        )
+        counts["n"] += 1
+        counts["both"] += a.is_match and b.is_match
+        counts["first_only"] += a.is_match and not b.is_match
+        counts["second_only"] += b.is_match and not a.is_match
+        counts["neither"] += not a.is_match and not b.is_match
+    return counts
+
+
+@pytest.mark.parametrize("region", ["first_line", "whole"])
+def test_rule_agreement_agrees_with_a_loop(region):
+    """Each row of the frame is the count over rows of paired single verdicts."""
+    frame = rule_agreement(GENERATIONS, ANSWERS, region=region)
+
+    assert len(frame) == 10 + 5
+    for row in frame.to_dict("records"):
+        first = (row["first_rule"], row["first_region"])
+        second = (row["second_rule"], row["second_region"])
+        expected = naive_counts(first, second)
+        assert {name: row[name] for name in expected} == expected
+        assert row["n_differ"] == row["first_only"] + row["second_only"]
+
+
+def test_rule_agreement_is_tidy():
+    """Pairs of rules come first, then each rule's first line against the whole."""
+    frame = rule_agreement(GENERATIONS, ANSWERS)
+
+    assert list(frame.columns) == [
+        "compared",
+        "first_rule",
+        "first_region",
+        "second_rule",
+        "second_region",
+        "n",
+        "both",
+        "first_only",
+        "second_only",
+        "neither",
+        "n_differ",
+    ]
+    assert frame["compared"].tolist() == ["rules"] * 10 + ["regions"] * 5
+    assert frame.loc[frame["compared"] == "regions", "first_rule"].tolist() == list(RULES)
+
+
+def test_rule_agreement_is_seeing_what_the_rules_disagree_about():
+    """Tirana holds Iran for one rule alone, and rambling gives credit on the whole output."""
+    frame = rule_agreement(GENERATIONS, ANSWERS, rules=["popqa", "boundary"])
+
+    rules, popqa, boundary = frame.to_dict("records")
+    assert (rules["n"], rules["first_only"], rules["second_only"]) == (5, 1, 0)
+    assert (popqa["first_only"], popqa["second_only"]) == (0, 1)
+    assert (boundary["first_only"], boundary["second_only"]) == (0, 1)
+
+
+def test_rule_agreement_is_zero_without_rows():
+    """No rows give counts of 0."""
+    frame = rule_agreement([], [])
+
+    assert len(frame) == 15
+    assert frame[["n", "n_differ"]].to_numpy().sum() == 0
+
+
+def test_rule_agreement_rejects_rules_of_one_name():
+    """Two rules of one name could not be told apart in the frame."""
+    with pytest.raises(ValueError, match=r"different names, got \['boundary', 'boundary'\]"):
+        rule_agreement([], [], rules=["boundary", BoundaryRule(reject_negated=True)])
+
+
+def test_rule_agreement_rejects_an_unknown_region():
+    """Two parts are known."""
+    with pytest.raises(ValueError, match="`region` must be 'first_line' or 'whole', got 'last'"):
+        rule_agreement([], [], region="last")

@@ -1,0 +1,209 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.matching import (
+    RULES,
+    BoundaryRule,
+    FuzzyRule,
+    PopqaRule,
+    TokenF1Rule,
+    bulk,
+    match,
+    match_columns,
+)
+from surface_consistency.matching._answer_sets import AnswerSets
+from surface_consistency.text import normalize
+
+TEXT = st.text(alphabet="aAbéE!ß ı\u0301東カ.-\x1e", max_size=8) | st.text(max_size=8)
+ANSWERS = st.lists(TEXT.filter(str.strip), max_size=4)
+ROWS = st.lists(st.tuples(st.none() | TEXT, ANSWERS), max_size=8)
+WITH_OPTIONS = [
+    *RULES.values(),
+    PopqaRule(normalize=normalize),
+    BoundaryRule(normalize=None),
+    BoundaryRule(reject_negated=True),
+    TokenF1Rule(threshold=0.3),
+    FuzzyRule(scorer="ratio", score_cutoff=50.0),
+]
+
+
+def rows_of(columns):
+    return list(zip(columns.is_match, columns.answer, columns.score, columns.reason, strict=True))
+
+
+@pytest.mark.parametrize("rule", WITH_OPTIONS, ids=repr)
+@settings(max_examples=200, deadline=None)
+@given(rows=ROWS)
+def test_match_columns_agrees_with_the_single_form(rule, rows):
+    """Row by row the verdict is that of `match`; rows it would refuse are unscored."""
+    columns = match_columns([p for p, _ in rows], [a for _, a in rows], rule=rule)
+
+    assert len(columns) == len(rows)
+    for (prediction, answers), (is_match, answer, score, reason) in zip(
+        rows, rows_of(columns), strict=True
+    ):
+        if prediction is None or not answers:
+            assert (is_match, answer) == (None, None)
+            assert math.isnan(score)
+            assert reason == ("no prediction" if prediction is None else "no accepted answers")
+        else:
+            single = match(prediction, answers, rule=rule)
+            assert (is_match, answer, score) == (single.is_match, single.answer, single.score)
+            assert reason is None
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
+    """Where one chunk ends and the next begins makes no difference."""
+    rng = np.random.default_rng(0)
+    names = [f"{first} {last}" for first in ("Ann", "Bo", "Zoé") for last in ("Li", "May", "Ōe")]
+    predictions = [f"It is {names[i]}." for i in rng.integers(0, len(names), 5_000)]
+    answers = [[names[i], names[i][:3]] for i in rng.integers(0, len(names), 5_000)]
+    assert len(predictions) > 2 * bulk._ROWS_AT_ONCE
+
+    columns = match_columns(predictions, answers, rule=rule)
+
+    singles = [match(p, a, rule=rule) for p, a in zip(predictions, answers, strict=True)]
+    assert columns.is_match == [single.is_match for single in singles]
+    assert columns.answer == [single.answer for single in singles]
+    assert columns.score.tolist() == [single.score for single in singles]
+
+
+def test_match_columns_is_empty_without_rows():
+    """No rows give empty columns."""
+    columns = match_columns([], [])
+
+    assert (len(columns), columns.n_unscored, columns.score.shape) == (0, 0, (0,))
+
+
+def test_match_columns_is_counting_what_it_leaves_out():
+    """Unscored rows are counted and explained, never taken for wrong answers."""
+    columns = match_columns(["", None, "x", None], [["x"], ["x"], None, []])
+
+    assert columns.is_match == [False, None, None, None]
+    assert columns.reason == [None, "no prediction", "no accepted answers", "no prediction"]
+    assert columns.n_unscored == 3
+
+
+def test_match_columns_takes_what_pandas_holds():
+    """Series with any index, NaN for None, and arrays of answers are fine."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "prediction": ["Paris", None, np.nan],
+            "answers": [np.array(["Rome", "Paris"], dtype=object), ("Rome",), ["Rome"]],
+        },
+        index=[2, 0, 1],
+    )
+
+    columns = match_columns(frame["prediction"], frame["answers"])
+    without = match_columns(["x", "x"], pd.Series([np.nan, None], dtype=object))
+
+    assert columns.is_match == [True, None, None]
+    assert columns.answer[0] == "Paris"
+    assert without.reason == ["no accepted answers"] * 2
+
+
+def test_match_columns_takes_arrays_of_strings():
+    """The strings of numpy are strings."""
+    predictions, answers = np.array(["Paris", "Rome"]), np.array([["Rome", "Paris"], ["Oslo", "É"]])
+
+    columns = match_columns(predictions, answers, rule="boundary")
+
+    assert columns.is_match == [True, False]
+    assert columns.answer == ["Paris", None]
+
+
+def test_match_columns_is_sound_when_answer_lists_are_made_on_the_fly():
+    """Answer sets are known by their content, not by the object that holds them."""
+
+    class Column(list):
+        def __iter__(self):
+            return (list(row) for row in super().__iter__())
+
+    answers = Column([["Paris"], ["Rome"]] * 50)
+
+    columns = match_columns(["Rome"] * 100, answers, rule="exact")
+
+    assert columns.is_match == [False, True] * 50
+
+
+@pytest.mark.parametrize(
+    ("predictions", "answers", "message"),
+    [
+        (["x", None], [["x"], ["x"]], "row 11: no prediction; give one, or leave the row out"),
+        (["x", "x"], [["x"], []], "row 11: no accepted answers; give one, or leave"),
+    ],
+)
+def test_match_columns_rejects_missing_values_on_demand(predictions, answers, message):
+    """`on_missing="raise"` names the first row that cannot be judged."""
+    with pytest.raises(ValueError, match=message):
+        match_columns(predictions, answers, on_missing="raise", first_row=10)
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_match_columns_rejects_blank_answers(blank):
+    """A blank answer is a fault of the data; the row is named."""
+    rows = 5_000
+    answers = [None, []] + [["x"]] * (rows - 3) + [["x", blank]]
+
+    with pytest.raises(ValueError, match="row 4999: `answers` must not be blank, got"):
+        match_columns([None, "x"] * (rows // 2), answers)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "answers", "message"),
+    [
+        ([5], [["x"]], "row 0: `predictions` must be strings or None, got int"),
+        (["x"], ["Paris"], "row 0: `answers` must be lists of strings, got 'Paris'"),
+        (["x"], [7], "row 0: `answers` must be lists of strings, got 7"),
+        (["x"], [["Paris", None]], "row 0: `answers` must be strings, got None; drop it"),
+    ],
+)
+def test_match_columns_rejects_other_types(predictions, answers, message):
+    """Numbers, bare strings and nulls among the answers are named with their row."""
+    with pytest.raises(TypeError, match=message):
+        match_columns(predictions, answers)
+
+
+def test_match_columns_rejects_columns_of_different_length():
+    """Every prediction has its answers."""
+    with pytest.raises(ValueError, match="one entry a row, got 2 and 1"):
+        match_columns(["x", "y"], [["x"]])
+
+
+def test_match_columns_rejects_unknown_policies():
+    """Missing rows are unscored or refused."""
+    with pytest.raises(ValueError, match="`on_missing` must be 'unscored' or 'raise', got 'drop'"):
+        match_columns([], [], on_missing="drop")
+
+
+def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
+    """The memory of prepared answers is bounded, and forgetting changes no verdict."""
+    monkeypatch.setattr("surface_consistency.matching._answer_sets._MAX_ANSWERS", 100)
+    sets = AnswerSets(RULES["exact"])
+
+    for start in range(0, 10_000, 50):
+        rows = [(f"answer {number}",) for number in range(start, start + 50)]
+        assert sets.get(rows, 0) == [{row[0]: 0} for row in rows]
+        assert len(sets._prepared) <= 100 + 50 + 1
+
+
+def test_answer_sets_are_prepared_once_for_all_models(monkeypatch):
+    """A second model on the same questions finds the answers ready."""
+    prepared = []
+    prepare = BoundaryRule.prepare
+    monkeypatch.setattr(
+        BoundaryRule,
+        "prepare",
+        lambda self, answers, keys: prepared.append(answers) or prepare(self, answers, keys),
+    )
+
+    for prediction in ("Paris", "Rome"):
+        match_columns([prediction] * 3, [["Paris"], ["Paris"], ["Rome"]], rule="boundary")
+
+    assert prepared == [("Paris",), ("Rome",)]

@@ -1,0 +1,94 @@
+"""Laws that every rule keeps, on real answers and on any text."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.matching import RULES, match, match_columns
+from surface_consistency.text import first_line
+
+ANSWER = st.text(min_size=1, max_size=20).filter(str.strip)
+NAMES = st.sampled_from(
+    ["Paris", "paris", "Paris, France", "New York", "York", "Iran", "Tirana", "The The", "!!!"]
+)
+
+RULE = pytest.mark.parametrize("rule", list(RULES))
+
+
+@RULE
+def test_every_gold_is_matched_by_itself(gold_answers, rule):
+    """A model that returns the gold verbatim is right, also after the cut to the first line."""
+    assert len(gold_answers) > 300
+
+    lost = [gold for gold in gold_answers if match(gold, [gold], rule=rule).answer != gold]
+    cut = [gold for gold in gold_answers if not match(first_line(gold), [gold], rule=rule).is_match]
+
+    assert lost == []
+    assert cut == []
+
+
+@RULE
+def test_every_gold_is_matched_among_other_answers(gold_answers, rule):
+    """Other accepted answers, before or after, never hide the gold."""
+    others = gold_answers[:60]
+    sets = [[*others, gold, *others] for gold in gold_answers]
+
+    columns = match_columns(gold_answers, sets, rule=rule)
+
+    assert all(columns.is_match)
+    assert set(columns.score.tolist()) == {1.0}
+
+
+@RULE
+def test_every_sentence_with_a_gold_is_right_under_containment(gold_answers, rule):
+    """The rules that look for the answer find it inside a sentence; the others need it alone."""
+    sentences = [f"I think it is {gold}, as far as I know." for gold in gold_answers]
+
+    columns = match_columns(sentences, [[gold] for gold in gold_answers], rule=rule)
+
+    if rule in ("popqa", "boundary", "fuzzy"):
+        assert all(columns.is_match)
+    if rule == "exact":
+        assert not any(columns.is_match)
+
+
+@RULE
+@settings(deadline=None)
+@given(answer=ANSWER)
+def test_every_text_is_matched_by_itself(rule, answer):
+    """Any text that is not blank matches itself, fully."""
+    found = match(answer, [answer], rule=rule)
+
+    assert (found.is_match, found.answer, found.score) == (True, answer, 1.0)
+
+
+@RULE
+@settings(deadline=None)
+@given(prediction=ANSWER | NAMES, answers=st.lists(ANSWER | NAMES, min_size=1), more=ANSWER | NAMES)
+def test_one_more_answer_never_loses_a_match(rule, prediction, answers, more):
+    """Accepting more can only add matches, and never lowers the score."""
+    before = match(prediction, answers, rule=rule)
+
+    for longer in ([*answers, more], [more, *answers]):
+        after = match(prediction, longer, rule=rule)
+        assert after.is_match >= before.is_match
+        assert after.score >= before.score
+
+
+@RULE
+@settings(deadline=None)
+@given(prediction=st.text() | NAMES, answers=st.lists(ANSWER | NAMES, min_size=1))
+def test_every_match_is_well_formed(rule, prediction, answers):
+    """The answer is one of those given exactly when there is a match; scores are in [0, 1]."""
+    found = match(prediction, answers, rule=rule)
+
+    assert found.rule == rule
+    assert 0.0 <= found.score <= 1.0
+    assert found.answer in answers if found.is_match else found.answer is None
+
+
+@RULE
+@pytest.mark.parametrize("prediction", ["", " ", "\n\t"])
+def test_blank_predictions_are_wrong(rule, prediction):
+    """Writing nothing is never right."""
+    assert not match(prediction, ["Paris", "!!!", "The"], rule=rule).is_match

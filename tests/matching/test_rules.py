@@ -1,0 +1,137 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from surface_consistency.matching import (
+    RULES,
+    Match,
+    Rule,
+    match,
+    match_boundary,
+    match_columns,
+    match_exact,
+    match_fuzzy,
+    match_popqa,
+    match_token_f1,
+)
+
+FUNCTIONS = {
+    "popqa": match_popqa,
+    "exact": match_exact,
+    "boundary": match_boundary,
+    "token_f1": match_token_f1,
+    "fuzzy": match_fuzzy,
+}
+EVERY = pytest.mark.parametrize("judge", [*FUNCTIONS.values(), match], ids=lambda f: f.__name__)
+
+
+def test_rules_are_named_as_their_functions():
+    """Each rule of the table is the function of that name with its default options."""
+    assert list(RULES) == list(FUNCTIONS)
+    for name, function in FUNCTIONS.items():
+        for prediction in ("Paris", "paris.", "in Paris", "Pariz", "x"):
+            assert match(prediction, ["Rome", "Paris"], rule=name) == function(
+                prediction, ["Rome", "Paris"]
+            )
+
+
+def test_match_is_the_papers_rule_by_default():
+    """The default is "popqa"."""
+    assert match("Tirana", ["Iran"]) == Match(is_match=True, answer="Iran", score=1.0, rule="popqa")
+
+
+def test_match_rejects_unknown_rules():
+    """The message lists what there is."""
+    with pytest.raises(
+        ValueError, match="one of popqa, exact, boundary, token_f1, fuzzy; got 'contains'"
+    ):
+        match("x", ["x"], rule="contains")
+
+
+def test_match_rejects_what_is_no_rule():
+    """A rule is a name or a Rule."""
+    with pytest.raises(TypeError, match="`rule` must be a name or a Rule, got function"):
+        match("x", ["x"], rule=match_popqa)
+
+
+@EVERY
+def test_rules_reject_missing_predictions(judge):
+    """A missing prediction is no wrong answer; the bulk form leaves it unscored."""
+    with pytest.raises(TypeError, match="must be a string, got NoneType; `match_columns` leaves"):
+        judge(None, ["x"])
+
+
+@EVERY
+def test_rules_reject_empty_answers(judge):
+    """Nothing to match is not the same as no match."""
+    with pytest.raises(ValueError, match="at least one accepted answer, got none"):
+        judge("x", [])
+
+
+@EVERY
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
+def test_rules_reject_blank_answers(judge, blank):
+    """A blank answer stands in every prediction."""
+    with pytest.raises(ValueError, match=r"must not be blank, got .* every prediction contains it"):
+        judge("x", ["y", blank])
+
+
+@EVERY
+def test_rules_reject_a_single_string_as_answers(judge):
+    """The letters of a word are no accepted answers."""
+    with pytest.raises(TypeError, match="must be a list of strings, got the string 'Paris'"):
+        judge("Paris", "Paris")
+
+
+@EVERY
+def test_rules_reject_answers_that_are_no_strings(judge):
+    """A null among the aliases is named."""
+    with pytest.raises(TypeError, match="must be strings, got None; drop it"):
+        judge("Paris", ["Paris", None])
+
+
+@EVERY
+def test_rules_take_arrays_of_answers(judge):
+    """Answers may be what pandas reads from Parquet."""
+    assert judge("Paris", np.array(["Rome", "Paris"], dtype=object)).answer == "Paris"
+
+
+class LastWord(Rule[list[str]]):
+    """Accepts an answer that ends the prediction."""
+
+    name = "last_word"
+
+    def keys(self, texts):
+        return [text.split()[-1] if text.split() else "" for text in texts]
+
+    def prepare(self, answers, keys):
+        return list(keys)
+
+    def judge(self, prediction, key, prepared):
+        return (prepared.index(key), 1.0) if key in prepared else (-1, 0.0)
+
+
+def test_a_rule_of_ones_own_works_wherever_a_name_does():
+    """Three methods make a rule."""
+    predictions, answers = ["in Paris", "Paris?", None], [["Rome", "Paris"]] * 3
+
+    found = match(predictions[0], answers[0], rule=LastWord())
+    columns = match_columns(predictions, answers, rule=LastWord())
+
+    assert found == Match(is_match=True, answer="Paris", score=1.0, rule="last_word")
+    assert columns.is_match == [True, False, None]
+
+
+def test_importing_the_rules_is_light():
+    """Neither pandas nor a model library is loaded."""
+    code = (
+        "import sys, surface_consistency.matching; "
+        "heavy = {'pandas', 'torch', 'transformers', 'datasets', 'scipy'}; "
+        "sys.exit(' '.join(heavy & set(sys.modules)) or None)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,93 @@
+import itertools
+
+import pytest
+
+from surface_consistency.matching import RULES, answer_region, verdicts
+from surface_consistency.schemas import Verdict
+
+GENERATIONS = [" London\nQ: Paris", None, "Paris", "\nLondon", "x"]
+ANSWERS = [["Paris"], ["Paris"], ["Londres", "Paris"], ["London"], []]
+IDS = ["q0", "q1", "q2", "q3", "q4"]
+
+
+def test_verdicts_are_records_of_first_lines():
+    """One record a row, in order, judged on the first line."""
+    made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="boundary"))
+
+    assert made == [
+        Verdict(
+            question_id=question_id,
+            rule="boundary",
+            region="first_line",
+            prediction=prediction,
+            is_correct=is_correct,
+            matched_answer=answer,
+            reason=reason,
+        )
+        for question_id, prediction, is_correct, answer, reason in [
+            ("q0", "London", False, None, None),
+            ("q1", None, None, None, "no prediction"),
+            ("q2", "Paris", True, "Paris", None),
+            ("q3", "", False, None, None),
+            ("q4", "x", None, None, "no accepted answers"),
+        ]
+    ]
+
+
+def test_verdicts_are_of_the_whole_generation_on_demand():
+    """Containment over the whole output gives credit for what follows the answer."""
+    made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="popqa", region="whole"))
+
+    assert [verdict.is_correct for verdict in made] == [True, None, True, True, None]
+    assert [verdict.prediction for verdict in made] == GENERATIONS
+    assert {verdict.region for verdict in made} == {"whole"}
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_verdicts_are_made_as_they_are_taken(rule):
+    """Endless columns are read a part at a time."""
+    columns = (
+        (f"q{number}" for number in itertools.count()),
+        itertools.repeat("Paris"),
+        itertools.repeat(("Paris",)),
+    )
+
+    taken = list(itertools.islice(verdicts(*columns, rule=rule), 5_000))
+
+    assert [verdict.question_id for verdict in taken] == [f"q{n}" for n in range(5_000)]
+    assert all(verdict.is_correct for verdict in taken)
+
+
+def test_verdicts_take_nan_for_none():
+    """A column of pandas writes NaN where nothing is."""
+    [made] = verdicts(["q"], [float("nan")], [["Paris"]])
+
+    assert (made.prediction, made.is_correct, made.reason) == (None, None, "no prediction")
+
+
+def test_verdicts_reject_an_unknown_rule_at_once():
+    """The mistake shows before the first verdict is taken."""
+    with pytest.raises(ValueError, match=r"`rule` must be one of popqa, .* got 'f1'"):
+        verdicts([], [], [], rule="f1")
+
+
+@pytest.mark.parametrize("call", [lambda r: verdicts([], [], [], region=r), answer_region])
+def test_verdicts_reject_an_unknown_region(call):
+    """Two parts are known."""
+    with pytest.raises(ValueError, match="`region` must be 'first_line' or 'whole', got 'last'"):
+        call("last") if call is not answer_region else answer_region("x", region="last")
+
+
+def test_verdicts_reject_columns_of_different_length():
+    """Every question has its generation and its answers."""
+    with pytest.raises(ValueError, match="zip"):
+        list(verdicts(["q0", "q1"], ["x"], [["x"], ["x"]]))
+
+
+def test_verdicts_name_the_row_of_a_bad_value():
+    """Rows are counted from the start of the columns, whatever part they are read in."""
+    rows = 3_000
+    generations = ["x"] * (rows - 1) + [5]
+
+    with pytest.raises(TypeError, match="row 2999: `predictions` must be strings or None, got int"):
+        list(verdicts(map(str, range(rows)), generations, [["x"]] * rows))
