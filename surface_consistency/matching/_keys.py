@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from surface_consistency.text import normalize as default_normalize
 from surface_consistency.text import padded_words, tokenize
 
 __all__ = ["Normalizer", "padded_keys", "plain_keys"]
@@ -19,7 +20,7 @@ def plain_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
 
 def padded_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
     """Return the words of each text between single spaces, with a space at both ends."""
-    if normalize is normalize:
+    if normalize is default_normalize:
         return padded_words(texts)
     forms = plain_keys(texts, normalize)
     return [f" {' '.join(tokenize(form))} " for form in forms]
