@@ -18,6 +18,7 @@ __all__ = [
     "group_name",
     "group_positions",
     "group_seed",
+    "plain_label",
 ]
 
 GroupKey: TypeAlias = tuple[object, ...]
@@ -48,11 +49,11 @@ def group_positions(frame: "pd.DataFrame", keys: list[str]) -> dict[GroupKey, np
 def _labels(value: object) -> list[object]:
     """Return the distinct labels of one cell as plain Python values."""
     values = value if isinstance(value, _LISTS) else (value,)
-    labels = dict.fromkeys(_plain(label) for label in values if not is_missing(label))
+    labels = dict.fromkeys(plain_label(label) for label in values if not is_missing(label))
     return list(labels) or [UNLABELLED]
 
 
-def _plain(label: object) -> object:
+def plain_label(label: object) -> object:
     """Turn numpy scalars into Python ones, and whole floats, which gaps make, into integers."""
     if isinstance(label, np.generic):
         label = label.item()
