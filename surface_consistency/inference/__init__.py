@@ -1,0 +1,1 @@
+"""Prompts to generations: the runner protocol, reference runners, the resumable run log."""

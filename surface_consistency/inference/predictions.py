@@ -1,0 +1,199 @@
+"""Reading predictions that were made elsewhere: JSONL, CSV, lm-evaluation-harness samples."""
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
+from surface_consistency.inference._lm_eval import is_lm_eval, lm_eval_pair
+from surface_consistency.inference._rows import Row, identifier, shown, text_of
+
+__all__ = ["ID_COLUMNS", "TEXT_COLUMNS", "read_predictions"]
+
+ID_COLUMNS = ("id", "question_id", "prompt_id", "instance_id", "example_id", "qid", "idx")
+"""Columns looked for as the identifier, best first."""
+
+TEXT_COLUMNS = (
+    "prediction",
+    "text",
+    "output",
+    "response",
+    "generation",
+    "generated_text",
+    "model_output",
+    "completion",
+)
+"""Columns looked for as the predicted text, best first."""
+
+_JSON_SUFFIXES = frozenset({".jsonl", ".ndjson"})
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def read_predictions(
+    path: str | os.PathLike[str], *, id_column: str | None = None, text_column: str | None = None
+) -> dict[str, str]:
+    """Read stored predictions of any of the usual layouts.
+
+    JSONL (`.jsonl`, `.ndjson`) and CSV (`.csv`, `.tsv`; every cell is text, "NA" and "null"
+    too) need one column with the question's identifier and one with the text. A JSONL file with
+    the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or `filtered_resps`) is read
+    as its samples: the identifier is `id` or `question_id` of `doc`, else the prompt itself; the
+    text is the first response, unfiltered where it is there.
+
+    Args:
+        path: The file, UTF-8, a byte order mark allowed.
+        id_column: Column of the identifier; None takes the first of `ID_COLUMNS` that is there.
+        text_column: Column of the text; None takes the first of `TEXT_COLUMNS` that is there.
+
+    Returns:
+        Identifier to text, in the file's order. Rows whose text is null are left out: they are
+        questions without an answer.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If the kind of file is unknown or it holds no row.
+        ColumnNotFoundError: If a column is missing; names those looked for and those seen.
+        RecordError: If a row is broken, or two rows give one identifier different texts; names
+            file and line.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise SourceNotFoundError(f"no file {file}; expected stored predictions there")
+    rows = _rows(file)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{file} holds no predictions; it is empty")
+    if is_lm_eval(first.fields):
+        pairs = (lm_eval_pair(row, id_column, text_column) for row in _chain(first, rows))
+    else:
+        columns = (
+            _column(file, "identifier", id_column, ID_COLUMNS, first.fields),
+            _column(file, "prediction", text_column, TEXT_COLUMNS, first.fields),
+        )
+        pairs = (_pair(row, *columns) for row in _chain(first, rows))
+    return _collect(pairs)
+
+
+def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
+    """Put the row that was looked at back in front."""
+    yield first
+    yield from rest
+
+
+def _collect(pairs: Iterator[tuple[str, str, str | None]]) -> dict[str, str]:
+    """Gather texts by identifier, refusing two answers to one question."""
+    texts: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for place, name, text in pairs:
+        if text is None:
+            continue
+        if texts.setdefault(name, text) != text:
+            raise RecordError(
+                f"{place}: a second prediction for {shown(name)}, other than that of "
+                f"{places[name]}; keep one of them, or name the identifier by `id_column`"
+            )
+        places.setdefault(name, place)
+    return texts
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    """Read the rows of a file by its suffix."""
+    suffix = file.suffix.lower()
+    if suffix in _JSON_SUFFIXES:
+        return _json_rows(file)
+    if suffix in _DELIMITERS:
+        return _csv_rows(file, _DELIMITERS[suffix])
+    known = ", ".join(sorted({*_JSON_SUFFIXES, *_DELIMITERS}))
+    raise DataError(
+        f"{file}: unknown kind of file {suffix!r}; save the predictions as one of {known}"
+    )
+
+
+def _json_rows(file: Path) -> Iterator[Row]:
+    """Read objects, one a line."""
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            place = f"{file}:{number}"
+            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if not content.strip():
+                continue
+            try:
+                value = json.loads(content)
+            except (UnicodeDecodeError, json.JSONDecodeError) as error:
+                raise RecordError(
+                    f"{place}: not a line of JSON ({error}); repair or remove the line"
+                ) from error
+            if not isinstance(value, dict):
+                raise RecordError(
+                    f"{place}: expected an object with named fields, got {shown(value)}"
+                )
+            yield Row(place, value)
+
+
+def _csv_rows(file: Path, delimiter: str) -> Iterator[Row]:
+    """Read rows under a header; every cell stays the text that it is."""
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        header: list[str] | None = None
+        start = 1
+        try:
+            for cells in reader:
+                place, start = f"{file}:{start}", reader.line_num + 1
+                if not cells:
+                    continue
+                if header is None:
+                    header = _header(place, cells)
+                elif len(cells) != len(header):
+                    raise RecordError(
+                        f"{place}: {len(cells)} cells under a header of {len(header)}; quote "
+                        "cells that hold the delimiter or a line break"
+                    )
+                else:
+                    yield Row(place, dict(zip(header, cells, strict=True)))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise RecordError(
+                f"{file}:{start}: not readable as UTF-8 text with delimiter {delimiter!r} "
+                f"({error}); repair the row"
+            ) from error
+
+
+def _header(place: str, cells: list[str]) -> list[str]:
+    """Check that every column has a name of its own."""
+    for name in cells:
+        if cells.count(name) > 1:
+            raise RecordError(
+                f"{place}: the header names column {name!r} twice; rename one of them"
+            )
+    return cells
+
+
+def _column(
+    file: Path, what: str, named: str | None, candidates: Sequence[str], seen: Mapping[str, Any]
+) -> str:
+    """Pick a column, or say what was looked for and what is there."""
+    looked_for = candidates if named is None else (named,)
+    for name in looked_for:
+        if name in seen:
+            return name
+    raise ColumnNotFoundError(
+        f"{file}: no column with the {what}; looked for {', '.join(looked_for)}; saw "
+        f"{', '.join(map(str, seen))}; name it by `{'id' if what == 'identifier' else 'text'}"
+        "_column`"
+    )
+
+
+def _pair(row: Row, id_column: str, text_column: str) -> tuple[str, str, str | None]:
+    """Read one row of a plain file."""
+    for name in (id_column, text_column):
+        if name not in row.fields:
+            raise RecordError(f"{row.place}: no field {name!r}; saw {', '.join(row.fields)}")
+    text = row.fields[text_column]
+    return row.place, identifier(row, id_column, row.fields[id_column]), text_of(row, text)

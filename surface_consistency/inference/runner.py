@@ -1,0 +1,85 @@
+"""What a runner is: anything that turns prompts into generations."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from pydantic import JsonValue
+
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+
+__all__ = ["BatchPlanner", "Runner"]
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """Asks a model; resume, progress and smaller batches on out-of-memory are the library's job.
+
+    Any class with these three members is a runner; it need not inherit from this one. Make it
+    known by an entry point of the group `surface_consistency.runners`, or name it as
+    `module:attribute`.
+
+    Examples:
+        >>> class Shouting:
+        ...     name = "shouting"
+        ...
+        ...     def fingerprint(self):
+        ...         return {"runner": self.name, "version": 1}
+        ...
+        ...     def generate(self, prompts, params):
+        ...         for prompt in prompts:
+        ...             yield Generation(prompt_id=prompt.id, text=prompt.text.upper())
+        >>> isinstance(Shouting(), Runner)
+        True
+        >>> [answer.text for answer in Shouting().generate([Prompt(id="q1", text="hey")], None)]
+        ['HEY']
+    """
+
+    name: str
+    """Short name, such as "transformers"."""
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell what decides the answers: model, revision, dtype, quantisation, batch policy.
+
+        Returns:
+            Plain JSON values. A run is only continued under an equal fingerprint.
+        """
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Answer one batch.
+
+        Args:
+            prompts: The batch; ids are unique.
+            params: How to decode.
+
+        Yields:
+            One generation for each prompt, under its id, in any order. A prompt that cannot be
+            answered comes back with `finish_reason="error"` and is asked again on resume.
+
+        Raises:
+            RunnerOutOfMemoryError: If the batch is too large; it is asked again in halves.
+            RunnerError: If the run cannot go on.
+        """
+
+
+@runtime_checkable
+class BatchPlanner(Protocol):
+    """The optional second capability of a runner: to cut a run into batches itself."""
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Check every prompt before any work, then cut the run into batches.
+
+        The plan is a function of the prompts alone, so a resumed run asks the same batches.
+
+        Args:
+            prompts: All prompts of the run; ids and contents are unique.
+            params: How to decode.
+
+        Returns:
+            The batches: every prompt once, in the order in which they shall be asked.
+
+        Raises:
+            PromptTooLongError: If a prompt does not fit the model's context.
+        """

@@ -1,0 +1,286 @@
+"""The reference runner: causal language models of transformers."""
+
+import copy
+import os
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import RunnerOutOfMemoryError
+from surface_consistency.inference._decoding import SeededSampling, StopTracker
+from surface_consistency.inference._encoder import Encoder
+from surface_consistency.inference._engine import Engine, n_columns
+from surface_consistency.inference._hub import find_model
+from surface_consistency.inference._loading import check_dependencies, load_model, pick_device
+from surface_consistency.inference._planner import Planner
+from surface_consistency.inference._probe import padding_obstacle, prefix_obstacle
+from surface_consistency.inference._settings import (
+    context_length,
+    end_tokens,
+    greedy_config,
+    greedy_settings,
+)
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+
+__all__ = ["TransformersRunner"]
+
+_OUT_OF_MEMORY = (
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "DefaultCPUAllocator: can't allocate memory",
+    "MPS backend out of memory",
+)
+
+
+class TransformersRunner:
+    """Asks a causal language model on this machine.
+
+    Prompts are tokenised whole, batched by group and length, and padded on the left. The longest
+    token prefix that the prompts of a group share is computed once and its keys and values are
+    reused; the answers are those of prompts asked one by one. Models on which that cannot work
+    (sliding windows, recurrent states) are asked in plain batches, and the fingerprint says so.
+
+    At temperature 0 decoding is greedy, with the penalties that the model's own generation
+    settings ask for; otherwise each prompt draws its tokens from the seed and its own content.
+
+    Args:
+        model: Folder of a model and its tokenizer, or hub id.
+        revision: Branch, tag or commit of the hub repository; pinned to its commit.
+        dtype: Number format; "auto" takes the checkpoint's.
+        device: Such as "cuda:1"; None takes a GPU if there is one.
+        quantization: "int8" loads in 8 bits by bitsandbytes, on a CUDA GPU.
+        batch_size: Prompts a batch at most.
+        reuse_prefix: Whether to reuse shared prefixes.
+        trust_remote_code: Whether code of the repository may run.
+        shuffle_seed: Seed of another composition of batches, with which to measure how much
+            batching alone changes answers; None for the ordered one.
+        chat_options: Variables for the chat template, such as {"enable_thinking": False}.
+
+    Raises:
+        MissingDependencyError: If torch, transformers or bitsandbytes is not installed.
+        SourceNotFoundError: If the model is not there or cannot be reached.
+        RunnerError: If it cannot be loaded, is gated, or the device is not there.
+        ValueError: If an option is out of range.
+    """
+
+    name: str = "transformers"
+    """The runner's name."""
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        device: str | None = None,
+        quantization: Literal["int8"] | None = None,
+        batch_size: int = 32,
+        reuse_prefix: bool = True,
+        trust_remote_code: bool = False,
+        shuffle_seed: int | None = None,
+        chat_options: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+        check_dependencies(dtype, quantization)
+        self._source = find_model(model, revision)
+        loaded = load_model(
+            self._source,
+            dtype=dtype,
+            device=pick_device(device),
+            quantization=quantization,
+            trust_remote_code=trust_remote_code,
+        )
+        self._quantization = quantization
+        self._engine = Engine(loaded.model)
+        self._encoder = Encoder(
+            loaded.tokenizer,
+            label=self._source.label,
+            vocabulary=loaded.model.get_input_embeddings().num_embeddings,
+            chat_options=chat_options or {},
+        )
+        loaded.model.generation_config = greedy_config(loaded.model, loaded.tokenizer)
+        self._shuffle_seed = shuffle_seed
+        exact = quantization is None and loaded.model.dtype.itemsize >= 4
+        obstacle = padding_obstacle(self._engine, exact=exact)
+        self._padding = "left" if obstacle is None else f"one by one: {obstacle}"
+        if reuse_prefix and obstacle is None:
+            obstacle = prefix_obstacle(self._engine, exact=exact)
+        can_reuse = reuse_prefix and obstacle is None
+        self._prefix_policy = "on" if can_reuse else "off"
+        if reuse_prefix and obstacle is not None:
+            self._prefix_policy = f"not possible: {obstacle}"
+        self._planner = Planner(
+            self._encoder,
+            label=self._source.label,
+            context=context_length(loaded.model, loaded.tokenizer),
+            batch_size=batch_size if self._padding == "left" else 1,
+            reuse_prefix=can_reuse,
+            shuffle_seed=shuffle_seed,
+        )
+
+    def relaid(self, seed: int) -> "TransformersRunner":
+        """Give a runner of the same model, sharing its memory, with another batch composition.
+
+        Args:
+            seed: Which other composition.
+
+        Returns:
+            The runner.
+        """
+        other = copy.copy(self)
+        other._shuffle_seed = seed
+        other._planner = self._planner.relaid(seed)
+        return other
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell model, revision, number format, batching, templates and library versions."""
+        import torch
+        import transformers
+
+        model = self._engine.model
+        seed = self._shuffle_seed
+        return {
+            "runner": self.name,
+            "model": self._source.label,
+            "revision": self._source.revision,
+            "digest": self._source.digest,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "quantization": self._quantization,
+            "device": model.device.type,
+            "attention": model.config._attn_implementation,
+            "batch_size": self._planner.batch_size,
+            "layout": "grouped by length" if seed is None else f"shuffled {seed}",
+            "padding": self._padding,
+            "prefix_reuse": self._prefix_policy,
+            "chat_template": self._encoder.template_digest(),
+            "generation_config": greedy_settings(model.generation_config),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        }
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """Count the tokens of a prompt as the model reads it.
+
+        Args:
+            prompt: A text or a conversation.
+
+        Returns:
+            The number of tokens, special ones included.
+        """
+        return len(next(self._encoder.encode([prompt])))
+
+    def fits(self, prompt: Prompt, params: GenerationParams) -> bool:
+        """Tell whether a prompt and its new tokens fit the model's context.
+
+        Args:
+            prompt: A text or a conversation.
+            params: How to decode.
+
+        Returns:
+            Whether `generate` takes it.
+        """
+        limit = self._planner.limit(params.max_new_tokens)
+        return limit is None or self.count_tokens(prompt) <= limit
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Check the length of every prompt, then cut the run into batches.
+
+        Args:
+            prompts: All prompts of the run.
+            params: How to decode.
+
+        Returns:
+            The batches: groups together, longest prompts first.
+
+        Raises:
+            PromptTooLongError: If a prompt and its new tokens do not fit the model's context;
+                names the prompt, its tokens and the limit.
+            RunnerError: If a prompt cannot be tokenised.
+        """
+        return iter(self._planner.plan(prompts, params.max_new_tokens))
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Answer prompts; more than one batch of them are planned first.
+
+        Args:
+            prompts: What to answer.
+            params: How to decode.
+
+        Yields:
+            One generation for each prompt. The text ends before the first stop string; line
+            breaks before the answer do not stop it.
+
+        Raises:
+            PromptTooLongError: If a prompt does not fit the model's context.
+            RunnerOutOfMemoryError: If the batch does not fit the device.
+        """
+        if len(prompts) > self._planner.batch_size:
+            for batch in self.plan(prompts, params):
+                yield from self._answer(batch, params)
+        elif prompts:
+            yield from self._answer(prompts, params)
+
+    def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
+        """Answer one batch."""
+        rows = self._planner.rows(prompts, params.max_new_tokens)
+        results = self._run(prompts, rows, params)
+        self._planner.release(prompts)
+        return [
+            Generation(
+                prompt_id=prompt.id,
+                text=text,
+                finish_reason="stop" if ended else "length",
+                n_prompt_tokens=len(ids),
+                n_new_tokens=n_new,
+            )
+            for prompt, ids, (text, ended, n_new) in zip(prompts, rows, results, strict=True)
+        ]
+
+    def _run(
+        self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
+    ) -> list[tuple[str, bool, int]]:
+        """Run one batch through the model; report a full memory without holding on to it."""
+        import torch
+
+        batch = self._planner.lay_out(prompts, rows)
+        config = copy.deepcopy(self._engine.model.generation_config)
+        config.max_new_tokens = params.max_new_tokens
+        tracker = StopTracker(
+            self._encoder.tokenizer,
+            stop=params.stop,
+            eos=end_tokens(config),
+            n_rows=len(rows),
+            n_prompt=n_columns(batch),
+        )
+        processors = []
+        if params.temperature > 0:
+            processors.append(SeededSampling(params, [prompt.key for prompt in prompts]))
+        try:
+            self._engine.generate(batch, config, criteria=[tracker], processors=processors)
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
+        else:
+            return tracker.results()
+        self._engine.forget()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise RunnerOutOfMemoryError(
+            f"{len(rows)} prompts of up to {max(map(len, rows))} tokens do not fit into the memory "
+            f"of {self._engine.model.device}; use a smaller batch_size, dtype='bfloat16' or "
+            "quantization='int8'"
+        )
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Tell a full memory from other failures; only CUDA has an exception of its own for it."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        sign in str(error) for sign in _OUT_OF_MEMORY
+    )

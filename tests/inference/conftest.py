@@ -1,0 +1,126 @@
+"""Tiny random models with trained tokenizers, made once a session, and prompts that share parts."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.schemas import DataSource, GenerationParams, Prompt, RunManifest
+
+COUNTRIES = (
+    "Sierra Leone",
+    "Côte d'Ivoire",
+    "Republic of the Congo",
+    "Chad",
+    "The Democratic People's Republic of Korea",
+    "Peru",
+)
+NAMES = ("Chris Metzen", "Cat Stevens", "Steven D. Georgiou", "Jan Ó Súilleabháin", "PPK", "ППК")
+RELATIONS = {
+    "birth": "In what city was {} born?",
+    "occupation": "What is {}'s occupation?",
+    "capital": "What is the capital of {}?",
+    "sport": "What sport does {} play?",
+}
+
+
+@pytest.fixture
+def manifest() -> RunManifest:
+    return RunManifest(
+        study="redirectqa",
+        model="fake",
+        data=DataSource(id="sample", revision=None, digest="0" * 64, n_questions=2),
+        prompts=None,
+        params=GenerationParams(),
+        runner={"runner": "fake"},
+        package_version="0.1.0",
+        created_at="2026-01-01T00:00:00Z",
+    )
+
+
+@pytest.fixture
+def prompts() -> list[Prompt]:
+    return [Prompt(id=f"q{number}", text=f"Q: {number}? A:") for number in range(10)]
+
+
+@pytest.fixture(scope="session")
+def shot_prompts() -> list[Prompt]:
+    """Few-shot prompts of four relations: 12 a relation, whose 6 demonstrations are the same."""
+    made = []
+    for relation, template in RELATIONS.items():
+        demonstrations = "".join(
+            f"Q: {other.format(name)} A: {name[::-1]}\n\n"
+            for other in RELATIONS.values()
+            if other != template
+            for name in NAMES[:2]
+        )
+        for name in (*NAMES, *COUNTRIES):
+            text = f"{demonstrations}Q: {template.format(name)} A:"
+            made.append(Prompt(id=f"{relation}/{name}", text=text, group=relation))
+    return made
+
+
+@pytest.fixture(scope="session")
+def tiny_models(
+    tmp_path_factory: pytest.TempPathFactory, shot_prompts: list[Prompt]
+) -> Callable[[str], Path]:
+    """Make, or find, the folder of a tiny random model of a family."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("models")
+    small = {
+        "hidden_size": 48,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 512,
+    }
+    configs = {
+        "gpt_neox": lambda: transformers.GPTNeoXConfig(**small, rotary_pct=0.25),
+        "llama": lambda: transformers.LlamaConfig(**small, num_key_value_heads=2),
+        "gpt2": lambda: transformers.GPT2Config(n_embd=48, n_layer=2, n_head=4, n_positions=512),
+        "olmo2": lambda: transformers.Olmo2Config(**small, num_key_value_heads=2),
+        "qwen2": lambda: transformers.Qwen2Config(**small, num_key_value_heads=2),
+        "bloom": lambda: transformers.BloomConfig(hidden_size=48, n_layer=2, n_head=4),
+        "mistral": lambda: transformers.MistralConfig(
+            **small, num_key_value_heads=2, sliding_window=64
+        ),
+        "mamba": lambda: transformers.MambaConfig(hidden_size=48, num_hidden_layers=2),
+        "mpt": lambda: transformers.MptConfig(d_model=48, n_layers=2, n_heads=4, max_seq_len=512),
+    }
+
+    def find(family: str) -> Path:
+        path = folder / family
+        if not path.exists():
+            _save(path, configs[family](), [prompt.text or "" for prompt in shot_prompts])
+        return path
+
+    return find
+
+
+def _save(path: Path, config: object, texts: Sequence[str]) -> None:
+    """Train a byte-level tokenizer on the texts and save it with a random, sharp-minded model."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=600,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    raw.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<|endoftext|>")
+    tokenizer.save_pretrained(path)
+    config.vocab_size = len(tokenizer)
+    config.eos_token_id = config.bos_token_id = config.pad_token_id = 0
+    torch.manual_seed(1)
+    model = AutoModelForCausalLM.from_config(config)
+    for parameter in model.parameters():
+        if parameter.dim() >= 2:
+            torch.nn.init.normal_(parameter, std=0.25)
+    model.save_pretrained(path)

@@ -1,0 +1,401 @@
+"""The run log: what is on disk after kills, full disks, second writers and other settings."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+
+from surface_consistency.errors import (
+    RunLogError,
+    RunLogLockedError,
+    RunMismatchError,
+    SourceNotFoundError,
+)
+from surface_consistency.inference.run_log import RunLog, read_generations
+from surface_consistency.schemas import Generation, GenerationParams, RunManifest, write_jsonl
+
+resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
+
+
+def answer(number, text="London\nQ:", **fields):
+    """A generation as the driver hands it to the log."""
+    values = {"prompt_id": f"q{number}", "text": text, "prompt_key": f"{number:032x}"} | fields
+    return Generation(**values)
+
+
+def failure(number):
+    return answer(number, None, finish_reason="error", error="out of memory")
+
+
+@pytest.fixture
+def log_path(tmp_path):
+    return tmp_path / "run" / "generations.jsonl"
+
+
+@pytest.fixture
+def written(log_path, manifest):
+    """A log of two batches: three answers and an error."""
+    with RunLog.open(log_path, manifest) as log:
+        log.append([answer(1), failure(2)])
+        log.append([answer(3, "naïve ППК"), answer(4)])
+    return log_path
+
+
+def run_child(code, *arguments):
+    """Start a Python process that runs `code`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_log_takes_up_where_it_was(written, manifest):
+    with RunLog.open(written, manifest) as log:
+        assert len(log) == 3
+        assert f"{1:032x}" in log
+        assert f"{9:032x}" not in log
+        log.append([answer(9)])
+
+    assert [item.prompt_id for item in read_generations(written)] == ["q1", "q3", "q4", "q9", "q2"]
+    assert written.read_bytes().endswith(b"\n")
+
+
+def test_errors_are_not_done_and_give_way_to_answers(written, manifest):
+    """A prompt that failed is asked again, and its answer replaces the error."""
+    with RunLog.open(written, manifest) as log:
+        assert f"{2:032x}" not in log
+        log.append([answer(2, "Paris")])
+
+    by_id = {item.prompt_id: item.text for item in read_generations(written)}
+    assert by_id["q2"] == "Paris"
+    assert len(by_id) == 4
+
+
+def test_the_settings_stand_beside_the_log(written, manifest):
+    settings = written.with_name("generations.manifest.json")
+
+    assert RunManifest.model_validate_json(settings.read_bytes()) == manifest
+    assert not written.with_name("generations.jsonl.lock").exists()
+
+
+def test_the_first_start_stays_in_the_settings(written, manifest):
+    """Time and package version may differ on resume; those of the first start are kept."""
+    later = manifest.model_copy(update={"created_at": "2027-01-01", "package_version": "9"})
+
+    with RunLog.open(written, later) as log:
+        assert log.manifest.created_at == "2026-01-01T00:00:00Z"
+
+
+def test_a_torn_last_line_is_dropped_and_redone(written, manifest, caplog):
+    """Cut anywhere inside its last line, a log loses that line alone."""
+    whole = written.read_bytes()
+    start = whole.rstrip(b"\n").rindex(b"\n") + 1
+
+    for cut in range(start + 1, len(whole)):
+        written.write_bytes(whole[:cut])
+        with caplog.at_level(logging.WARNING), RunLog.open(written, manifest) as log:
+            assert f"{4:032x}" not in log
+            assert len(log) == 2
+            log.append([answer(4)])
+        assert written.read_bytes() == whole
+
+    assert "generations.jsonl:4: the last line was cut off" in caplog.text
+
+
+def test_a_last_line_of_noise_is_dropped(written, manifest):
+    """After a power failure the end of a file may hold anything."""
+    whole = written.read_bytes()
+    written.write_bytes(whole + b"\0\0\0\xff\n")
+
+    with RunLog.open(written, manifest) as log:
+        assert len(log) == 3
+
+    assert written.read_bytes() == whole
+
+
+def test_reading_passes_over_a_torn_last_line(written):
+    """A log can be read while a run writes it; reading changes nothing."""
+    torn = written.read_bytes()[:-20]
+    written.write_bytes(torn)
+
+    assert [item.prompt_id for item in read_generations(written)] == ["q1", "q3", "q2"]
+    assert written.read_bytes() == torn
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"prompt_id": "q1", "te', r"generations\.jsonl:2: not a Generation: .*Invalid JSON"),
+        (b'{"id": 1, "text": "x"}', r"generations\.jsonl:2: not a Generation: field 'prompt_id'"),
+        (b'{"prompt_id": "q", "text": "x"}', r"jsonl:2: field 'prompt_key' is missing"),
+        (b"\xff\xfe", r"generations\.jsonl:2: not UTF-8 at byte 0"),
+    ],
+)
+def test_a_corrupt_or_foreign_line_is_named(written, manifest, line, message):
+    lines = written.read_bytes().splitlines()
+    written.write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
+    before = written.read_bytes()
+
+    with pytest.raises(RunLogError, match=message + r".*Remove that line .*another --out"):
+        RunLog.open(written, manifest)
+
+    assert written.read_bytes() == before
+
+
+def test_a_foreign_last_line_is_named_and_kept(written, manifest):
+    """Only what was cut off is dropped: a whole line of something else is somebody's data."""
+    with written.open("ab") as file:
+        file.write(b'{"name": "mine"}\n')
+    before = written.read_bytes()
+
+    with pytest.raises(RunLogError, match=r"generations\.jsonl:5: not a Generation"):
+        RunLog.open(written, manifest)
+
+    assert written.read_bytes() == before
+
+
+def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, manifest):
+    path = tmp_path / "generations.jsonl"
+    write_jsonl(path, [Generation(prompt_id="q1", text="a"), Generation(prompt_id="q2", text="b")])
+    (tmp_path / "generations.manifest.json").write_text(manifest.model_dump_json())
+
+    assert [item.text for item in read_generations(path)] == ["a", "b"]
+    with pytest.raises(RunLogError, match=r":1: field 'prompt_key' is missing, so no run wrote"):
+        RunLog.open(path, manifest)
+
+
+def test_other_settings_are_refused_by_name(written, manifest):
+    """Every setting that differs is named with both values."""
+    other = manifest.model_copy(
+        update={"params": GenerationParams(max_new_tokens=20), "runner": {"runner": "stored"}}
+    )
+
+    with pytest.raises(
+        RunMismatchError,
+        match=r"params\.max_new_tokens is 15 there and 20 now; runner\.runner is 'fake' there and "
+        r"'stored' now\. Use the same settings to continue it, or choose another --out",
+    ):
+        RunLog.open(written, other)
+    with RunLog.open(written, manifest) as log:
+        assert len(log) == 3
+
+
+def test_lines_without_settings_are_refused(written, manifest):
+    written.with_name("generations.manifest.json").unlink()
+
+    with pytest.raises(RunLogError, match=r"has lines but no settings beside it"):
+        RunLog.open(written, manifest)
+
+
+def test_broken_settings_are_refused(written, manifest):
+    written.with_name("generations.manifest.json").write_text('{"study": 1}')
+
+    with pytest.raises(RunLogError, match=r"not the settings of a run: field 'study'"):
+        RunLog.open(written, manifest)
+
+
+def test_settings_can_stand_elsewhere(log_path, tmp_path, manifest):
+    with RunLog.open(log_path, manifest, manifest_path=tmp_path / "manifest.json"):
+        pass
+
+    assert (tmp_path / "manifest.json").is_file()
+    assert not log_path.with_name("generations.manifest.json").exists()
+
+
+def test_append_rejects_generations_without_a_key(log_path, manifest):
+    with (
+        RunLog.open(log_path, manifest) as log,
+        pytest.raises(ValueError, match="every generation of a run log needs `prompt_key`"),
+    ):
+        log.append([answer(1), answer(2, prompt_key=None)])
+
+    assert log_path.read_bytes() == b""
+
+
+def test_a_missing_log_is_named(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"no run log .*none\.jsonl; run the study first"):
+        list(read_generations(tmp_path / "none.jsonl"))
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, manifest):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(RunLogError, match=r"cannot be opened for writing \(.*choose another --out"):
+        RunLog.open(tmp_path / "file" / "log.jsonl", manifest)
+
+
+HOLD = """
+import sys
+from surface_consistency.inference.run_log import RunLog
+from surface_consistency.schemas import RunManifest
+manifest = RunManifest.model_validate_json(open(sys.argv[2]).read())
+with RunLog.open(sys.argv[1], manifest):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_two_processes_on_one_run_get_a_clear_error(written, manifest, end):
+    """The second is told who writes; the run is free again when the first ends, even by a kill."""
+    settings = written.with_name("generations.manifest.json")
+    with run_child(HOLD, written, settings) as child:
+        assert child.stdout.readline() == "open\n"
+
+        with pytest.raises(RunLogLockedError, match=rf"process {child.pid} writes to this run"):
+            RunLog.open(written, manifest)
+
+        if end == "kill":
+            child.kill()
+        child.communicate()
+    with RunLog.open(written, manifest) as log:
+        assert len(log) == 3
+
+
+def test_two_logs_of_one_process_get_a_clear_error(written, manifest):
+    with (
+        RunLog.open(written, manifest),
+        pytest.raises(RunLogLockedError, match="this process writes to this run"),
+    ):
+        RunLog.open(written, manifest)
+
+
+def test_a_refused_log_is_not_left_locked(written, manifest):
+    other = manifest.model_copy(update={"model": "another"})
+
+    for _ in range(2):
+        with pytest.raises(RunMismatchError, match="model is 'fake' there and 'another' now"):
+            RunLog.open(written, other)
+
+
+def test_a_full_disk_keeps_what_was_written(written, manifest):
+    """A batch that the system cuts off is taken back whole, and the run resumes after it."""
+    whole = written.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with RunLog.open(written, manifest) as log:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 100, hard))
+        try:
+            with pytest.raises(
+                RunLogError,
+                match=r"generations\.jsonl: writing 2 generations failed \(File too large\); the "
+                r"log is whole and keeps the 3 answers before them\. Free disk space, then run",
+            ):
+                log.append([answer(5), answer(6)])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+        assert written.read_bytes() == whole
+        assert f"{5:032x}" not in log
+        log.append([answer(5), answer(6)])
+
+    assert len(list(read_generations(written))) == 6
+
+
+def test_a_device_without_space_is_named(written, manifest):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    with RunLog.open(written, manifest) as log, open("/dev/full", "ab", buffering=0) as full:
+        whole, log._file = log._file, full
+
+        with pytest.raises(RunLogError, match="No space left on device"):
+            log.append([answer(5)])
+
+        log._file = whole
+        assert len(log) == 3
+
+
+def test_an_interrupted_batch_is_taken_back(written, manifest, monkeypatch):
+    """Ctrl-C between writing and syncing leaves whole batches only."""
+    whole = written.read_bytes()
+
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    with RunLog.open(written, manifest) as log:
+        monkeypatch.setattr(os, "fsync", interrupt)
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            log.append([answer(5)])
+
+    assert written.read_bytes() == whole
+
+
+def test_each_batch_is_forced_to_the_disk_unless_told(log_path, manifest, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+
+    with RunLog.open(log_path, manifest) as log:
+        log.append([answer(1), answer(2)])
+        log.append([answer(3)])
+    with RunLog.open(log_path, manifest, sync=False) as log:
+        log.append([answer(4)])
+
+    assert len(synced) == 2
+
+
+def test_a_full_size_log_is_read_in_bounded_memory(log_path, manifest):
+    """Keys stay in memory, texts do not: 20,000 answers of 2 kB take less than 5 MB."""
+    with RunLog.open(log_path, manifest, sync=False) as log:
+        for start in range(0, 20_000, 1_000):
+            log.append([answer(start + offset, "word " * 400) for offset in range(1_000)])
+    assert log_path.stat().st_size > 40_000_000
+
+    tracemalloc.start()
+    with RunLog.open(log_path, manifest) as log:
+        n_answers = len(log)
+        kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert n_answers == 20_000
+    assert kept < 5_000_000
+    assert peak < 10_000_000
+
+
+RUN = """
+import sys
+from surface_consistency.inference.drive import run_prompts
+from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.inference.run_log import RunLog
+from surface_consistency.schemas import GenerationParams, Prompt, RunManifest
+def answer(prompt):
+    if prompt.id == "q57":
+        print("waiting", flush=True)
+        sys.stdin.read()
+    return f"answer to {prompt.text}"
+prompts = [Prompt(id=f"q{n}", text=f"Q: {n}? A:") for n in range(100)]
+manifest = RunManifest.model_validate_json(open(sys.argv[2]).read())
+with RunLog.open(sys.argv[1], manifest, manifest_path=sys.argv[2]) as log:
+    summary = run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, batch_size=10)
+print(summary.n_asked, summary.n_reused, flush=True)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_killed_run_resumes_to_the_same_log(tmp_path, manifest, sent):
+    """Killed in mid-batch, a run asks the rest and ends with every answer once."""
+    (tmp_path / "manifest.json").write_text(manifest.model_dump_json())
+    path = tmp_path / "log.jsonl"
+    with run_child(RUN, path, tmp_path / "manifest.json") as child:
+        assert child.stdout.readline() == "waiting\n"
+        child.send_signal(sent)
+        _, errors = child.communicate()
+        assert child.returncode != 0
+    before = [item.prompt_id for item in read_generations(path)]
+    assert before[:50] == [f"q{number}" for number in range(50)]
+    assert len(before) == (57 if sent == signal.SIGINT else 50)
+    assert ("KeyboardInterrupt" in errors) == (sent == signal.SIGINT)
+
+    with run_child(RUN, path, tmp_path / "manifest.json") as child:
+        output, _ = child.communicate("")
+
+    assert output.split("\n")[-2] == f"{100 - len(before)} {len(before)}"
+    lines = path.read_text().splitlines()
+    assert len(lines) == 100
+    texts = {item.prompt_id: item.text for item in read_generations(path)}
+    assert texts == {f"q{number}": f"answer to Q: {number}? A:" for number in range(100)}
