@@ -26,7 +26,6 @@ def pair_rows(
         need_column(frame, column, role)
     for column in facts:
         need_column(frame, column, "fact")
-        identifiers(frame, column)
     verdicts = verdict_column(frame, correct)
     names = _fact_names(frame, facts)
     conditions = frame[condition].map(as_text)
@@ -56,11 +55,18 @@ def pair_rows(
 
 def _fact_names(frame: "pd.DataFrame", facts: list[str]) -> "pd.Series[Any]":
     """Name the fact of each row, no two facts alike."""
-    texts = frame[facts].map(as_text)
-    if len(facts) > 1:
-        texts = texts.map(lambda text: text.replace("%", "%25").replace("/", "%2F"))
-    names: pd.Series[Any] = texts.agg("/".join, axis=1)
+    import pandas as pd
+
+    columns = [identifiers(frame, column) for column in facts]
+    if len(columns) > 1:
+        columns = [[_escaped(text) for text in texts] for texts in columns]
+    names: pd.Series[Any] = pd.Series(map("/".join, zip(*columns, strict=True)), index=frame.index)
     return names
+
+
+def _escaped(text: str) -> str:
+    """Keep the separator of several columns out of a name."""
+    return text.replace("%", "%25").replace("/", "%2F")
 
 
 def _warn_incomplete(first: set[str], second: set[str]) -> None:

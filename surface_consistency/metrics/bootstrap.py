@@ -8,15 +8,14 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics._bca import acceleration, bca_bounds
 from surface_consistency.metrics._checks import check_confidence, check_n_resamples
-from surface_consistency.metrics._quantiles import quantiles
 from surface_consistency.metrics.interval import Interval, percentile_interval
 
 __all__ = ["BootstrapResult", "Statistic", "cluster_bootstrap", "resample_counts"]
@@ -154,8 +153,9 @@ def cluster_bootstrap(
     elif method == "percentile":
         interval = percentile_interval(values, confidence=confidence)
     else:
-        acceleration = _acceleration(statistic, patterns, frequencies)
-        interval = _bca_interval(values, estimate, acceleration, confidence)
+        skewness = acceleration(statistic, patterns, frequencies)
+        low, high = bca_bounds(values, estimate, skewness, confidence)
+        interval = Interval(low=low, high=high, confidence=confidence, method=method)
     if math.isnan(interval.low):
         _warn_undefined(n_clusters, estimate, method)
     return BootstrapResult(
@@ -233,35 +233,6 @@ def _evaluate(statistic: Statistic, totals: _Floats) -> _Floats:
             f"{totals.shape} it returned {values.shape}; sum over axis=-1"
         )
     return values
-
-
-def _acceleration(statistic: Statistic, patterns: _Floats, frequencies: _Floats) -> float:
-    """Return the skewness of the leave-one-cluster-out estimates, a sixth of it."""
-    total = frequencies @ patterns
-    left_out = _evaluate(statistic, total - patterns)
-    influence = np.average(left_out, weights=frequencies) - left_out
-    spread = float(frequencies @ influence**2)
-    if spread == 0.0:
-        return 0.0
-    return float(frequencies @ influence**3) / (6.0 * math.sqrt(spread) ** 3)
-
-
-def _bca_interval(
-    values: _Floats, estimate: float, acceleration: float, confidence: float
-) -> Interval:
-    """Return the percentile interval at levels corrected for bias and acceleration."""
-    n_defined = int(np.count_nonzero(~np.isnan(values)))
-    below = int(np.count_nonzero(values < estimate) + np.count_nonzero(values <= estimate))
-    low = high = math.nan
-    if 0 < below < 2 * n_defined and math.isfinite(acceleration):
-        normal = NormalDist()
-        bias = normal.inv_cdf(below / (2 * n_defined))
-        tail = (1.0 - confidence) / 2.0
-        shifted = (bias + normal.inv_cdf(tail), bias + normal.inv_cdf(1.0 - tail))
-        if all(acceleration * s < 1.0 for s in shifted):
-            levels = tuple(normal.cdf(bias + s / (1.0 - acceleration * s)) for s in shifted)
-            low, high = quantiles(values, levels)
-    return Interval(low=low, high=high, confidence=confidence, method="bca")
 
 
 def _warn_undefined(n_clusters: int, estimate: float, method: str) -> None:

@@ -1,42 +1,52 @@
 """Paired metrics of every group of a tidy frame."""
 
-import math
-import operator
-import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
 from surface_consistency.metrics._checks import check_confidence, check_n_resamples
+from surface_consistency.metrics._clustered_statistic import (
+    CLUSTERED_METHODS,
+    clustered_statistic,
+)
+from surface_consistency.metrics._frames import (
+    check_frame,
+    checked_seed,
+    cluster_codes,
+    grouping_columns,
+)
+from surface_consistency.metrics._group_intervals import INTERVALS, IntervalMethod, group_values
 from surface_consistency.metrics._groups import (
     check_pair_ids,
-    group_name,
     group_positions,
     group_seed,
 )
+from surface_consistency.metrics._undefined import warn_undefined_groups
 from surface_consistency.metrics._verdicts import (
     MISSING,
     MissingPolicy,
     outcome_cells,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.interval import percentile_interval
-from surface_consistency.metrics.mcnemar import mcnemar
+from surface_consistency.metrics.bootstrap import Statistic
+from surface_consistency.metrics.mcnemar import McNemarMethod, mcnemar
 from surface_consistency.metrics.rates import PAIRED_RATES
 from surface_consistency.metrics.table import PairedTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["paired_by"]
+__all__ = ["PairedTest", "paired_by"]
+
+PairedTest: TypeAlias = McNemarMethod | Literal["obuchowski", "durkalski"]
+"""Form of the test of a group: one of `mcnemar`, or one of `clustered_mcnemar`."""
 
 _CELLS = ("both", "first_only", "second_only", "neither")
 _COUNTS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined")
 _MCNEMAR = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
+_TESTS = ("auto", "exact", "corrected", "uncorrected", "mid-p", *CLUSTERED_METHODS)
 
 
 def paired_by(
@@ -47,6 +57,9 @@ def paired_by(
     second: str = "second_correct",
     cluster: str | None = "fact_id",
     pair_id: str | None = None,
+    rates: Mapping[str, Statistic] = PAIRED_RATES,
+    test: PairedTest = "auto",
+    interval: IntervalMethod = "percentile",
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -64,6 +77,11 @@ def paired_by(
             row for a cluster of its own.
         pair_id: Column of pair ids, to make sure that no pair stands twice in one group; None
             skips the check.
+        rates: Statistics by column name, each a function of summed counts as for
+            `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
+        test: Form of the test: one of `mcnemar`, which takes pairs for independent, or
+            "obuchowski" or "durkalski" of `clustered_mcnemar`, which does not.
+        interval: "percentile", or "bca" for bias-corrected and accelerated.
         confidence: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group; all rates of a group share them.
         seed: Seed of the resampling, at least 0.
@@ -73,7 +91,7 @@ def paired_by(
     Returns:
         One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
         neither; n (their sum), n_clusters, n_missing, n_undefined (the most resamples that left any
-        one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high` for each name in `PAIRED_RATES`;
+        one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high` for each name in `rates`;
         mcnemar_statistic, mcnemar_p_value, mcnemar_method. Rates are fractions, not percent.
 
     Raises:
@@ -90,7 +108,8 @@ def paired_by(
         `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its row.
         Where no resample varies (no pair flips), the interval has no width: see `wilson_interval`.
         A group's numbers depend on its own pairs, the seed and its labels alone, not on the order
-        of the rows or on other groups. McNemar's p-value takes pairs for independent.
+        of the rows or on other groups. With many groups adjust the p-values for their number by
+        `with_adjusted_p_values`.
 
     References:
         Nishida et al. 2026, arXiv 2604.21882, section 3.2 and figure 2.
@@ -107,154 +126,81 @@ def paired_by(
     """
     import pandas as pd
 
-    keys = _checked_keys(by)
+    columns = _result_columns(rates)
+    keys = grouping_columns(by, columns)
     check_confidence(confidence)
-    n_resamples, seed = check_n_resamples(n_resamples), _checked_seed(seed)
-    _check_frame(frame, [*keys, first, second, *filter(None, (cluster, pair_id))])
+    n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
+    _check_choices(test, interval)
+    needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
+    check_frame(frame, needed, options="by, first, second, cluster or pair_id")
     cells = outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
-    clusters = _cluster_codes(frame, cluster)
+    clusters = cluster_codes(frame, cluster)
     groups = group_positions(frame, keys)
     if pair_id is not None:
         check_pair_ids(frame[pair_id], pair_id, keys, groups)
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
     rows = []
     for key, positions in groups.items():
-        row = dict(zip(keys, key, strict=True))
-        rng = np.random.default_rng(group_seed(seed, keys, key))
-        row |= _metrics(cells[positions], clusters[positions], confidence, n_resamples, rng)
-        rows.append(row)
-    _warn_undefined(rows, keys)
-    return pd.DataFrame(rows, columns=[*keys, *_result_columns()])
+        counts, n_missing = _sum_by_cluster(cells[positions], clusters[positions])
+        values = group_values(
+            counts,
+            rates,
+            confidence=confidence,
+            n_resamples=n_resamples,
+            method=interval,
+            rng=np.random.default_rng(group_seed(seed, keys, key)),
+        )
+        row: dict[str, object] = dict(zip(keys, key, strict=True)) | _counts(counts, n_missing)
+        row["n_undefined"] = max((found.n_undefined for found in values.values()), default=0)
+        for name, found in values.items():
+            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        rows.append(row | dict(zip(_MCNEMAR, _tested(counts, test), strict=True)))
+    warn_undefined_groups(
+        rows, keys, rates, others={"mcnemar_p_value": f"{test} test"}, stacklevel=2
+    )
+    return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
-def _result_columns() -> list[str]:
+def _result_columns(rates: Mapping[str, Statistic]) -> list[str]:
     """Return the columns of the result that are not grouping columns, in order."""
-    rates = [column for rate in PAIRED_RATES for column in (rate, f"{rate}_low", f"{rate}_high")]
-    return [*_COUNTS, *rates, *_MCNEMAR]
+    bounds = [column for rate in rates for column in (rate, f"{rate}_low", f"{rate}_high")]
+    columns = [*_COUNTS, *bounds, *_MCNEMAR]
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
+    return columns
 
 
-def _checked_keys(by: str | Sequence[str]) -> list[str]:
-    """Return the grouping columns as a list, refusing names that would collide."""
-    keys = [by] if isinstance(by, str) else list(by)
-    if len(set(keys)) != len(keys):
-        raise ValueError(f"by names a column twice: {keys}")
-    clashes = sorted(set(keys) & set(_result_columns()))
-    if clashes:
-        raise ValueError(
-            f"by column {clashes[0]!r} has the name of a column of the result; rename it"
-        )
-    return keys
-
-
-def _checked_seed(seed: object) -> int:
-    """Return the seed as an integer of at least 0."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(
-            f"seed must be an integer, so that groups do not share a stream; got {seed!r}"
-        )
-    number = operator.index(seed)
-    if number < 0:
-        raise ValueError(f"seed must be at least 0; got {number}")
-    return number
-
-
-def _check_frame(frame: object, needed: list[str]) -> None:
-    """Make sure of a frame with rows and with each needed column once."""
-    import pandas as pd
-
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(
-            f"frame must be a pandas DataFrame, one row a pair; got {type(frame).__name__}: "
-            "build one with pandas.DataFrame(...)"
-        )
-    seen = list(frame.columns)
-    for column in needed:
-        if column not in seen:
-            raise ColumnNotFoundError(
-                f"column {column!r} is not in the frame, which has {seen}: "
-                "name the right one through by, first, second, cluster or pair_id"
-            )
-        if seen.count(column) > 1:
-            raise ValueError(f"column {column!r} stands {seen.count(column)} times in the frame")
-    if frame.empty:
-        raise ValueError("frame has no rows: there are no pairs to count")
-
-
-def _cluster_codes(frame: "pd.DataFrame", cluster: str | None) -> npt.NDArray[np.int64]:
-    """Number the clusters of the rows."""
-    import pandas as pd
-
-    if cluster is None:
-        return np.arange(len(frame))
-    codes, _ = pd.factorize(frame[cluster])
-    if (codes < 0).any():
-        raise ValueError(
-            f"column {cluster!r} has no cluster id in row {int(np.argmax(codes < 0))}: fill it in, "
-            "or pass cluster=None to take each row for a cluster of its own"
-        )
-    return codes.astype(np.int64)
-
-
-def _metrics(
-    cells: npt.NDArray[np.int8],
-    clusters: npt.NDArray[np.int64],
-    confidence: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> dict[str, object]:
-    """Return the metrics of one group by column name."""
-    scored = cells != MISSING
-    counts = _sum_by_cluster(cells[scored], clusters[scored])
-    totals = counts.sum(axis=0)
-    table = PairedTable(**{name: int(x) for name, x in zip(_CELLS, totals, strict=True)})
-    test = mcnemar(table)
-    row: dict[str, object] = {
-        **dict(zip(_CELLS, table.counts, strict=True)),
-        "n": table.n,
-        "n_clusters": len(counts),
-        "n_missing": int(np.count_nonzero(~scored)),
-        "n_undefined": 0,
-    }
-    drawn = np.empty((0, len(_CELLS)))
-    if len(counts) > 1:
-        drawn = resample_counts(counts, n_resamples=n_resamples, rng=rng)
-    undefined = []
-    for name, rate in PAIRED_RATES.items():
-        values = rate(drawn)
-        interval = percentile_interval(values, confidence=confidence)
-        undefined.append(int(np.count_nonzero(np.isnan(values))))
-        row |= {name: float(rate(totals)), f"{name}_low": interval.low}
-        row |= {f"{name}_high": interval.high}
-    row["n_undefined"] = max(undefined)
-    return row | dict(zip(_MCNEMAR, (test.statistic, test.p_value, test.method), strict=True))
+def _check_choices(test: str, interval: str) -> None:
+    """Refuse unknown names of tests and intervals."""
+    if test not in _TESTS:
+        raise ValueError(f"test must be one of {', '.join(_TESTS)}; got {test!r}")
+    if interval not in INTERVALS:
+        raise ValueError(f"interval must be one of {', '.join(INTERVALS)}; got {interval!r}")
 
 
 def _sum_by_cluster(
     cells: npt.NDArray[np.int8], clusters: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Count the cells of each cluster, shape `(n_clusters, 4)`."""
-    distinct, codes = np.unique(clusters, return_inverse=True)
-    flat = np.bincount(4 * codes + cells, minlength=4 * distinct.size)
-    return flat.astype(np.int64).reshape(-1, 4)
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Count the cells of each cluster, shape `(n_clusters, 4)`, and the pairs without a cell."""
+    scored = cells != MISSING
+    distinct, codes = np.unique(clusters[scored], return_inverse=True)
+    flat = np.bincount(4 * codes + cells[scored], minlength=4 * distinct.size)
+    return flat.astype(np.float64).reshape(-1, 4), int(np.count_nonzero(~scored))
 
 
-def _warn_undefined(rows: list[dict[str, object]], keys: list[str]) -> None:
-    """Say in one warning which numbers are NaN, in how many groups, and one group each."""
-    where: dict[str, list[str]] = {}
-    for row in rows:
-        group = group_name(keys, tuple(row[key] for key in keys))
-        for name in PAIRED_RATES:
-            value = row[name]
-            if isinstance(value, float) and math.isnan(value):
-                where.setdefault(name, []).append(group)
-        if row["n_clusters"] == 1:
-            where.setdefault("all intervals (one cluster)", []).append(group)
-    if where:
-        parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
-        warnings.warn(
-            f"undefined (NaN) in some of {len(rows)} groups: {'; '.join(parts)}",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
+def _counts(counts: npt.NDArray[np.float64], n_missing: int) -> dict[str, object]:
+    """Return the columns of counts, but for `n_undefined`."""
+    cells = [int(count) for count in counts.sum(axis=0)]
+    return dict(zip(_COUNTS, (*cells, sum(cells), len(counts), n_missing, 0), strict=True))
+
+
+def _tested(counts: npt.NDArray[np.float64], test: PairedTest) -> tuple[float, float, str]:
+    """Return statistic, p-value and form of the test."""
+    if test == "obuchowski" or test == "durkalski":
+        return *clustered_statistic(counts, test), test
+    cells = (int(count) for count in counts.sum(axis=0))
+    result = mcnemar(PairedTable(**dict(zip(_CELLS, cells, strict=True))), method=test)
+    return result.statistic, result.p_value, result.method

@@ -1,0 +1,234 @@
+"""The paired table of anyone's verdicts, by group: what `surface-consistency compare` prints."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics.grouped import PairedTest, paired_by
+from surface_consistency.metrics.rates import PAIRED_RATES
+from surface_consistency.studies.verdict_files import Source, read_verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare", "compare_verdicts", "comparison_text", "read_verdicts"]
+
+_RATES: Final = ("consistency", "signed_alignment", "flip_rate")
+_COUNTS: Final = ("both", "first_only", "second_only", "neither", "n")
+_OWN: Final = (*_COUNTS, *_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
+
+
+def compare(
+    source: Source,
+    *,
+    first: str,
+    second: str,
+    condition: str | None = None,
+    correct: str | None = None,
+    fact: str | Sequence[str] = "fact_id",
+    cluster: str | None = None,
+    pair_id: str | None = None,
+    sample_filter: str | None = None,
+    by: str | Sequence[str] = (),
+    separator: str | None = None,
+    test: PairedTest = "auto",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Read verdicts and compare the two conditions, in all or by group.
+
+    Args:
+        source: As for `read_verdicts`.
+        first: As for `read_verdicts`.
+        second: As for `read_verdicts`.
+        condition: As for `read_verdicts`.
+        correct: As for `read_verdicts`.
+        fact: As for `read_verdicts`.
+        cluster: As for `read_verdicts`.
+        pair_id: As for `read_verdicts`; a pair must not stand twice in a group.
+        sample_filter: As for `read_verdicts`.
+        by: As for `compare_verdicts`.
+        separator: As for `compare_verdicts`.
+        test: As for `compare_verdicts`.
+        confidence: As for `compare_verdicts`.
+        n_resamples: As for `compare_verdicts`.
+        seed: As for `compare_verdicts`.
+
+    Returns:
+        The rows of `compare_verdicts`.
+
+    Raises:
+        DataError: For what `read_verdicts` refuses.
+        ValueError: For what `read_verdicts` and `compare_verdicts` refuse.
+    """
+    frame = read_verdicts(
+        source,
+        first=first,
+        second=second,
+        condition=condition,
+        correct=correct,
+        fact=fact,
+        cluster=cluster,
+        pair_id=pair_id,
+        within=None,
+        sample_filter=sample_filter,
+    )
+    return compare_verdicts(
+        frame,
+        by=by,
+        separator=separator,
+        test=test,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def compare_verdicts(
+    frame: "pd.DataFrame",
+    *,
+    by: str | Sequence[str] = (),
+    separator: str | None = None,
+    test: PairedTest = "auto",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Compute the paired table of each group of an outcomes frame, ready for JSON.
+
+    Args:
+        frame: The outcomes frame, as from `read_verdicts`; clusters are its `fact_id`.
+        by: Columns that make the groups; none of them gives one row for all pairs.
+        separator: Text that parts several labels in a cell of these columns, such as ";".
+        test: Form of the test, as for `metrics.paired_by`.
+        confidence: Nominal coverage of the intervals.
+        n_resamples: Number of resamples of each group.
+        seed: Seed of the resampling.
+
+    Returns:
+        One mapping a group: its labels by column, then both, first_only, second_only, neither, n,
+        consistency, signed_alignment, flip_rate, mcnemar (statistic, p_value, method), interval
+        (for each of the three rates its two bounds), n_missing, n_clusters. Undefined numbers are
+        None.
+
+    Raises:
+        ColumnNotFoundError: If a column of `by` is not there; the message lists those seen.
+        ValueError: If a pair stands twice in a group, a column of `by` has the name of a key of the
+            result, or an option is out of range.
+    """
+    keys = [by] if isinstance(by, str) else list(by)
+    for key in keys:
+        if key in _OWN:
+            raise ValueError(f"by column {key!r} has the name of a key of the result; rename it")
+        if key not in frame.columns:
+            raise ColumnNotFoundError(
+                f"by={key!r} is not among the columns, which are {list(frame.columns)}"
+            )
+    rows = paired_by(
+        _labelled(frame, keys, separator),
+        by=keys,
+        pair_id="pair_id",
+        rates={name: PAIRED_RATES[name] for name in _RATES},
+        test=test,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return [_as_object(row, keys) for row in rows.to_dict(orient="records")]
+
+
+def comparison_text(
+    rows: Iterable[Mapping[str, Any]], *, first: str = "first", second: str = "second"
+) -> str:
+    """Set the rows of `compare_verdicts` as a plain text table.
+
+    Args:
+        rows: The rows.
+        first: Name of the first condition.
+        second: Name of the second condition.
+
+    Returns:
+        One line a group below a header; rates with their intervals, undefined numbers as "-".
+    """
+    table = [_cells(row, first, second) for row in rows]
+    if not table:
+        return "no group"
+    if all(row["missing"] == "0" for row in table):
+        table = [{name: cell for name, cell in row.items() if name != "missing"} for row in table]
+    header = list(table[0])
+    lines = [header, *([row[name] for name in header] for row in table)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
+    n_labels = header.index("n")
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if index < n_labels else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _labelled(frame: "pd.DataFrame", keys: list[str], separator: str | None) -> "pd.DataFrame":
+    """Return the frame with the labels of its grouping columns read."""
+    import pandas as pd
+
+    result = frame.copy(deep=False)
+    for key in keys:
+        labels = [_labels(value, separator) for value in frame[key].array]
+        result[key] = pd.Series(labels, index=frame.index, dtype=object)
+    return result
+
+
+def _labels(value: object, separator: str | None) -> object:
+    """Return the labels of a cell; an empty one has none."""
+    if not isinstance(value, str):
+        return value
+    if separator is None:
+        return value or None
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def _as_object(row: Mapping[Any, Any], keys: list[str]) -> dict[str, Any]:
+    """Return one group as JSON has it."""
+    found = {key: _plain(row[key]) for key in keys}
+    found |= {name: int(row[name]) for name in _COUNTS}
+    found |= {name: _plain(row[name]) for name in _RATES}
+    found["mcnemar"] = {
+        "statistic": _plain(row["mcnemar_statistic"]),
+        "p_value": _plain(row["mcnemar_p_value"]),
+        "method": row["mcnemar_method"],
+    }
+    found["interval"] = {
+        name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in _RATES
+    }
+    return found | {name: int(row[name]) for name in ("n_missing", "n_clusters")}
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON knows it."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool) or value is None else str(value)
+
+
+def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
+    """Return the cells of one line by column."""
+    found = {key: str(value) for key, value in row.items() if key not in _OWN}
+    names = ("both", f"{first} only", f"{second} only", "neither")
+    found["n"] = str(row["n"])
+    found |= {name: str(row[key]) for name, key in zip(names, _COUNTS[:4], strict=True)}
+    for name in _RATES:
+        low, high = row["interval"][name]
+        bounds = f"[{_number(low)}, {_number(high)}]"
+        found[name.replace("_", " ")] = f"{_number(row[name])} {bounds}"
+    p_value = row["mcnemar"]["p_value"]
+    found["McNemar p"] = "-" if p_value is None else f"{p_value:.3g}"
+    found["missing"] = str(row["n_missing"])
+    return found
+
+
+def _number(value: float | None) -> str:
+    """Set a rate with three decimals."""
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics import (
+    PopularityScale,
+    fit_popularity_scale,
+    instance_popularity,
+    relative_difference,
+)
+
+count_lists = st.lists(st.integers(0, 10**9), min_size=1, max_size=60)
+
+
+def test_deciles_hold_a_tenth_each():
+    """A thousand distinct counts fall into ten bins of a hundred."""
+    rng = np.random.default_rng(0)
+    counts = rng.permutation(np.arange(1000) ** 2)
+
+    popularity = fit_popularity_scale(counts).popularity(counts)
+
+    assert np.bincount(popularity).tolist() == [0, *[100] * 10]
+
+
+@settings(deadline=None)
+@given(counts=count_lists, n_bins=st.integers(2, 12))
+def test_popularity_agrees_with_a_naive_loop(counts, n_bins):
+    """The bin of a count is one more than the number of inner quantiles below it."""
+    quantiles = [np.quantile(counts, k / n_bins) for k in range(1, n_bins)]
+
+    scale = fit_popularity_scale(counts, n_bins=n_bins)
+
+    expected = [1 + sum(edge < count for edge in quantiles) for count in counts]
+    assert scale.popularity(counts).tolist() == expected
+    assert scale.n_bins == n_bins
+
+
+@settings(deadline=None)
+@given(counts=count_lists, data=st.data())
+def test_popularity_rises_with_the_count_and_is_free_of_order(counts, data):
+    order = data.draw(st.permutations(counts))
+
+    scale = fit_popularity_scale(counts)
+
+    assert fit_popularity_scale(order).edges == pytest.approx(scale.edges)
+    popularity = scale.popularity(sorted(counts))
+    assert (np.diff(popularity) >= 0).all()
+    assert popularity.min() >= 1
+    assert popularity.max() <= 10
+
+
+def test_ties_share_the_lowest_bin():
+    """Six of ten n-grams are not in the corpus: their popularity is 1, the next one's 7."""
+    counts = [0, 0, 0, 0, 0, 0, 3, 5, 8, 13]
+
+    popularity = fit_popularity_scale(counts).popularity(counts)
+
+    assert popularity.tolist() == [1, 1, 1, 1, 1, 1, 7, 8, 9, 10]
+
+
+def test_equal_counts_have_the_lowest_popularity():
+    assert fit_popularity_scale([7, 7, 7]).popularity([7, 6, 8]).tolist() == [1, 1, 10]
+
+
+@settings(deadline=None)
+@given(rows=st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=8), min_size=1, max_size=9))
+def test_instance_popularity_is_the_mean_over_its_ngrams(rows):
+    scale = fit_popularity_scale([count for row in rows for count in row])
+
+    scores = instance_popularity(rows)
+
+    expected = [np.mean(scale.popularity(row)) for row in rows]
+    assert scores == pytest.approx(expected, abs=1e-12)
+    assert ((scores >= 1) & (scores <= 10)).all()
+
+
+def test_perturbed_instances_are_scored_on_the_scale_of_the_original():
+    original = [[5, 9, 40], [80, 100, 7], [3, 60, 20]]
+    perturbed = [[0, 1, 2], [0, 0, 7], [1, 2, 3]]
+    scale = fit_popularity_scale(np.concatenate(original))
+
+    before = instance_popularity(original, scale=scale)
+    after = instance_popularity(perturbed, scale=scale)
+
+    assert (after < before).all()
+    assert instance_popularity(perturbed).mean() > after.mean()
+
+
+def test_instance_without_ngrams_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="1 of 2 instances have no n-gram"):
+        scores = instance_popularity([[], [4, 9]])
+
+    assert np.isnan(scores[0])
+    assert not np.isnan(scores[1])
+
+
+@settings(deadline=None)
+@given(pairs=st.lists(st.tuples(st.floats(1, 10), st.floats(1, 10)), min_size=1, max_size=20))
+def test_relative_difference_is_bounded_for_popularity(pairs):
+    correct, wrong = np.transpose(pairs)
+
+    values = relative_difference(correct, wrong)
+
+    assert values == pytest.approx([(c - w) / c for c, w in pairs], abs=1e-12)
+    assert ((values >= -9 - 1e-9) & (values <= 0.9 + 1e-9)).all()
+    assert (np.sign(values) == np.sign(correct - wrong)).all()
+
+
+def test_relative_difference_of_a_zero_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="1 correct scores of 0"):
+        values = relative_difference([0.0, -2.0], [1.0, -3.0])
+
+    assert np.isnan(values[0])
+    assert values[1] == -0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fit_popularity_scale([]), "must hold the n-grams"),
+        (lambda: fit_popularity_scale([[1, 2]]), "must hold the n-grams"),
+        (lambda: fit_popularity_scale([1, -2]), "at least 0; got -2"),
+        (lambda: fit_popularity_scale([1, np.nan]), "at least 0; got nan"),
+        (lambda: fit_popularity_scale([1, 2], n_bins=1), "n_bins must be at least 2"),
+        (lambda: PopularityScale(edges=(3.0, 1.0)), "must not fall"),
+        (lambda: PopularityScale(edges=()), "finite numbers"),
+        (lambda: PopularityScale(edges=(np.inf,)), "finite numbers"),
+        (lambda: PopularityScale(edges=(1.0,)).popularity([-1]), "at least 0"),
+        (lambda: instance_popularity([[1], [[2]]]), r"counts\[1\] must be one-dimensional"),
+        (lambda: instance_popularity([]), "must hold the n-grams"),
+        (lambda: relative_difference([1.0], [1.0, 2.0]), "equally long"),
+        (lambda: relative_difference(1.0, 2.0), "one-dimensional"),
+    ],
+)
+def test_popularity_rejects_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

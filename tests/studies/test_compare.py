@@ -1,0 +1,241 @@
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import clustered_mcnemar, mcnemar, paired_by, paired_table
+from surface_consistency.metrics.clusters import cluster_counts
+from surface_consistency.studies.compare import compare, compare_verdicts, comparison_text
+
+KEYS = [
+    *("both", "first_only", "second_only", "neither", "n"),
+    *("consistency", "signed_alignment", "flip_rate", "mcnemar", "interval"),
+    *("n_missing", "n_clusters"),
+]
+
+
+@pytest.fixture(scope="module")
+def table4(shared_dir, tmp_path_factory):
+    """The pairs of RedirectQA's table 4, one a line."""
+    counts = pd.read_csv(shared_dir / "golden" / "redirectqa_table4_popqa_contingency.csv")
+    rows = counts.loc[counts.index.repeat(counts["count"])]
+    path = tmp_path_factory.mktemp("table4") / "verdicts.csv"
+    rows[["canonical_correct", "redirect_correct"]].to_csv(path, index=False)
+    return path
+
+
+def test_compare_agrees_with_the_published_table(table4):
+    """Table 4 of RedirectQA: 14,489 pairs, 23.7 % inconsistent."""
+    (row,) = compare(table4, first="canonical_correct", second="redirect_correct")
+
+    assert [row[key] for key in KEYS[:5]] == [4285, 2821, 608, 6775, 14489]
+    assert round(100 * row["flip_rate"], 1) == 23.7
+    assert row["consistency"] == 1 - row["flip_rate"]
+    assert row["signed_alignment"] == (4285 - 6775) / 14489
+    assert row["mcnemar"]["method"] == "corrected"
+    assert row["mcnemar"]["statistic"] == (abs(2821 - 608) - 1) ** 2 / (2821 + 608)
+    for name, (low, high) in row["interval"].items():
+        assert low < row[name] < high
+    low, high = row["interval"]["flip_rate"]
+    error = 1.96 * math.sqrt(0.237 * 0.763 / 14489)
+    assert (high - low) / 2 == pytest.approx(error, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Pairs of 80 facts with one or two categories each, parted by a semicolon."""
+    rng = np.random.default_rng(0)
+    names = ["from surnames", "from plurals", "NA"]
+    lines = ["triplet_id,category,canonical,redirect"]
+    for _ in range(300):
+        labels = rng.choice(names, size=rng.integers(1, 3), replace=False)
+        fact = rng.integers(80)
+        first = (fact * 37 % 80) / 80 < 0.6
+        second = first ^ (rng.random() < 0.3)
+        lines.append(f"{fact},{';'.join(labels)},{int(first)},{int(second)}")
+    path = tmp_path_factory.mktemp("compare") / "verdicts.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_rows_have_the_promised_keys_and_survive_json(file):
+    options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+
+    whole = compare(file, **options)
+    groups = compare(file, by="category", separator=";", **options)
+
+    assert [list(row) for row in whole] == [KEYS]
+    assert [list(row) for row in groups] == [["category", *KEYS]] * 3
+    assert [row["category"] for row in groups] == ["NA", "from plurals", "from surnames"]
+    assert list(whole[0]["mcnemar"]) == ["statistic", "p_value", "method"]
+    assert list(whole[0]["interval"]) == ["consistency", "signed_alignment", "flip_rate"]
+    assert json.loads(json.dumps([whole, groups], allow_nan=False)) == [whole, groups]
+
+
+def test_groups_agree_with_paired_by(file):
+    """The rows are those of the metrics, in another dress."""
+    frame = pd.read_csv(file, keep_default_na=False)
+    frame["category"] = frame["category"].str.split(";")
+    expected = paired_by(
+        frame, by="category", first="canonical", second="redirect", cluster="triplet_id"
+    )
+
+    rows = compare(
+        file,
+        first="canonical",
+        second="redirect",
+        cluster="triplet_id",
+        by="category",
+        separator=";",
+    )
+
+    for row, (_, reference) in zip(rows, expected.iterrows(), strict=True):
+        for key in KEYS[:8]:
+            assert row[key] == reference[key]
+        assert row["mcnemar"]["p_value"] == reference["mcnemar_p_value"]
+        assert row["interval"]["consistency"] == [
+            reference["consistency_low"],
+            reference["consistency_high"],
+        ]
+        assert row["n_clusters"] == reference["n_clusters"]
+
+
+def test_without_separator_a_cell_is_one_label(file):
+    rows = compare(file, first="canonical", second="redirect", by=["category"])
+
+    assert sum(row["n"] for row in rows) == 300
+    assert "from surnames;from plurals" in [row["category"] for row in rows]
+
+
+def test_clusters_are_counted_and_widen_the_interval(file):
+    by_row = compare(file, first="canonical", second="redirect")[0]
+    by_fact = compare(file, first="canonical", second="redirect", cluster="triplet_id")[0]
+
+    def width(row):
+        low, high = row["interval"]["signed_alignment"]
+        return high - low
+
+    n_facts = pd.read_csv(file)["triplet_id"].nunique()
+    assert (by_row["n_clusters"], by_fact["n_clusters"]) == (300, n_facts)
+    assert width(by_fact) > 1.4 * width(by_row)
+
+
+@pytest.mark.parametrize("test", ["exact", "mid-p", "obuchowski"])
+def test_form_of_the_test_can_be_chosen(file, test):
+    row = compare(file, first="canonical", second="redirect", cluster="triplet_id", test=test)[0]
+
+    frame = pd.read_csv(file)
+    if test == "obuchowski":
+        counts = cluster_counts(frame["canonical"], frame["redirect"], clusters=frame["triplet_id"])
+        expected = clustered_mcnemar(counts).p_value
+    else:
+        expected = mcnemar(paired_table(frame["canonical"], frame["redirect"]), method=test).p_value
+    assert row["mcnemar"]["method"] == test
+    assert row["mcnemar"]["p_value"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_missing_verdicts_and_labels_are_counted():
+    rows = [
+        {"kind": "a", "x": "1", "y": ""},
+        {"kind": "a", "x": "1", "y": "0"},
+        {"kind": "a", "x": "0", "y": "0"},
+        {"kind": "", "x": "1", "y": "1"},
+        {"kind": "", "x": "0", "y": "1"},
+    ]
+
+    with pytest.warns(UnscoredWarning, match="1 of 5 pairs lack a verdict"):
+        found = compare(rows, first="x", second="y", by="kind")
+
+    assert [(row["kind"], row["n"], row["n_missing"]) for row in found] == [
+        ("a", 2, 1),
+        ("none", 2, 0),
+    ]
+
+
+def test_undefined_numbers_are_null():
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        row = compare([{"x": 1, "y": 1, "f": 1}], first="x", second="y", cluster="f")[0]
+
+    assert row["interval"]["consistency"] == [None, None]
+    assert json.loads(json.dumps(row, allow_nan=False))["consistency"] == 1.0
+    assert "1.000 [-, -]" in comparison_text([row])
+
+
+def test_text_table_lines_up(file):
+    rows = compare(
+        file,
+        first="canonical",
+        second="redirect",
+        cluster="triplet_id",
+        by="category",
+        separator=";",
+    )
+
+    lines = comparison_text(rows, first="canonical", second="redirect").splitlines()
+
+    assert len(lines) == 4
+    assert " ".join(lines[0].split()).startswith(
+        "category n both canonical only redirect only neither consistency"
+    )
+    assert lines[0].endswith("McNemar p")
+    assert "missing" not in lines[0]
+    n_column = lines[0].index(" n ") + 1
+    for line, row in zip(lines[1:], rows, strict=True):
+        assert line.startswith(row["category"])
+        assert line[: n_column + 1].split()[-1] == str(row["n"])
+        assert f"{row['flip_rate']:.3f} [" in line
+
+
+def test_text_table_shows_what_is_missing():
+    rows = [{"x": "1", "y": "1"}, {"x": "0", "y": "1"}, {"x": "1", "y": ""}]
+    with pytest.warns(UnscoredWarning, match="1 of 3"):
+        found = compare(rows, first="x", second="y")
+
+    assert comparison_text(found).splitlines()[0].endswith("missing")
+    assert comparison_text([]) == "no group"
+
+
+def test_duplicate_pairs_are_refused_within_a_group(file):
+    frame = pd.DataFrame(
+        {"pair": [1, 1, 2], "kind": ["a", "b", "a"], "x": [1, 1, 0], "y": [1, 0, 0]}
+    )
+    options = {"first": "x", "second": "y", "pair_id": "pair"}
+
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        assert len(compare(frame, by="kind", **options)) == 2
+    with pytest.raises(ValueError, match="'pair_id' holds '1' more than once in the frame"):
+        compare(frame, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
+        ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
+        ({"test": "sign"}, ValueError, "test must be one of"),
+        ({"confidence": 95}, ValueError, "confidence must lie"),
+    ],
+)
+def test_compare_rejects_bad_options(file, options, error, message):
+    with pytest.raises(error, match=message):
+        compare(file, first="canonical", second="redirect", **options)
+
+
+def test_compare_verdicts_takes_a_frame_of_the_package():
+    frame = pd.DataFrame(
+        {
+            "pair_id": ["a", "b", "c"],
+            "fact_id": ["1", "2", "3"],
+            "template": [0, 1, 1],
+            "first_correct": [True, False, True],
+            "second_correct": [True, True, False],
+        }
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        rows = compare_verdicts(frame, by="template", n_resamples=50)
+
+    assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
