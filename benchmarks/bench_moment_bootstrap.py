@@ -18,8 +18,8 @@ import numpy as np
 import scipy
 import scipy.stats
 
-from surface_consistency.metrics.correlation import correlation
-from surface_consistency.metrics.moment_bootstrap import correlation_bootstrap
+from surface_consistency.metrics.frequency.correlation import correlation
+from surface_consistency.metrics.frequency.moment_bootstrap import correlation_bootstrap
 
 N_ROWS, N_FACTS, N_MODELS = 4_284, 2_112, 13
 N_RESAMPLES = 10_000

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from surface_consistency.inference.runner import Runner
     from surface_consistency.inference.transformers_runner import TransformersRunner
     from surface_consistency.matching.rules import match
-    from surface_consistency.metrics.grouped import paired_by
-    from surface_consistency.metrics.mcnemar import mcnemar
-    from surface_consistency.metrics.table import PairedTable, paired_table
+    from surface_consistency.metrics.paired.grouped import paired_by
+    from surface_consistency.metrics.paired.mcnemar import mcnemar
+    from surface_consistency.metrics.paired.table import PairedTable, paired_table
     from surface_consistency.studies.scoring import score_predictions
 
 _HOMES = {
     "FakeRunner": "inference.fake",
-    "PairedTable": "metrics.table",
+    "PairedTable": "metrics.paired.table",
     "Runner": "inference.runner",
     "TransformersRunner": "inference.transformers_runner",
     "load_popqa": "data.popqa",
     "load_redirectqa": "data.redirectqa",
     "match": "matching.rules",
-    "mcnemar": "metrics.mcnemar",
-    "paired_by": "metrics.grouped",
-    "paired_table": "metrics.table",
+    "mcnemar": "metrics.paired.mcnemar",
+    "paired_by": "metrics.paired.grouped",
+    "paired_table": "metrics.paired.table",
     "score_predictions": "studies.scoring",
 }
 

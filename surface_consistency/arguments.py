@@ -13,6 +13,15 @@ SAMPLE: Final = "sample"
 
 _RULES: Final = ("popqa", "exact", "boundary", "token_f1", "fuzzy")
 _REGIONS: Final = ("first_line", "whole")
+_TESTS: Final = (
+    "auto",
+    "exact",
+    "corrected",
+    "uncorrected",
+    "mid-p",
+    "obuchowski",
+    "durkalski",
+)
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -37,6 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_score(commands)
     _add_report(commands)
+    _add_compare(commands)
     return parser
 
 
@@ -152,6 +162,45 @@ def _add_report(commands: _Commands) -> None:
     )
     report.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples")
     _add_output(report)
+
+
+def _add_compare(commands: _Commands) -> None:
+    """Describe `compare`."""
+    compare = commands.add_parser(
+        "compare",
+        help="the paired table of anyone's verdicts",
+        description="Compare 0/1 verdicts under two conditions, from CSV, JSONL, Parquet or "
+        "lm-evaluation-harness samples: one row a pair with a column for each condition, one row a "
+        "verdict with --condition and --correct, or one file for each condition.",
+    )
+    compare.add_argument(
+        "verdicts", nargs="+", metavar="FILE", help="one file, or one for each condition"
+    )
+    columns = compare.add_argument_group("columns")
+    columns.add_argument("--first", required=True, help="column or condition of the first verdict")
+    columns.add_argument("--second", required=True, help="column or condition of the second one")
+    columns.add_argument("--condition", help="column of the condition, with one row a verdict")
+    columns.add_argument("--correct", help="column of the verdict, with one row a verdict")
+    columns.add_argument(
+        "--fact",
+        action="append",
+        help="column that tells which verdicts belong together; may be given again",
+    )
+    columns.add_argument("--pair-id", help="column in which no value may stand twice in a group")
+    columns.add_argument(
+        "--cluster", help="column of what is resampled as a whole (default: fact_id if there)"
+    )
+    columns.add_argument(
+        "--by", action="append", default=[], help="column of groups; may be given again"
+    )
+    columns.add_argument("--separator", help="what separates several labels in a cell of --by")
+    columns.add_argument("--filter", help="filter of lm-evaluation-harness samples to read")
+    how = compare.add_argument_group("statistics")
+    how.add_argument("--test", choices=_TESTS, default="auto", help="McNemar's test (%(default)s)")
+    how.add_argument("--confidence", type=float, default=0.95, help="of intervals (%(default)s)")
+    how.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples")
+    how.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
+    compare.add_argument("--json", action="store_true", help="print one JSON object a group")
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:

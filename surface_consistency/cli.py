@@ -177,6 +177,35 @@ def _report(arguments: argparse.Namespace) -> None:
     )
 
 
+def _compare(arguments: argparse.Namespace) -> None:
+    """Print the paired table of anyone's verdicts."""
+    from surface_consistency.studies.compare import compare, comparison_text
+
+    files = arguments.verdicts
+    rows = compare(
+        files[0] if len(files) == 1 else files,
+        first=arguments.first,
+        second=arguments.second,
+        condition=arguments.condition,
+        correct=arguments.correct,
+        fact=arguments.fact or "fact_id",
+        cluster=arguments.cluster,
+        pair_id=arguments.pair_id,
+        sample_filter=arguments.filter,
+        by=arguments.by,
+        separator=arguments.separator,
+        test=arguments.test,
+        confidence=arguments.confidence,
+        n_resamples=arguments.resamples,
+        seed=arguments.seed,
+    )
+    if not arguments.json:
+        print(comparison_text(rows, first=arguments.first, second=arguments.second))
+        return
+    for row in rows:
+        print(json.dumps(row, ensure_ascii=False, allow_nan=False))
+
+
 def _load(arguments: argparse.Namespace) -> "RedirectQA":
     """Load the rows."""
     from surface_consistency.data.redirectqa import load_redirectqa
@@ -270,6 +299,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
     "run": _run_redirectqa,
     "score": _score,
     "report": _report,
+    "compare": _compare,
 }
 
 

@@ -166,6 +166,71 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     assert "goes on from here" in capsys.readouterr().err
 
 
+@pytest.fixture
+def verdicts_csv(tmp_path):
+    """40 facts in two categories, one of them labelled "NA"; one verdict is missing."""
+    rows = [
+        (fact, int(fact % 2), int(fact % 4 == 1), "NA" if fact < 20 else "from surnames")
+        for fact in range(40)
+    ]
+    file = tmp_path / "verdicts.csv"
+    lines = ["triplet_id,canonical,redirect,category", *(",".join(map(str, row)) for row in rows)]
+    lines.append("40,1,,NA")
+    file.write_text("\n".join(lines) + "\n")
+    return str(file)
+
+
+COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet_id"]
+
+
+def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
+    """The keys are those of the paired table; the missing verdict is counted and told."""
+    assert main(["compare", verdicts_csv, *COMPARE, "--by", "category", "--json"]) == 0
+
+    printed = capsys.readouterr()
+    rows = {row["category"]: row for row in map(json.loads, printed.out.splitlines())}
+    assert set(rows) == {"NA", "from surnames"}
+    row = rows["NA"]
+    assert [row[key] for key in ("both", "first_only", "second_only", "neither", "n")] == [
+        5,
+        5,
+        0,
+        10,
+        20,
+    ]
+    assert row["consistency"] == 0.75
+    assert row["signed_alignment"] == -0.25
+    assert row["flip_rate"] == 0.25
+    assert row["mcnemar"] == {"statistic": 0.0, "p_value": 0.0625, "method": "exact"}
+    low, high = row["interval"]["flip_rate"]
+    assert 0 <= low < 0.25 < high <= 1
+    assert row["n_missing"] == 1
+    assert "1 of 41 pairs lack a verdict" in printed.err
+
+
+def test_compare_prints_a_table(verdicts_csv, capsys):
+    """Without --json a person reads it."""
+    assert main(["compare", verdicts_csv, *COMPARE]) == 0
+
+    out = capsys.readouterr().out
+    assert "canonical only" in out
+    assert "0.750" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--first", "canonical", "--second", "nothing"], "'nothing' is not among the columns"),
+        ([*COMPARE, "--by", "nothing"], "nothing"),
+        (["--first", "category", "--second", "redirect"], "category"),
+        ([*COMPARE, "--resamples", "0"], "n_resamples"),
+    ],
+)
+def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
+    assert main(["compare", verdicts_csv, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_rules_of_the_command_line_are_those_of_matching():
     """The choices of --rule are written out so that --help loads nothing."""
     action = next(

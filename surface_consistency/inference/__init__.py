@@ -1,1 +1,25 @@
-"""Prompts to generations: the runner protocol, reference runners, the resumable run log."""
+"""Prompts to generations: runners, the run log, and what drives them."""
+
+from surface_consistency.inference.drive import RunSummary, run_prompts
+from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.inference.predictions import read_predictions
+from surface_consistency.inference.registry import available_runners, load_runner
+from surface_consistency.inference.run_log import RunLog, read_generations
+from surface_consistency.inference.runner import BatchPlanner, Runner
+from surface_consistency.inference.stored import StoredRunner
+from surface_consistency.inference.transformers_runner import TransformersRunner
+
+__all__ = [
+    "BatchPlanner",
+    "FakeRunner",
+    "RunLog",
+    "RunSummary",
+    "Runner",
+    "StoredRunner",
+    "TransformersRunner",
+    "available_runners",
+    "load_runner",
+    "read_generations",
+    "read_predictions",
+    "run_prompts",
+]

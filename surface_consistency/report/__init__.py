@@ -4,7 +4,6 @@ from surface_consistency.report.figures import (
     consistency_figure,
     save_figure,
     write_figures,
-    write_figures,
 )
 from surface_consistency.report.html import write_report
 from surface_consistency.report.run import StudyRun, load_run, load_runs
@@ -17,7 +16,6 @@ __all__ = [
     "load_runs",
     "save_figure",
     "study_tables",
-    "write_figures",
     "write_figures",
     "write_report",
     "write_tables",

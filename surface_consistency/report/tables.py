@@ -48,9 +48,8 @@ def study_tables(
 
     Returns:
         "overall" (by model and template), "by_type", "by_category" and "by_relation" (by model,
-        template and that), each with the columns of
-        `surface_consistency.metrics.grouped.paired_by`; then one table for each name in the runs'
-        checks, such as "noise_floor", with a column `model`. Rates are fractions.
+        template and that), each with the columns of `paired_by`; then one table for each name in
+        the runs' checks, such as "noise_floor", with a column `model`. Rates are fractions.
 
     Raises:
         ValueError: If there are no runs, two of one label, or `cluster` is another column.
@@ -176,7 +175,7 @@ def _grouped(
     seed: int,
 ) -> "pd.DataFrame":
     """Compute the metrics by model, template and these columns; sort the rows for reading."""
-    from surface_consistency.metrics.grouped import paired_by
+    from surface_consistency.metrics.paired.grouped import paired_by
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnscoredWarning)

@@ -9,7 +9,7 @@ __all__ = ["CanonicalRedirectPair", "QuestionRealization"]
 
 
 class QuestionRealization(Record):
-    """A surface instance (fact x surface form) rendered with one template: one row of RedirectQA."""
+    """A surface instance (fact x surface form) under one template: one row of RedirectQA."""
 
     id: NonEmpty
     """Stable identifier, unique in its data set."""

@@ -1,0 +1,3 @@
+"""What the families share: input checks, groups, ranks."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Short against long queries: alignment, momentum, position."""
+
+__all__: list[str] = []

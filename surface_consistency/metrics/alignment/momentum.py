@@ -1,0 +1,211 @@
+"""Momentum in long answers: accuracy after runs of right or wrong slots, against chance.
+
+Topics differ in difficulty, so right slots follow right slots even where no slot has any effect on
+the next. The null band holds what that alone brings about.
+"""
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics._shared.checks import (
+    check_confidence,
+    check_count,
+    check_n_resamples,
+)
+from surface_consistency.metrics._shared.verdicts import MISSING, MissingPolicy, warn_unscored
+from surface_consistency.metrics.alignment._curves import curve_of, undefined_parts
+from surface_consistency.metrics.alignment._moving_null import null_by_moving
+from surface_consistency.metrics.alignment._pattern_null import MAX_PATTERN_SLOTS, null_by_pattern
+from surface_consistency.metrics.alignment._streaks import STREAKS, streak_counts
+from surface_consistency.metrics.alignment._topic_verdicts import response_codes
+from surface_consistency.metrics.alignment.momentum_curve import (
+    MomentumCurve,
+    MomentumNull,
+    MomentumResult,
+)
+from surface_consistency.metrics.alignment.slot_orders import checked_orders
+from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
+
+__all__ = ["momentum"]
+
+_Integers = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+
+def momentum(
+    slots: npt.ArrayLike,
+    *,
+    orders: npt.ArrayLike | None = None,
+    null: MomentumNull = "topic",
+    missing: MissingPolicy = "raise",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    n_null: int = 1_000,
+    rng: np.random.Generator | int = 0,
+) -> MomentumResult:
+    """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
+
+    The run before slot j is the longest stretch of slots that ends at j - 1 and holds one verdict;
+    its length is 0 when slot j - 1 went the other way. Slots from the second on are pooled over
+    topics, permutations and positions.
+
+    Args:
+        slots: Verdicts on the long answers in slot order, shape `(n_topics, n_slots)` or
+            `(n_topics, n_permutations, n_slots)`: column j is slot j, see `by_slot`.
+        orders: The sub-question in each slot, of the shape of `slots`. With it the null band moves
+            whole sub-questions, the same way in all responses of a topic, and so keeps what the
+            permutations of a topic have in common; without it each response is shuffled by itself.
+        null: "topic" keeps what each response got right and shuffles where. "topic-and-slot" also
+            keeps the accuracy of each slot, so that a model that fades towards the end does not
+            look like one with momentum; it takes responses for independent, and makes no use of
+            `orders`.
+        missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
+            with an `UnscoredWarning`.
+        confidence: Nominal coverage of the intervals and of the null band, in (0, 1).
+        n_resamples: Number of resamples of topics.
+        n_null: Number of draws of the null band.
+        rng: Random generator, or the seed of one.
+
+    Returns:
+        The curves after runs of 1s and of 0s, each with its slope, intervals and null band.
+
+    Raises:
+        ValueError: When the shape is another, there are fewer than two slots, rows have unequal
+            numbers of slots, a value is no verdict or (under "raise") missing, no response is
+            complete, `orders` does not hold each sub-question once a row, or an option is out of
+            range; under "topic-and-slot" with more than 12 slots.
+        TypeError: When `orders`, `n_resamples` or `n_null` are no integers.
+
+    Notes:
+        Lengths that no slot came after are NaN, and so is the slope where all runs are equally
+        long, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
+        topics and permutations does not matter, but for the random draws. Swapping right and wrong
+        swaps the curves and turns each probability p into 1 - p. A curve inside its band shows no
+        momentum, however steep it is. Effects of a whole response (all slots bad at once) are kept
+        by both nulls, hence never counted as momentum.
+
+    References:
+        SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
+        2018 (why runs of finite length need a permutation null). Rasch, Probabilistic Models, 1960
+        (the null of "topic-and-slot", given each response's number of right slots).
+
+    Examples:
+        >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
+        >>> result = momentum(slots, n_resamples=1000)
+        >>> [(point.n, round(point.probability, 3)) for point in result.correct.points[:3]]
+        [(175, 0.286), (75, 1.0), (75, 1.0)]
+        >>> result.correct.slope > result.correct.null_slope_interval.high
+        True
+    """
+    check_confidence(confidence)
+    n_resamples, n_null = check_n_resamples(n_resamples), _checked_n_null(n_null)
+    generator = np.random.default_rng(rng)
+    codes = response_codes(slots, "slots", missing=missing)
+    places = _places(orders, np.shape(slots))
+    _check_n_slots(codes.shape[2], null)
+    complete = (codes != MISSING).all(axis=2)
+    verdicts = codes[complete]
+    _check_complete(len(verdicts), complete.size)
+    _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
+    by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
+    drawn = _resampled(by_topic, n_resamples, generator)
+    kept = None if places is None else places[complete]
+    without = _null_counts(verdicts, topics, kept, null, n_null, generator)
+    counts = by_topic.sum(axis=0)
+    curves = [
+        curve_of(streak, counts[kind], drawn[:, kind], without[:, kind], confidence)
+        for kind, streak in enumerate(STREAKS)
+    ]
+    _warn_undefined(curves, len(by_topic))
+    return MomentumResult(
+        correct=curves[0],
+        incorrect=curves[1],
+        n_topics=len(by_topic),
+        n_responses=len(verdicts),
+        n_missing=complete.size - len(verdicts),
+        null=null,
+        n_resamples=n_resamples,
+        n_null=n_null,
+    )
+
+
+def _checked_n_null(n_null: object) -> int:
+    """Return the number of draws of the null band, at least 1."""
+    count = check_count(n_null, "n_null")
+    if count == 0:
+        raise ValueError("n_null must be at least 1, and 1,000 or more to be of use; got 0")
+    return count
+
+
+def _places(orders: npt.ArrayLike | None, shape: tuple[int, ...]) -> _Integers | None:
+    """Return the orders as `(n_topics, n_permutations, n_slots)`, checked against the verdicts."""
+    if orders is None:
+        return None
+    if np.shape(orders) != shape:
+        raise ValueError(
+            "slots and orders must have the same shape, one sub-question a slot; "
+            f"got {shape} and {np.shape(orders)}"
+        )
+    return checked_orders(orders)
+
+
+def _check_n_slots(n_slots: int, null: MomentumNull) -> None:
+    """Refuse responses too short for a run, and a null that is unknown or not made for them."""
+    if n_slots < 2:
+        raise ValueError("slots must hold two slots a response or more, so that one can follow")
+    if null not in ("topic", "topic-and-slot"):
+        raise ValueError(f"null must be 'topic' or 'topic-and-slot'; got {null!r}")
+    if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
+        raise ValueError(
+            f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
+            "use null='topic'"
+        )
+
+
+def _check_complete(n_complete: int, n_responses: int) -> None:
+    """Say how many responses were left out; refuse to go on without any."""
+    if n_complete == 0:
+        raise ValueError("no response has a verdict in every slot: there is nothing to score")
+    warn_unscored(n_responses - n_complete, n_responses, what="responses", stacklevel=3)
+
+
+def _resampled(by_topic: _Integers, n_resamples: int, rng: np.random.Generator) -> _Floats:
+    """Return the run counts of resampled topics; none of them for a single topic."""
+    if len(by_topic) == 1:
+        return np.empty((0, *by_topic.shape[1:]))
+    flat = by_topic.reshape(len(by_topic), -1)
+    drawn = resample_counts(flat, n_resamples=n_resamples, rng=rng)
+    return drawn.reshape(n_resamples, *by_topic.shape[1:])
+
+
+def _null_counts(
+    verdicts: npt.NDArray[np.int8],
+    topics: _Integers,
+    orders: _Integers | None,
+    null: MomentumNull,
+    n_null: int,
+    rng: np.random.Generator,
+) -> _Floats:
+    """Return the run counts of draws without momentum."""
+    if null == "topic-and-slot":
+        return null_by_pattern(verdicts, n_null, rng, keep_slots=True)
+    if orders is not None:
+        return null_by_moving(verdicts, topics, orders, n_null, rng)
+    n_responses, n_slots = verdicts.shape
+    if n_slots <= MAX_PATTERN_SLOTS:
+        return null_by_pattern(verdicts, n_null, rng, keep_slots=False)
+    own_topics = np.arange(n_responses)
+    as_asked = np.broadcast_to(np.arange(n_slots), verdicts.shape)
+    return null_by_moving(verdicts, own_topics, as_asked, n_null, rng)
+
+
+def _warn_undefined(curves: list[MomentumCurve], n_topics: int) -> None:
+    """Say in one warning what is NaN."""
+    parts = [part for curve in curves for part in undefined_parts(curve)]
+    if n_topics == 1:
+        parts.append("all intervals (one topic)")
+    if parts:
+        warnings.warn(f"undefined (NaN): {'; '.join(parts)}", UndefinedMetricWarning, stacklevel=3)

@@ -1,0 +1,3 @@
+"""More than two forms of a fact."""
+
+__all__: list[str] = []

@@ -1,0 +1,224 @@
+"""More than two forms of a fact: how often do they agree, and how much does the form matter?"""
+
+import math
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics._shared.checks import check_confidence, check_n_resamples
+from surface_consistency.metrics._shared.group_intervals import GroupValue, group_values
+from surface_consistency.metrics._shared.verdicts import (
+    MISSING,
+    MissingPolicy,
+    is_missing,
+    verdict_codes,
+)
+from surface_consistency.metrics.forms._form_sums import (
+    FormEstimator,
+    fact_sums,
+    form_rates,
+    sum_by_cluster,
+)
+from surface_consistency.metrics.uncertainty.interval import Interval
+
+__all__ = ["FormConsistencyResult", "form_consistency"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormConsistencyResult:
+    """Result of `form_consistency`; facts weigh alike, however many forms they have."""
+
+    consistency: float
+    """Probability that two random forms of a fact are both right or both wrong, in [0, 1]."""
+    all_right: float
+    """Share of facts that are right in all forms, in [0, 1]; falls with the number of forms."""
+    all_wrong: float
+    """Share of facts that are wrong in all forms, in [0, 1]."""
+    all_agree: float
+    """Share of facts whose forms are all right or all wrong, in [0, 1]."""
+    accuracy: float
+    """Mean over facts of the share of right forms, in [0, 1]."""
+    form_share: float
+    """Share of the variance of correctness that lies between the forms of a fact, in [0, 2]; lower
+    means that the form matters less. Above 1: forms of a fact agree less than those of different
+    facts. NaN where all verdicts are right or all wrong."""
+    intraclass_correlation: float
+    """Correlation of two forms of a fact by one-way analysis of variance, in [-1, 1], in which
+    facts with more forms weigh more; with many facts of equally many forms it is 1 - form_share.
+    NaN where all verdicts are right or all wrong."""
+    intervals: Mapping[str, Interval]
+    """Cluster-bootstrap interval of each of the above by its name."""
+    n_facts: int
+    """Facts with two scored forms or more: those that the numbers are about."""
+    n_forms: int
+    """Scored forms of these facts."""
+    n_single: int
+    """Facts with fewer than two scored forms; they are left out."""
+    n_missing: int
+    """Forms without a verdict; they are left out."""
+    n_clusters: int
+    """Clusters of the facts that the numbers are about."""
+
+
+def form_consistency(
+    correct: Sequence[npt.ArrayLike],
+    *,
+    clusters: Iterable[Hashable] | None = None,
+    estimator: FormEstimator = "unbiased",
+    missing: MissingPolicy = "raise",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int = 0,
+) -> FormConsistencyResult:
+    """Measure how alike the forms of a fact are answered.
+
+    Of the m forms of a fact let k be right. The probability that two distinct forms agree is
+    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts; "plug-in" takes
+    1 - 2 (k / m)(1 - k / m) instead, which counts each form as agreeing with itself. The share of
+    the form is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)), p being
+    the accuracy.
+
+    Args:
+        correct: Verdicts of the forms of each fact: one sequence a fact, of any length, or an array
+            of shape `(n_facts, n_forms)`.
+        clusters: The cluster of each fact, such as its subject; None resamples facts.
+        estimator: "unbiased", which facts with few and with many forms share, or "plug-in", the
+            definition of Srikanth et al., which few forms push up.
+        missing: "raise" refuses missing verdicts; "drop" leaves out such forms, with an
+            `UnscoredWarning` that says how many.
+        confidence: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples, shared by all metrics.
+        rng: Random generator, or the seed of one.
+
+    Returns:
+        The metrics, their intervals and the counts.
+
+    Raises:
+        ValueError: When no fact has two scored forms, a verdict is not binary or (under "raise")
+            missing, the number of clusters is not that of facts, or an option is out of range.
+        TypeError: When `n_resamples` is no integer.
+
+    Notes:
+        With two forms a fact, `consistency` is that of the paired table. The order of facts and of
+        forms does not matter. Undefined values and the bounds with a single cluster are NaN, with
+        an `UndefinedMetricWarning`. `all_right` and `all_agree` fall as forms are added, so compare
+        them between sets of equally many forms only; `consistency` may be compared in any case.
+
+    References:
+        Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
+        J. L. Fleiss, Psychological Bulletin 86, 1979, ICC(1,1).
+
+    Examples:
+        >>> result = form_consistency([[1, 1, 1], [0, 0], [1, 0, 0, 1], [1, 1]] * 10)
+        >>> round(result.consistency, 3), result.all_right, result.all_agree
+        (0.833, 0.5, 0.75)
+        >>> round(result.form_share, 3), round(result.intraclass_correlation, 3)
+        (0.356, 0.393)
+    """
+    rates = form_rates(estimator)
+    check_confidence(confidence)
+    n_resamples = check_n_resamples(n_resamples)
+    n_forms, n_right, n_missing = _count_forms(correct, missing)
+    usable = n_forms > 1
+    if not usable.any():
+        raise ValueError("no fact has two scored forms, so there is nothing to compare")
+    codes = _cluster_codes(clusters, len(n_forms))[usable]
+    summed = sum_by_cluster(fact_sums(n_forms[usable], n_right[usable]), codes)
+    values = group_values(
+        summed,
+        rates,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        method="percentile",
+        rng=np.random.default_rng(rng),
+    )
+    if n_missing:
+        warnings.warn(
+            f"{n_missing} forms lack a verdict and were left out", UnscoredWarning, stacklevel=2
+        )
+    _warn_undefined(values, len(summed))
+    return FormConsistencyResult(
+        consistency=values["consistency"].value,
+        all_right=values["all_right"].value,
+        all_wrong=values["all_wrong"].value,
+        all_agree=values["all_agree"].value,
+        accuracy=values["accuracy"].value,
+        form_share=values["form_share"].value,
+        intraclass_correlation=values["intraclass_correlation"].value,
+        intervals=MappingProxyType(
+            {name: _interval(found, confidence) for name, found in values.items()}
+        ),
+        n_facts=int(usable.sum()),
+        n_forms=int(n_forms[usable].sum()),
+        n_single=int((~usable).sum()),
+        n_missing=n_missing,
+        n_clusters=len(summed),
+    )
+
+
+def _count_forms(
+    correct: Sequence[npt.ArrayLike], missing: MissingPolicy
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+    """Count the scored and the right forms of each fact, and those without a verdict."""
+    if missing not in ("raise", "drop"):
+        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    if _is_full_array(correct):
+        array = np.asarray(correct)
+        sizes = np.full(len(array), array.shape[1], dtype=np.int64)
+        return sizes, np.count_nonzero(array, axis=1), 0
+    n_forms, n_right, n_missing = [], [], 0
+    for index, verdicts in enumerate(correct):
+        codes = verdict_codes(verdicts, f"correct[{index}]")
+        absent = codes == MISSING
+        if missing == "raise" and absent.any():
+            raise ValueError(
+                f"correct[{index}][{int(np.argmax(absent))}] has no verdict: score it, or pass "
+                "missing='drop' to leave such forms out"
+            )
+        n_missing += int(absent.sum())
+        n_forms.append(codes.size - int(absent.sum()))
+        n_right.append(int((codes == 1).sum()))
+    return np.asarray(n_forms, dtype=np.int64), np.asarray(n_right, dtype=np.int64), n_missing
+
+
+def _is_full_array(correct: object) -> bool:
+    """Tell a matrix of zeros and ones, which needs no look at single facts."""
+    if not isinstance(correct, np.ndarray) or correct.ndim != 2 or correct.dtype.kind not in "biuf":
+        return False
+    return bool(((correct == 0) | (correct == 1)).all())
+
+
+def _cluster_codes(clusters: Iterable[Hashable] | None, n_facts: int) -> npt.NDArray[np.int64]:
+    """Number the clusters of the facts."""
+    if clusters is None:
+        return np.arange(n_facts)
+    labels = list(clusters)
+    if len(labels) != n_facts:
+        raise ValueError(
+            f"clusters must name one cluster a fact: got {len(labels)} labels for {n_facts} facts"
+        )
+    numbers: dict[Hashable, int] = {}
+    for index, label in enumerate(labels):
+        if is_missing(label):
+            raise ValueError(f"clusters[{index}] is {label!r}: name the cluster of the fact")
+        numbers.setdefault(label, len(numbers))
+    return np.asarray([numbers[label] for label in labels], dtype=np.int64)
+
+
+def _interval(found: GroupValue, confidence: float) -> Interval:
+    """Return the bounds of a metric."""
+    return Interval(low=found.low, high=found.high, confidence=confidence, method="percentile")
+
+
+def _warn_undefined(values: Mapping[str, GroupValue], n_clusters: int) -> None:
+    """Say which numbers are NaN."""
+    names = [name for name, found in values.items() if math.isnan(found.value)]
+    if n_clusters == 1:
+        names.append("all intervals (one cluster)")
+    if names:
+        warnings.warn(f"undefined (NaN): {', '.join(names)}", UndefinedMetricWarning, stacklevel=3)

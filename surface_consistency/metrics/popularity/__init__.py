@@ -1,0 +1,3 @@
+"""Popularity of wordings, perturbation, memorisation scores."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Intervals, resampling and many tests at once."""
+
+__all__: list[str] = []

@@ -1,0 +1,111 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.errors import ColumnNotFoundError, UnscoredWarning
+from surface_consistency.metrics.frequency.surface_accuracy import surface_accuracy
+
+
+def realizations(verdicts, **columns):
+    """Two realizations for each instance, from pairs of verdicts."""
+    n = len(verdicts)
+    return pd.DataFrame(
+        {
+            "fact_id": np.repeat(np.arange(n) // 2, 2),
+            "surface": np.repeat([f"name {k % 2}" for k in range(n)], 2),
+            "template": ["original", "paraphrase"] * n,
+            "is_correct": [verdict for pair in verdicts for verdict in pair],
+            **columns,
+        }
+    )
+
+
+@given(
+    verdicts=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=20),
+    data=st.data(),
+)
+@settings(deadline=None)
+def test_surface_accuracy_is_the_mean_of_two_verdicts(verdicts, data):
+    frame = realizations(verdicts)
+    order = data.draw(st.permutations(range(len(frame))))
+
+    rows = surface_accuracy(frame)
+    shuffled = surface_accuracy(frame.iloc[order]).sort_values(["fact_id", "surface"])
+
+    assert rows["accuracy"].tolist() == [sum(pair) / 2 for pair in verdicts]
+    assert (rows["n_templates"] == 2).all()
+    assert shuffled["accuracy"].tolist() == rows["accuracy"].tolist()
+
+
+def test_kept_columns_are_carried_along():
+    frame = realizations([(1, 0), (1, 1)], entity_frequency=[7, 7, 9, 9])
+
+    rows = surface_accuracy(frame, keep=["entity_frequency"])
+
+    assert rows.columns.tolist() == [
+        *("fact_id", "surface", "entity_frequency", "accuracy", "n_templates")
+    ]
+    assert rows["entity_frequency"].tolist() == [7, 9]
+
+
+def test_models_of_a_long_frame_are_kept_apart():
+    frame = pd.concat(
+        [realizations([(1, 0)]).assign(model="a"), realizations([(1, 1)]).assign(model="b")]
+    )
+    frame["model"] = frame["model"].astype("category")
+
+    rows = surface_accuracy(frame, instance=["model", "fact_id", "surface"])
+
+    assert rows["accuracy"].tolist() == [0.5, 1.0]
+    with pytest.raises(ValueError, match=r"2 rows repeat an instance and template.*the model\?"):
+        surface_accuracy(frame)
+
+
+@pytest.mark.parametrize("gap", ["row", "verdict"])
+def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
+    frame = realizations([(1, 0), (1, None), (0, 0)])
+    if gap == "row":
+        frame = frame.drop(index=3)
+
+    with pytest.warns(UnscoredWarning, match="1 of 3 surface instances lack a verdict under a"):
+        rows = surface_accuracy(frame)
+
+    assert rows["accuracy"].tolist() == [0.5, 0.0]
+    with pytest.raises(ValueError, match=r"1 of 3 surface instances lack.*missing='drop'"):
+        surface_accuracy(frame, missing="raise")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "message"),
+    [
+        ({"is_correct": [1, 2]}, {}, ValueError, r"is_correct\[1\] must lie in \[0, 1\]; got 2"),
+        ({"is_correct": ["yes", "no"]}, {}, TypeError, r"is_correct\[0\] is 'yes'"),
+        ({"surface": ["a", None]}, {}, ValueError, "column 'surface' is missing in row 1"),
+        ({"template": [None, "x"]}, {}, ValueError, "column 'template' is missing in row 0"),
+        ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' is not in the frame"),
+        ({}, {"instance": []}, ValueError, "instance must name at least one column"),
+        ({}, {"instance": ["surface", "surface"]}, ValueError, "instance names a column twice"),
+        ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
+        ({"accuracy": [1, 1]}, {"keep": ["accuracy"]}, ValueError, "'accuracy' has the name of"),
+        (
+            {"frequency": [1, 2]},
+            {"keep": ["frequency"]},
+            ValueError,
+            "column 'frequency' has 2 values within the instance",
+        ),
+    ],
+)
+def test_surface_accuracy_rejects_bad_arguments(change, options, error, message):
+    frame = realizations([(1, 0)]).assign(**change)
+
+    with pytest.raises(error, match=message):
+        surface_accuracy(frame, **options)
+
+
+def test_surface_accuracy_rejects_what_is_no_frame():
+    with pytest.raises(
+        TypeError, match="frame must be a pandas DataFrame, one row a question real"
+    ):
+        surface_accuracy([{"fact_id": 1}])
