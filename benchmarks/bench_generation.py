@@ -176,7 +176,7 @@ def contenders(folder, prompts, arguments):
         "TransformersRunner": Ours(runner),
     }
     if arguments.int8:
-        eight = TransformersRunner(folder, device=arguments.device, quantization="int8")
+        eight = TransformersRunner(folder, **options, quantization="int8")
         found |= {"one by one, int8": Plain(eight), "TransformersRunner, int8": Ours(eight)}
     controls = {
         "padding attended": Plain(runner, batch_size=BATCH, attend_padding=True),

@@ -34,9 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 when the work is done, 2 for a user's mistake or bad input, 130 when interrupted.
     """
     arguments = make_parser().parse_args(argv)
-    warnings.showwarning = _show_warning
     try:
-        _COMMANDS[arguments.command](arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            _COMMANDS[arguments.command](arguments)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from here", file=sys.stderr)
         return 130

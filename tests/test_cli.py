@@ -183,6 +183,7 @@ def verdicts_csv(tmp_path):
 COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet_id"]
 
 
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
 def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
     """The keys are those of the paired table; the missing verdict is counted and told."""
     assert main(["compare", verdicts_csv, *COMPARE, "--by", "category", "--json"]) == 0
@@ -208,6 +209,7 @@ def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
     assert "1 of 41 pairs lack a verdict" in printed.err
 
 
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
 def test_compare_prints_a_table(verdicts_csv, capsys):
     """Without --json a person reads it."""
     assert main(["compare", verdicts_csv, *COMPARE]) == 0

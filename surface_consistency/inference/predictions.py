@@ -18,8 +18,18 @@ from surface_consistency.inference._rows import Row, identifier, shown, text_of
 
 __all__ = ["ID_COLUMNS", "TEXT_COLUMNS", "read_predictions"]
 
-ID_COLUMNS = ("id", "question_id", "prompt_id", "instance_id", "example_id", "qid", "idx")
-"""Columns looked for as the identifier, best first."""
+ID_COLUMNS = (
+    "id",
+    "question_id",
+    "prompt_id",
+    "instance_id",
+    "example_id",
+    "qid",
+    "idx",
+    "question",
+    "prompt",
+)
+"""Columns looked for as the identifier, best first; the question's own text is the last resort."""
 
 TEXT_COLUMNS = (
     "prediction",
