@@ -93,6 +93,13 @@ def _add_run(commands: _Commands) -> None:
     model.add_argument("--device", help="cpu, cuda, cuda:1, mps (default: the best there is)")
     model.add_argument("--int8", action="store_true", help="8-bit weights, as in the paper")
     model.add_argument("--batch-size", type=int, help="most prompts in a batch")
+    _add_prompts(study)
+    _add_rule(study)
+    _add_output(study)
+
+
+def _add_prompts(study: argparse.ArgumentParser) -> None:
+    """Describe how questions become prompts."""
     ask = study.add_argument_group("prompts")
     ask.add_argument(
         "--template",
@@ -127,8 +134,6 @@ def _add_run(commands: _Commands) -> None:
         default=1_000,
         help="questions asked twice for the noise floor (default: %(default)s)",
     )
-    _add_rule(study)
-    _add_output(study)
 
 
 def _add_score(commands: _Commands) -> None:

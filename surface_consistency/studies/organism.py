@@ -178,7 +178,7 @@ def _train_tokenizer(texts: Sequence[str]) -> "transformers.PreTrainedTokenizerF
         show_progress=False,
     )
     raw.train_from_iterator(sorted(set(texts)), trainer)
-    return transformers.PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=raw,
         eos_token="<eos>",
         bos_token="<eos>",
