@@ -8,13 +8,13 @@ categories (table 3 of arXiv 2604.21882).
 import argparse
 import platform
 import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import scipy
 import scipy.stats
+from timing import interleaved
 
 from surface_consistency.metrics import PAIRED_RATES, cluster_bootstrap, cluster_counts, paired_by
 
@@ -90,19 +90,6 @@ def scipy_consistency(counts, batch):
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
-
-
-def interleaved(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Time each contender once a round, so that a slow spell hits all alike."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for call in contenders.values():
-        call()
-    for _ in range(rounds):
-        for name, call in contenders.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    return times
 
 
 def main():

@@ -10,14 +10,13 @@ variable) make 39.
 import argparse
 import platform
 import statistics
-import time
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pingouin
 import scipy
+from timing import interleaved
 
 from surface_consistency.metrics.frequency.frequency import frequency_analysis
 from surface_consistency.metrics.frequency.partial_correlation import partial_correlation
@@ -75,19 +74,6 @@ def raw_frame(frame):
         surface_frequency=np.exp(frame["surface"]),
         is_canonical=np.arange(len(frame)) % 2 == 0,
     )
-
-
-def interleaved(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Time each contender once a round, so that a slow spell hits all alike."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for call in contenders.values():
-        call()
-    for _ in range(rounds):
-        for name, call in contenders.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    return times
 
 
 def main():

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 import scipy.stats
+from timing import interleaved
 
 from surface_consistency.metrics.frequency.correlation import correlation
 from surface_consistency.metrics.frequency.moment_bootstrap import correlation_bootstrap
@@ -81,19 +82,6 @@ def naive_loop(entity, surface, accuracies, fact, n_resamples):
         for k, accuracy in enumerate(accuracies.T):
             values[b, k] = partial(entity[rows], accuracy[rows], surface[rows])
     return values
-
-
-def interleaved(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Time each contender once a round, so that a slow spell hits all alike."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for call in contenders.values():
-        call()
-    for _ in range(rounds):
-        for name, call in contenders.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    return times
 
 
 def check_intervals(entity, surface, accuracies):

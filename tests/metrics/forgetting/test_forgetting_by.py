@@ -209,10 +209,12 @@ def test_forgetting_by_keeps_a_group_without_verdicts():
     frame = audit_frame(8, n_facts=40).astype({"second_correct": object})
     frame.loc[frame["variant"] == "Base", "second_correct"] = None
 
-    with pytest.warns() as caught:
+    with (
+        pytest.warns(UndefinedMetricWarning, match="undefined"),
+        pytest.warns(UnscoredWarning, match="lack a verdict"),
+    ):
         rows = forgetting_by(frame, by="variant", full="full", n_resamples=10).set_index("variant")
 
-    assert {w.category for w in caught} == {UnscoredWarning, UndefinedMetricWarning}
     assert (rows.loc["Base", "n"], rows.loc["Base", "full_flag"]) == (0, "")
     assert math.isnan(rows.loc["Base", "leakage"])
     assert rows.loc["Base", "n_missing"] == 60
