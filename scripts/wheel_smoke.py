@@ -1,11 +1,12 @@
 """Use the installed package as a user would: sample, own predictions, table with intervals."""
 
+import warnings
 from pathlib import Path
 
 import surface_consistency
-from surface_consistency import FakeRunner, paired_by
+from surface_consistency import FakeRunner, paired_by, score_predictions
 from surface_consistency.data.sample import load_sample
-from surface_consistency.studies.redirectqa import score_predictions
+from surface_consistency.errors import UndefinedMetricWarning
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:
@@ -13,7 +14,9 @@ if "site" not in home.parts or Path(__file__).parent not in home.parents:
 sample = load_sample()
 answers = {q.id: q.triple.answers[0] if q.surface.is_canonical else "?" for q in sample.questions}
 frame = score_predictions(sample, answers, model="canonical only")
-table = paired_by(frame, by=["template"], n_resamples=200)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", UndefinedMetricWarning)
+    table = paired_by(frame, by=["template"], n_resamples=200)
 if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.0).all()):
     raise SystemExit(f"unexpected table:\n{table}")
 FakeRunner(lambda prompt: "x")

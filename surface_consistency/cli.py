@@ -147,6 +147,7 @@ def _score(arguments: argparse.Namespace) -> None:
     if (arguments.run is None) == (arguments.predictions is None):
         raise ValueError("give either the folder of a run or --predictions FILE, one of them")
     if arguments.run is not None:
+        _refuse_data_options(arguments)
         folder = RunFolder.open(arguments.run)
     else:
         if arguments.out is None:
@@ -167,8 +168,26 @@ def _score(arguments: argparse.Namespace) -> None:
     _finish([folder.path], arguments, out=folder.path)
 
 
+def _refuse_data_options(arguments: argparse.Namespace) -> None:
+    """Refuse options that scoring a run again would not heed."""
+    defaults = make_parser().parse_args(["score", arguments.run])
+    heeded = {"command", "debug", "json", "region", "rule", "run"}
+    foreign = [
+        f"--{name.replace('_', '-')}"
+        for name, value in vars(arguments).items()
+        if name not in heeded and value != getattr(defaults, name)
+    ]
+    if foreign:
+        raise ValueError(
+            f"{', '.join(foreign)} belong to --predictions; a run is scored where it is, against "
+            "its own questions"
+        )
+
+
 def _report(arguments: argparse.Namespace) -> None:
     """Write the page."""
+    if Path(arguments.out).suffix == ".html":
+        raise ValueError(f"--out names a folder, which gets report.html, not {arguments.out}")
     _finish(
         arguments.runs,
         arguments,

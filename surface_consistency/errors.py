@@ -16,6 +16,7 @@ SurfaceConsistencyError
 
 SurfaceConsistencyWarning
 ├── IncompletePairWarning        redirects without their canonical row
+├── TruncatedPromptWarning    prompts lost demonstrations to fit the model
 ├── UndefinedMetricWarning       a value is NaN because nothing defines it
 ├── UnknownCategoryWarning       a category that the taxonomy does not hold
 └── UnscoredWarning              verdicts are missing and were left out
@@ -39,6 +40,7 @@ __all__ = [
     "SourceNotFoundError",
     "SurfaceConsistencyError",
     "SurfaceConsistencyWarning",
+    "TruncatedPromptWarning",
     "UndefinedMetricWarning",
     "UnknownCategoryWarning",
     "UnscoredWarning",
@@ -111,6 +113,10 @@ class SurfaceConsistencyWarning(UserWarning):
 
 class IncompletePairWarning(SurfaceConsistencyWarning):
     """Redirect instances without the canonical instance of the same fact and template."""
+
+
+class TruncatedPromptWarning(SurfaceConsistencyWarning):
+    """Prompts lost demonstrations to fit the model's context."""
 
 
 class UndefinedMetricWarning(SurfaceConsistencyWarning):

@@ -105,6 +105,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
     [
         (["--source", "no/where/at/all.jsonl"], "no/where/at/all.jsonl"),
         (["--limit", "0"], "limit"),
+        (["--repeat", "-5"], "repeat counts questions and must be 0 or more, got -5"),
         (["--shots", "-1"], "shots must be 0 or more, got -1"),
         (["--shots", "5000"], "shots=5000, but only"),
         (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
@@ -131,6 +132,8 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score"], "give either the folder of a run or --predictions FILE"),
         (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
         (["score", "nowhere"], "is not a run folder"),
+        (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
+        (["report", "x", "--out", "x/report.html"], "--out names a folder"),
         (["report", "nowhere", "--out", "x"], "nowhere"),
     ],
 )

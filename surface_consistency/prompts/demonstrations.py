@@ -77,6 +77,17 @@ class DemonstrationPool:
             for template, by_relation in pool.items()
         }
 
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            Its relation, or its fact when each fact draws its own.
+        """
+        return target.triple.relation if self._scope == "per_relation" else target.triple.id
+
     def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
         """Choose the demonstrations of one question.
 
@@ -93,7 +104,7 @@ class DemonstrationPool:
         """
         if shots < 0:
             raise ValueError(f"shots must be 0 or more, got {shots}")
-        unit = target.triple.relation if self._scope == "per_relation" else target.triple.id
+        unit = self.unit(target)
         key = (target.template, unit, shots)
         if key not in self._drawn:
             if self._scope == "per_fact":

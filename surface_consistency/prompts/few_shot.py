@@ -76,7 +76,8 @@ def build_prompts(
             is left. None leaves every prompt at its full length.
 
     Yields:
-        The prompts, in the order of the questions. `group` names what shares a prefix.
+        The prompts, in the order of the questions. `group` names what shares its demonstrations,
+        as `<template>|<relation or fact>|<number of demonstrations>`.
 
     Raises:
         ValueError: If `style` is unknown or the pool is too small for `shots`.
@@ -86,7 +87,7 @@ def build_prompts(
 
     def prompt_of(question: QuestionRealization, n_shots: int) -> Prompt:
         demonstrations = pool.draw(question, shots)[shots - n_shots :]
-        group = f"{question.template}|{question.triple.relation}|{n_shots}"
+        group = f"{question.template}|{pool.unit(question)}|{n_shots}"
         if style == "chat":
             messages = render_chat(question.question, demonstrations)
             return Prompt(id=question.id, messages=messages, group=group)

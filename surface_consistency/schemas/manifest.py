@@ -46,6 +46,9 @@ class PromptSettings(Record):
     templates: Items[str]
     """Question templates in use."""
 
+    truncate: bool = False
+    """Whether demonstrations were dropped where a prompt did not fit the model."""
+
 
 class RunManifest(Record):
     """The settings of one run, written beside its log."""
@@ -112,9 +115,13 @@ class RunManifest(Record):
             parts["seed"] = self.prompts.seed
             parts["demonstrations"] = self.prompts.demonstrations
             parts["style"] = self.prompts.style
+            parts["truncate"] = str(self.prompts.truncate).lower()
         if self.params is not None:
             parts["max_new_tokens"] = self.params.max_new_tokens
+            parts["stop"] = repr("".join(self.params.stop)) if self.params.stop else "none"
             parts["temperature"] = self.params.temperature
+            if self.params.temperature > 0:
+                parts["sampling_seed"] = str(self.params.seed)
         parts.update({name: str(value) for name, value in sorted(self.runner.items())})
         parts["surface-consistency"] = self.package_version
         return "|".join(f"{name}:{value}" for name, value in parts.items())

@@ -233,9 +233,17 @@ def _fit(model: "torch.nn.Module", batches: Iterator[list[list[int]]], *, steps:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed torch for a while and give its state back."""
+    """Seed torch and keep it to one thread for a while, then give its state back.
+
+    So small a model gains nothing from a second thread, and loses much where cores are shared.
+    """
     import torch
 
+    n_threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        yield
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)

@@ -5,16 +5,23 @@ of a `RunFolder`, so any of them can be run again or replaced.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import surface_consistency
 from surface_consistency.data.redirectqa import RedirectQA
-from surface_consistency.errors import DataError, RunnerError
+from surface_consistency.errors import (
+    DataError,
+    RunnerError,
+    TruncatedPromptWarning,
+    UnscoredWarning,
+)
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.run_log import RunLog
 from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.prompts.demonstrations import DemonstrationScope
 from surface_consistency.prompts.few_shot import PromptStyle
@@ -60,7 +67,8 @@ class RedirectQASettings:
     """Ask only the first so many facts, each under all its names; None asks all."""
 
     truncate: bool = False
-    """Drop demonstrations where a prompt does not fit the model, rather than refuse."""
+    """Drop demonstrations where a prompt does not fit the model, rather than refuse; the count is
+    told in a warning."""
 
     repeat: int = 1_000
     """Questions to ask a second time in other batches, for the noise floor; 0 for none."""
@@ -97,6 +105,8 @@ def run_redirectqa(
         PromptTooLongError: If a prompt does not fit the model and `truncate` is off.
     """
     settings = settings or RedirectQASettings()
+    if settings.repeat < 0:
+        raise ValueError(f"repeat counts questions and must be 0 or more, got {settings.repeat}")
     asked = data.select(templates=settings.templates, limit=settings.limit)
     if not asked.pairs:
         raise DataError(
@@ -104,7 +114,7 @@ def run_redirectqa(
             f"{', '.join(settings.templates)}; the rows hold "
             f"{', '.join(sorted({q.template for q in data.questions})) or 'no questions'}"
         )
-    shots = _shots(asked, settings)
+    shots = _shots(data, settings)
     prompts = _prompts(data, asked.questions, runner, settings, shots)
     manifest = RunManifest(
         study="redirectqa",
@@ -116,12 +126,14 @@ def run_redirectqa(
             demonstrations=settings.demonstrations,
             style=settings.style,
             templates=settings.templates,
+            truncate=settings.truncate,
         ),
         params=settings.params,
         runner=runner.fingerprint(),
         package_version=surface_consistency.__version__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    _warn_uncovered(runner, prompts)
     folder = RunFolder.create(out)
     with RunLog.open(folder.generations, manifest, manifest_path=folder.manifest) as log:
         write_jsonl(folder.questions, asked.questions)
@@ -133,11 +145,16 @@ def run_redirectqa(
     return folder
 
 
-def _shots(asked: RedirectQA, settings: RedirectQASettings) -> int:
+def _shots(data: RedirectQA, settings: RedirectQASettings) -> int:
     """Settle the number of demonstrations: one of each other relation unless told."""
     if settings.shots is not None:
         return settings.shots
-    return min(_MOST_SHOTS, len({q.triple.relation for q in asked.questions}) - 1)
+    relations = {
+        question.triple.relation
+        for question in data.questions
+        if question.template in settings.templates
+    }
+    return min(_MOST_SHOTS, len(relations) - 1)
 
 
 def _prompts(
@@ -150,7 +167,16 @@ def _prompts(
     """Build all prompts, shortened to the model's context when asked."""
     pool = DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
     fits = _fitting(runner, settings.params) if settings.truncate else None
-    return list(build_prompts(questions, pool, shots=shots, style=settings.style, fits=fits))
+    prompts = list(build_prompts(questions, pool, shots=shots, style=settings.style, fits=fits))
+    n_short = sum(not (prompt.group or "").endswith(f"|{shots}") for prompt in prompts)
+    if n_short:
+        warnings.warn(
+            f"{n_short} of {len(prompts)} prompts have fewer than {shots} demonstrations, because "
+            f"{runner.name!r} cannot read more",
+            TruncatedPromptWarning,
+            stacklevel=3,
+        )
+    return prompts
 
 
 def _fitting(runner: Runner, params: GenerationParams) -> Callable[[Prompt], bool]:
@@ -163,3 +189,11 @@ def _fitting(runner: Runner, params: GenerationParams) -> Callable[[Prompt], boo
             "shots"
         )
     return lambda prompt: bool(fits(prompt, params))
+
+
+def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:
+    """Say which prompts stored predictions lack, and which predictions are of other questions."""
+    if isinstance(runner, StoredRunner):
+        told = runner.coverage(prompts).describe()
+        if told is not None:
+            warnings.warn(told, UnscoredWarning, stacklevel=3)

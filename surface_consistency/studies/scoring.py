@@ -148,7 +148,10 @@ def score_run(
     questions = tuple(read_jsonl(folder.questions, QuestionRealization))
     texts = _texts(folder, questions, folder.generations)
     if all(text is None for text in texts):
-        raise RunLogError(f"{folder.generations} holds no answer; let the run finish first")
+        raise RunLogError(
+            f"{folder.generations} holds no answer{_first_error(folder.generations)}; let the run "
+            "finish first"
+        )
     judged = {v.question_id: v for v in judge(questions, texts, rule=rule, region=region)}
     write_jsonl(folder.verdicts, judged.values())
     _warn_unscored(judged.values())
@@ -259,6 +262,8 @@ def _align(
     questions: Sequence[QuestionRealization], predictions: Mapping[str, str] | Sequence[str]
 ) -> list[str | None]:
     """Find the prediction of each question, None where there is none."""
+    if isinstance(predictions, str):
+        raise TypeError("predictions is one string; give a mapping, or one text for each question")
     if not isinstance(predictions, Mapping):
         if len(predictions) != len(questions):
             raise DataError(
@@ -269,10 +274,10 @@ def _align(
     texts = [
         predictions.get(question.id, predictions.get(question.question)) for question in questions
     ]
-    if predictions and all(text is None for text in texts):
+    if all(text is None for text in texts):
         raise DataError(
             "no prediction belongs to a question: keys are question ids such as "
-            f"{questions[0].id!r} or question texts, got {next(iter(predictions))!r}"
+            f"{questions[0].id!r} or question texts, got {next(iter(predictions), 'no key')!r}"
         )
     names = {name for question in questions for name in (question.id, question.question)}
     foreign = [key for key in predictions if key not in names]
@@ -300,6 +305,13 @@ def _texts(
         for generation in read_generations(log)
     }
     return [by_key.get(keys.get(question.id, question.id)) for question in questions]
+
+
+def _first_error(log: Path) -> str:
+    """Quote the first error of a run log."""
+    errors = (generation.error for generation in read_generations(log))
+    first = next((error for error in errors if error is not None), None)
+    return "" if first is None else f", only errors such as {first!r}"
 
 
 def _warn_unscored(judged: Iterable[Verdict]) -> None:

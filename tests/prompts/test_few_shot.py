@@ -133,6 +133,22 @@ def test_scope_per_fact_redraws_and_avoids_the_subject():
     assert len(starts) == 3
 
 
+@pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
+def test_prompts_of_a_group_share_their_demonstrations(scope):
+    """What a group has in common holds every demonstration, whichever the scope."""
+    pool = DemonstrationPool(ALL, scope=scope)
+    groups = {}
+    for prompt in build_prompts(ALL, pool):
+        groups.setdefault(prompt.group, []).append(prompt.text)
+
+    for texts in groups.values():
+        start = texts[0].rpartition("Q: ")[0]
+        assert len(texts) > 1
+        assert start.count("Q: ") == 15
+        assert all(text.startswith(start) for text in texts)
+    assert all(group.endswith("|15") for group in groups)
+
+
 @given(seed=st.integers(0, 2**32), order=st.randoms(use_true_random=False))
 def test_draws_are_fixed_by_the_seed(seed, order):
     """The order of the rows does not change a draw; another seed does."""
@@ -212,6 +228,8 @@ def test_truncation_keeps_the_members_of_a_fact_alike():
         assert shown == demonstrated(full[question.id])[-len(shown) :]
         counts.setdefault((question.triple.id, question.template), set()).add(len(shown))
     assert all(len(found) == 1 for found in counts.values())
+    for prompt in prompts.values():
+        assert prompt.group.endswith(f"|{len(demonstrated(prompt))}")
     assert counts[longest.triple.id, longest.template] != {15}
 
 

@@ -239,3 +239,19 @@ def test_compare_verdicts_takes_a_frame_of_the_package():
         rows = compare_verdicts(frame, by="template", n_resamples=50)
 
     assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
+
+
+def test_group_without_scored_pairs_has_no_test():
+    rows = [{"kind": "a", "x": "1", "y": "0"}, {"kind": "a", "x": "0", "y": "0"}]
+    rows += [{"kind": "b", "x": "1", "y": ""}]
+
+    with (
+        pytest.warns(UnscoredWarning, match="1 of 3"),
+        pytest.warns(UndefinedMetricWarning, match="auto test"),
+    ):
+        found = compare(rows, first="x", second="y", by="kind")
+
+    assert found[0]["mcnemar"]["p_value"] == 1.0
+    assert found[1]["mcnemar"] == {"statistic": None, "p_value": None, "method": "exact"}
+    line = comparison_text(found).splitlines()[2].split()
+    assert line[-2:] == ["-", "1"]

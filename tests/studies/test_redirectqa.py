@@ -4,13 +4,23 @@ import pandas as pd
 import pytest
 
 from surface_consistency import FakeRunner
-from surface_consistency.errors import DataError, RunMismatchError, RunnerError
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.errors import (
+    DataError,
+    RunMismatchError,
+    RunnerError,
+    TruncatedPromptWarning,
+    UnscoredWarning,
+)
+from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.noise import sample_prompts
 from surface_consistency.studies.redirectqa import RedirectQASettings, run_redirectqa
 from surface_consistency.studies.scoring import score_run
+from surface_consistency.taxonomy import RELATIONS
 
 BOTH = ("original", "paraphrase")
+LONG = "Redirects_from_long_names"
 
 
 def subject_of(prompt: Prompt) -> str:
@@ -84,7 +94,7 @@ def test_defaults_ask_the_original_template_with_a_shot_for_each_other_relation(
 def test_limit_keeps_facts_whole_and_demonstrations_as_they_were(data, tmp_path):
     """The first fact is asked under its three names, with demonstrations from all of the data."""
     full = run_redirectqa(data, answering(data), tmp_path / "full", model="m")
-    settings = RedirectQASettings(limit=1, shots=1)
+    settings = RedirectQASettings(limit=1)
 
     part = run_redirectqa(data, answering(data), tmp_path / "part", model="m", settings=settings)
 
@@ -170,8 +180,10 @@ def test_truncate_asks_the_runner_what_fits(data, tmp_path):
     runner = Narrow(lambda prompt: "x")
     settings = RedirectQASettings(truncate=True)
 
-    folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
+    with pytest.warns(TruncatedPromptWarning, match="12 of 12 prompts have fewer than 1 demonst"):
+        folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
 
+    assert "truncate:true" in folder.read_manifest().signature
     assert all(len(p.text) < 60 for p in read_jsonl(folder.prompts, Prompt))
 
 
@@ -190,3 +202,46 @@ def test_run_rejects_data_without_pairs(data, tmp_path):
 
     with pytest.raises(DataError, match="no canonical-redirect pair to ask in lone"):
         run_redirectqa(lone, answering(data), tmp_path / "run", model="m")
+
+
+@pytest.mark.parametrize(("n_relations", "shots"), [(15, 14), (16, 15)])
+def test_default_shots_are_one_of_each_other_relation(tmp_path, n_relations, shots):
+    """15 of 16 relations in release v1.0.0, 14 of 15 in v0.1.0, whatever the limit."""
+    rows = []
+    for number, relation in enumerate(list(RELATIONS.values())[:n_relations]):
+        for surface, category in ((f"Ann {number}", "__MAIN__"), (f"Al {number}", LONG)):
+            rows.append(
+                {
+                    "triplet_id": number,
+                    "subject_id": f"Q{number}",
+                    "subject_surface": surface,
+                    "subject_surface_category": [category],
+                    "subject_wiki_title": f"Ann {number}",
+                    "relation": relation.name,
+                    "object_aliases": ["gold"],
+                    "question": relation.question(surface),
+                }
+            )
+    data = load_redirectqa(rows)
+    settings = RedirectQASettings(limit=2)
+    runner = FakeRunner(lambda prompt: "gold")
+
+    folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
+
+    assert folder.read_manifest().prompts.shots == shots
+
+
+def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
+    """Stored predictions are held against the prompts before anything is asked."""
+    asked = [q for q in data.questions if q.template == "original"]
+    stored = {q.id: "x" for q in asked[1:]} | {"elsewhere": "x"}
+
+    with pytest.warns(UnscoredWarning, match="1 .*elsewhere|elsewhere.* 1 "):
+        run_redirectqa(data, StoredRunner(stored), tmp_path / "run", model="m")
+
+
+def test_run_rejects_a_negative_repeat(data, tmp_path):
+    settings = RedirectQASettings(repeat=-5)
+
+    with pytest.raises(ValueError, match="repeat counts questions and must be 0 or more, got -5"):
+        run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)

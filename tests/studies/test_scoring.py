@@ -13,7 +13,13 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.schemas import RedirectOutcome, Verdict, read_jsonl
+from surface_consistency.schemas import (
+    Generation,
+    RedirectOutcome,
+    Verdict,
+    read_jsonl,
+    write_jsonl,
+)
 from surface_consistency.studies.run_folder import RunFolder
 from surface_consistency.studies.scoring import import_predictions, score_predictions, score_run
 
@@ -89,6 +95,25 @@ def test_score_predictions_warns_of_foreign_ones(data, predictions):
 def test_score_predictions_rejects_predictions_of_other_questions(data):
     with pytest.raises(DataError, match=r"no prediction belongs to a question: .* got 'a'"):
         score_predictions(data, {"a": "x"}, model="m")
+
+
+@pytest.mark.parametrize(
+    ("predictions", "error", "message"),
+    [({}, DataError, "got 'no key'"), ("x" * 24, TypeError, "predictions is one string")],
+)
+def test_score_predictions_rejects_none_and_a_string(data, predictions, error, message):
+    with pytest.raises(error, match=message):
+        score_predictions(data, predictions, model="m")
+
+
+def test_score_run_quotes_the_errors_of_a_run_that_only_failed(data, predictions, tmp_path):
+    """Why nothing was answered is said."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    failed = Generation(prompt_id="a", text=None, finish_reason="error", error="server is down")
+    write_jsonl(folder.generations, [failed])
+
+    with pytest.raises(RunLogError, match="only errors such as 'server is down'"):
+        score_run(folder)
 
 
 def test_score_predictions_rejects_another_length(data):
