@@ -4,7 +4,7 @@ import ast
 import json
 import math
 
-__all__ = ["count_of", "identifier_of", "strings_of", "text_of"]
+__all__ = ["answers_of", "count_of", "identifier_of", "strings_of", "text_of"]
 
 
 def text_of(value: object) -> str | None:
@@ -90,6 +90,26 @@ def strings_of(value: object) -> tuple[str, ...]:
         value = _parsed_list(value)
     items = value if isinstance(value, list | tuple) else (value,)
     return tuple(text for item in items if (text := text_of(item)) is not None)
+
+
+def answers_of(value: object) -> tuple[str, ...]:
+    """Read a cell that holds accepted answers.
+
+    Args:
+        value: The cell, as for `strings_of`.
+
+    Returns:
+        The answers in order, without the white space around them: the first line of a prediction
+        has none either, so that an answer with it would never be found there.
+
+    Raises:
+        ValueError: If the cell or an item of it is neither.
+
+    Examples:
+        >>> answers_of('["UK ", " ", "U.K."]')
+        ('UK', 'U.K.')
+    """
+    return tuple(text.strip() for text in strings_of(value))
 
 
 def _plain(value: object) -> object:

@@ -7,8 +7,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.data.cells import count_of, identifier_of, strings_of, text_of
+from surface_consistency.data.cells import answers_of, count_of, identifier_of, strings_of, text_of
 from surface_consistency.data.columns import POPQA_COLUMNS, resolve_columns
+from surface_consistency.data.late_columns import refuse_late_columns
 from surface_consistency.data.questions import describe_data, question_id
 from surface_consistency.data.row_cells import RowCells
 from surface_consistency.data.row_warnings import warn_unanswerable
@@ -62,12 +63,14 @@ def load_popqa(
         columns: Field of `POPQA_COLUMNS` to column, where the source uses other names.
 
     Returns:
-        The questions; the accepted answers are `possible_answers`, the object's name first.
+        The questions; the accepted answers are `possible_answers` without surrounding white space,
+        the object's name first.
 
     Raises:
         SourceNotFoundError: If the source or the split is not there or cannot be reached.
         ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
-        RecordError: If a row is broken; names file, line, column and value.
+        RecordError: If a row is broken, or a column that would be used appears only after the
+            first thousand rows; names file, line, column and value.
         DataError: If an id stands twice, or there are no rows.
 
     Warns:
@@ -76,7 +79,8 @@ def load_popqa(
     opened = open_source(source, revision=revision, split=split)
     found = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
     questions: dict[str, QuestionRealization] = {}
-    for place, row in opened.rows:
+    rows = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
+    for place, row in rows:
         try:
             question = _question(RowCells(found, place, row))
         except ValidationError as error:
@@ -97,8 +101,8 @@ def _question(cells: RowCells) -> QuestionRealization:
     """Turn a row into a question."""
     identifier = cells.needed("id", identifier_of)
     name = cells.needed("obj", text_of)
-    listed = cells.read("possible_answers", strings_of)
-    first = tuple(item for item in (name,) if item in listed)
+    listed = cells.read("possible_answers", answers_of)
+    first = tuple(item for item in (name.strip(),) if item in listed)
     surface = SurfaceForm(text=cells.needed("subj", text_of), is_canonical=True)
     return QuestionRealization(
         id=question_id(identifier, "original", surface),

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.data.cells import count_of, identifier_of, strings_of, text_of
+from surface_consistency.data.cells import answers_of, count_of, identifier_of, strings_of, text_of
 from surface_consistency.data.readers import Place, Row
 from surface_consistency.data.redirect_facts import FactDraft
 from surface_consistency.data.row_cells import RowCells
@@ -176,10 +176,10 @@ def _draft(cells: RowCells) -> FactDraft:
 
 def _answers(cells: RowCells, name: str | None, aliases: tuple[str, ...]) -> tuple[str, ...]:
     """Put the object's name first; without a column of answers, its names are the answers."""
-    named = () if name is None else (name,)
+    named = () if name is None else (name.strip(),)
     if "answers" not in cells.columns:
-        return tuple(dict.fromkeys((*named, *aliases)))
-    listed = cells.read("answers", strings_of)
+        return tuple(dict.fromkeys((*named, *map(str.strip, aliases))))
+    listed = cells.read("answers", answers_of)
     first = tuple(item for item in named if item in listed)
     return tuple(dict.fromkeys((*first, *listed)))
 

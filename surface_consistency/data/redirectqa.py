@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from surface_consistency.data.category_types import check_category_types
 from surface_consistency.data.columns import REDIRECTQA_COLUMNS, resolve_columns
+from surface_consistency.data.late_columns import refuse_late_columns
 from surface_consistency.data.questions import describe_data, pair_questions
 from surface_consistency.data.redirect_questions import build_questions
 from surface_consistency.data.redirect_rows import RedirectRows
@@ -98,7 +99,8 @@ def load_redirectqa(
     redirect title and ask under the article's title. Categories get the taxonomy's spelling.
     Templates are named "original" (the question is PopQA's template with the surface in it) and
     "paraphrase", whatever the source calls them. A relation that no column names is told from the
-    questions. Rows that repeat another to the letter are dropped and counted.
+    questions. Accepted answers lose the white space around them. Rows that repeat another to the
+    letter are dropped and counted.
 
     Args:
         source: Hub id, folder in the hub's layout, file, `datasets` object, or rows as
@@ -114,7 +116,8 @@ def load_redirectqa(
     Raises:
         SourceNotFoundError: If the source or the split is not there or cannot be reached.
         ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
-        RecordError: If a row is broken; names file, line, column and value.
+        RecordError: If a row is broken, or a column that would be used appears only after the
+            first thousand rows; names file, line, column and value.
         DataError: If rows contradict each other, or there are none.
 
     Warns:
@@ -131,7 +134,9 @@ def load_redirectqa(
     if opened.folder is not None:
         check_category_types(opened.folder)
     rows = RedirectRows(found)
-    rows.extend(opened.rows)
+    rows.extend(
+        refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
+    )
     questions, n_repeated = build_questions(rows)
     data = redirectqa_from(questions, source=opened.id, revision=opened.revision)
     _report(data, rows, n_repeated)

@@ -39,11 +39,11 @@ def warn_foreign_categories(source: str, counts: Mapping[str, int], *, stackleve
             f"{label} ({count})"
             for label, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         )
-        warnings.warn(
+        _warn(
             f"{source} has redirect categories outside the taxonomy's 33 (rows in parentheses): "
             f'{labels}; they are kept, with type "unknown"',
             UnknownCategoryWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel,
         )
 
 
@@ -59,10 +59,10 @@ def warn_repeated(source: str, n_rows: int, *, stacklevel: int = 1) -> None:
         SurfaceConsistencyWarning: With their number.
     """
     if n_rows:
-        warnings.warn(
+        _warn(
             f"{source} repeats {n_rows} rows to the letter; each question is used once",
             SurfaceConsistencyWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel,
         )
 
 
@@ -84,12 +84,12 @@ def warn_unpaired(
             f"{question.surface.text!r} (fact {question.triple.id}, {question.template})"
             for question in questions
         )
-        warnings.warn(
+        _warn(
             f"{len(questions)} redirect questions of {source} have no canonical question of the "
             f"same fact and template: {first}; they are in `.questions` and `.unpaired` but in no "
             "pair",
             IncompletePairWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel,
         )
 
 
@@ -105,12 +105,12 @@ def warn_name_only(source: str, facts: Sequence[str], *, stacklevel: int = 1) ->
         SurfaceConsistencyWarning: With their number and the first few.
     """
     if facts:
-        warnings.warn(
+        _warn(
             f"{len(facts)} facts of {source} list no aliases of their object (facts "
             f"{_first(facts)}); the object's name alone is accepted as answer: fill in the "
             "aliases if it has others",
             SurfaceConsistencyWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel,
         )
 
 
@@ -130,13 +130,18 @@ def warn_unanswerable(
     without = [question.triple.id for question in questions if not question.triple.answers]
     if without:
         facts = list(dict.fromkeys(without))
-        warnings.warn(
+        _warn(
             f"{len(without)} questions of {source} have no accepted answer ({len(facts)} facts: "
             f"{_first(facts)}); they are kept, but no answer to them can be scored: fill in the "
             "answers or leave these facts out",
             UnscoredWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel,
         )
+
+
+def _warn(message: str, category: type[Warning], stacklevel: int) -> None:
+    """Warn in the name of the function that `stacklevel` counts from."""
+    warnings.warn(message, category, stacklevel=stacklevel + 2)
 
 
 def _first(items: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from surface_consistency.errors import ColumnNotFoundError, RecordError
-from surface_consistency.inference._rows import Row, identifier, shown
+from surface_consistency.inference._rows import Row, identifier, shown, text_of
 
 __all__ = ["is_lm_eval", "lm_eval_pair"]
 
@@ -21,11 +21,12 @@ def lm_eval_pair(
     doc = row.fields.get("doc")
     if not isinstance(doc, dict) or not is_lm_eval(row.fields):
         raise RecordError(f"{row.place}: not a sample of lm-evaluation-harness like the first line")
-    return row.place, _lm_eval_identifier(row, doc, id_column), _lm_eval_text(row, text_column)
+    text = text_of(row, _lm_eval_text(row, text_column))
+    return row.place, _lm_eval_identifier(row, doc, id_column), text
 
 
 def _lm_eval_identifier(row: Row, doc: Mapping[str, Any], id_column: str | None) -> str:
-    """Take the document's identifier, else the prompt."""
+    """Take the document's identifier, else its question, else the prompt."""
     for name in ("id", "question_id") if id_column is None else (id_column,):
         if name in doc:
             return identifier(row, f"doc.{name}", doc[name])
@@ -33,6 +34,9 @@ def _lm_eval_identifier(row: Row, doc: Mapping[str, Any], id_column: str | None)
         raise ColumnNotFoundError(
             f"{row.place}: no field {id_column!r} in `doc`; saw {', '.join(map(str, doc))}"
         )
+    question = doc.get("question")
+    if isinstance(question, str) and question:
+        return question
     arguments = row.fields.get("arguments")
     if isinstance(arguments, dict):
         arguments = list(arguments.values())
@@ -42,8 +46,8 @@ def _lm_eval_identifier(row: Row, doc: Mapping[str, Any], id_column: str | None)
     prompt = request[0] if isinstance(request, list) and request else None
     if not isinstance(prompt, str) or not prompt:
         raise RecordError(
-            f"{row.place}: `doc` has neither id nor question_id and `arguments` holds no prompt; "
-            "name the identifier by `id_column`"
+            f"{row.place}: `doc` has neither id, question_id nor question and `arguments` holds "
+            "no prompt; name the identifier by `id_column`"
         )
     return prompt
 

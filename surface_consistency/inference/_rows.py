@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surface_consistency.errors import RecordError
+from surface_consistency.schemas.generations import replace_surrogates
 
 __all__ = ["Row", "identifier", "shown", "text_of"]
 
@@ -30,9 +31,11 @@ def identifier(row: Row, field: str, value: object) -> str:
 
 
 def text_of(row: Row, value: object) -> str | None:
-    """Read a predicted text."""
-    if value is None or isinstance(value, str):
-        return value
+    """Read a predicted text; what UTF-8 cannot hold is replaced."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return replace_surrogates(value)
     raise RecordError(f"{row.place}: a prediction is a string, got {shown(value)}")
 
 

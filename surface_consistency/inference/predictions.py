@@ -55,8 +55,9 @@ def read_predictions(
     JSONL (`.jsonl`, `.ndjson`) and CSV (`.csv`, `.tsv`; every cell is text, "NA" and "null"
     too) need one column with the question's identifier and one with the text. A JSONL file with
     the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or `filtered_resps`) is read
-    as its samples: the identifier is `id` or `question_id` of `doc`, else the prompt itself; the
-    text is the first response, unfiltered where it is there.
+    as its samples: the identifier is `id`, `question_id` or `question` of `doc`, else the prompt
+    itself; the text is the first response, unfiltered where it is there. Lone surrogates of a text,
+    which no file in UTF-8 can hold, become "?".
 
     Args:
         path: The file, UTF-8, a byte order mark allowed.

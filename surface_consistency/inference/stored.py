@@ -15,6 +15,8 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
 __all__ = ["Coverage", "StoredRunner"]
 
+_SHOWN = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
@@ -32,11 +34,36 @@ class Coverage:
     foreign: tuple[str, ...]
     """Identifiers of predictions that belong to no prompt, in the file's order."""
 
+    def describe(self) -> str | None:
+        """Say what does not meet.
+
+        Returns:
+            One sentence with counts and the first examples; None when every prompt has its
+            prediction and every prediction its prompt.
+
+        Examples:
+            >>> Coverage(n_prompts=2, n_found=1, missing=("q2",), foreign=()).describe()
+            "1 of 2 prompts have no stored prediction (such as 'q2')"
+        """
+        parts = []
+        if self.missing:
+            parts.append(
+                f"{len(self.missing):,} of {self.n_prompts:,} prompts have no stored prediction "
+                f"{_such_as(self.missing)}"
+            )
+        if self.foreign:
+            parts.append(
+                f"{len(self.foreign):,} stored predictions belong to no prompt "
+                f"{_such_as(self.foreign)}"
+            )
+        return "; ".join(parts) or None
+
 
 class StoredRunner:
     """Answers from stored predictions, so that anyone's outputs are scored without a model.
 
-    A prompt is looked up by its id, else by its text.
+    A prompt is looked up by its id, else by its text, else by the question that it ends with: what
+    stands between "Q: " and " A:" at the end of the text, or of the last message of a user.
 
     Args:
         predictions: A file that `read_predictions` reads, or a mapping from identifier to text.
@@ -95,9 +122,13 @@ class StoredRunner:
         Returns:
             What is missing and what is foreign.
         """
-        names = {prompt.id: self._lookup(prompt) for prompt in prompts}
-        used = set(names.values())
-        missing = tuple(prompt for prompt, name in names.items() if name is None)
+        names = {prompt.id: _names(prompt) for prompt in prompts}
+        used = {name for of_prompt in names.values() for name in of_prompt}
+        missing = tuple(
+            prompt
+            for prompt, of_prompt in names.items()
+            if self._texts.keys().isdisjoint(of_prompt)
+        )
         return Coverage(
             n_prompts=len(names),
             n_found=len(names) - len(missing),
@@ -124,13 +155,33 @@ class StoredRunner:
                     prompt_id=prompt.id,
                     text=None,
                     finish_reason="error",
-                    error=f"no stored prediction under id {prompt.id!r} or its text",
+                    error=f"no stored prediction under id {prompt.id!r}, its text or its question",
                 )
             else:
                 yield Generation(prompt_id=prompt.id, text=self._texts[name])
 
     def _lookup(self, prompt: Prompt) -> str | None:
         """Find the identifier under which a prompt's prediction is stored."""
-        if prompt.id in self._texts:
-            return prompt.id
-        return prompt.text if prompt.text in self._texts else None
+        return next((name for name in _names(prompt) if name in self._texts), None)
+
+
+def _names(prompt: Prompt) -> list[str]:
+    """List what a prediction of a prompt may be stored under, best first."""
+    if prompt.messages is None:
+        asked = prompt.text
+    else:
+        users = [turn.content for turn in prompt.messages if turn.role == "user"]
+        asked = users[-1] if users else None
+    names = (prompt.id, prompt.text, None if asked is None else _question(asked))
+    return [name for name in names if name]
+
+
+def _question(text: str) -> str | None:
+    """Take the question off the end of a prompt."""
+    _, start, question = f"\n{text}".rpartition("\nQ: ")
+    return question.removesuffix(" A:") if start and question.endswith(" A:") else None
+
+
+def _such_as(names: Sequence[str]) -> str:
+    """Show the first few names."""
+    return f"(such as {', '.join(map(repr, names[:_SHOWN]))})"

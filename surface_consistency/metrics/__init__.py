@@ -1,17 +1,26 @@
 """Metrics of factual consistency, from verdicts or arrays to numbers with intervals.
 
-Every public name can be imported from here; the folders hold one family each: `paired`, `forms`,
-`uncertainty`, `alignment` (SLAQ), `forgetting` (the audit), `frequency`, `linking`, `popularity`,
-`mechanistic`. Needs numpy and scipy; functions over frames need pandas, `predict_correctness` and
-`predict_alignment` scikit-learn, `frequency_regression` statsmodels. Importing this package loads
-numpy only.
+All metrics, results and constants can be imported from here; the types of options, such as
+`McNemarMethod`, stay in the modules of the functions that take them. The folders hold one family
+each: `paired`, `forms`, `uncertainty`, `alignment` (SLAQ), `forgetting` (the audit), `frequency`,
+`linking`, `popularity`, `mechanistic`. Needs numpy and scipy; functions over frames need pandas,
+`predict_correctness` and `predict_alignment` scikit-learn, `frequency_regression` statsmodels.
+Importing this package loads numpy only.
 """
 
 from surface_consistency.metrics._shared.groups import UNLABELLED
 from surface_consistency.metrics.alignment.alignment import AlignmentResult, alignment_scores
 from surface_consistency.metrics.alignment.momentum import momentum
-from surface_consistency.metrics.alignment.momentum_curve import MomentumResult
-from surface_consistency.metrics.alignment.position import PositionResult, position_curve
+from surface_consistency.metrics.alignment.momentum_curve import (
+    MomentumCurve,
+    MomentumPoint,
+    MomentumResult,
+)
+from surface_consistency.metrics.alignment.position import (
+    PositionPoint,
+    PositionResult,
+    position_curve,
+)
 from surface_consistency.metrics.alignment.slot_orders import by_question, by_slot, is_balanced
 from surface_consistency.metrics.alignment.topic_alignment import (
     TopicAlignmentResult,
@@ -74,6 +83,7 @@ from surface_consistency.metrics.linking.linking import (
 from surface_consistency.metrics.linking.linking_by import linking_by
 from surface_consistency.metrics.mechanistic.alignment_prediction import (
     AlignmentPredictionResult,
+    FeaturePrediction,
     predict_alignment,
 )
 from surface_consistency.metrics.mechanistic.assignment import (
@@ -105,9 +115,10 @@ from surface_consistency.metrics.paired.clusters import cluster_counts
 from surface_consistency.metrics.paired.design_effect import design_effect
 from surface_consistency.metrics.paired.frames import outcomes_frame
 from surface_consistency.metrics.paired.grouped import paired_by
-from surface_consistency.metrics.paired.mcnemar import McNemarResult, mcnemar
+from surface_consistency.metrics.paired.mcnemar import EXACT_UP_TO, McNemarResult, mcnemar
 from surface_consistency.metrics.paired.model_comparison import compare_models
 from surface_consistency.metrics.paired.odds_ratio import (
+    DISCORDANT_ODDS,
     DiscordantOddsResult,
     discordant_odds_ratio,
 )
@@ -159,6 +170,8 @@ from surface_consistency.metrics.uncertainty.multiplicity import (
 
 __all__ = [
     "DELETION_RATES",
+    "DISCORDANT_ODDS",
+    "EXACT_UP_TO",
     "FULL_RATES",
     "FULL_TRACE_RATES",
     "LINKING_KINDS",
@@ -178,6 +191,7 @@ __all__ = [
     "DependentCorrelationsResult",
     "DiscordantOddsResult",
     "ExtractionResult",
+    "FeaturePrediction",
     "ForgettingCounts",
     "FormConsistencyResult",
     "GroupDifferenceResult",
@@ -187,10 +201,13 @@ __all__ = [
     "McNemarResult",
     "MeanOverlapResult",
     "MinimalComponentsResult",
+    "MomentumCurve",
+    "MomentumPoint",
     "MomentumResult",
     "PairedTable",
     "PopularityScale",
     "PopularityShiftResult",
+    "PositionPoint",
     "PositionResult",
     "PredictabilityResult",
     "SplitAccuracyResult",

@@ -1,12 +1,36 @@
 """What a model wrote."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
 
-__all__ = ["Generation"]
+__all__ = ["Generation", "replace_surrogates"]
+
+
+def replace_surrogates(text: str) -> str:
+    r"""Replace the code points that UTF-8 cannot hold, so that a text can be written.
+
+    Args:
+        text: Any text, such as one read from JSON that escapes half a surrogate pair.
+
+    Returns:
+        The text with "?" for each surrogate.
+
+    Examples:
+        >>> replace_surrogates("Malm\ud800ö")
+        'Malm?ö'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _writable(value: object) -> object:
+    """Replace surrogates in a text and leave everything else to the field."""
+    return replace_surrogates(value) if isinstance(value, str) else value
+
+
+_Writable = Annotated[str, BeforeValidator(_writable)]
 
 
 class Generation(Record):
@@ -15,8 +39,9 @@ class Generation(Record):
     prompt_id: NonEmpty
     """Identifier of the prompt."""
 
-    text: str | None
-    """What came after the prompt, uncut; None when the model could not be asked."""
+    text: _Writable | None
+    """What came after the prompt, uncut; None when the model could not be asked. Lone surrogates,
+    which no file in UTF-8 can hold, are replaced by "?"."""
 
     finish_reason: Literal["stop", "length", "error"] = "stop"
     """Why it ended: a stop string or end of sequence, the token limit, or an error."""
@@ -27,8 +52,8 @@ class Generation(Record):
     n_new_tokens: int | None = Field(default=None, ge=0)
     """Tokens written; None when the runner does not count them."""
 
-    error: str | None = None
-    """What went wrong; None unless `finish_reason` is "error"."""
+    error: _Writable | None = None
+    """What went wrong, surrogates replaced as in `text`; None unless `finish_reason` is "error"."""
 
     prompt_key: str | None = None
     """`Prompt.key` of what was asked; set by the run log."""

@@ -111,7 +111,7 @@ def compare_verdicts(
         One mapping a group: its labels by column, then both, first_only, second_only, neither, n,
         consistency, signed_alignment, flip_rate, mcnemar (statistic, p_value, method), interval
         (for each of the three rates its two bounds), n_missing, n_clusters. Undefined numbers are
-        None.
+        None, the test of a group without scored pairs among them.
 
     Raises:
         ColumnNotFoundError: If a column of `by` is not there; the message lists those seen.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.data.cells import count_of, identifier_of, strings_of, text_of
+from surface_consistency.data.cells import answers_of, count_of, identifier_of, strings_of, text_of
 
 
 @pytest.mark.parametrize("read", [text_of, identifier_of, count_of])
@@ -80,3 +80,9 @@ def test_strings_of_is_one_for_all_writings(value):
 def test_strings_of_agrees_with_json(items):
     """Any list of names survives as a JSON string, as in PopQA."""
     assert strings_of(json.dumps(items)) == strings_of(items) == tuple(items)
+
+
+@given(st.lists(st.text()))
+def test_answers_of_agrees_with_trimmed_strings(items):
+    """Accepted answers are the names of the list, trimmed and never blank."""
+    assert answers_of(json.dumps(items)) == tuple(item.strip() for item in items if item.strip())

@@ -12,6 +12,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     UnscoredWarning,
 )
+from surface_consistency.matching import match_columns
 
 COLUMNS = [
     "id",
@@ -148,6 +149,26 @@ def test_load_popqa_puts_the_object_first():
         ("leader", "politician")[::-1],
         ("leader",),
     ]
+
+
+def test_load_popqa_trims_accepted_answers():
+    """White space around an answer, which no first line of a prediction has, does not hide it."""
+    listed = json.dumps(["leader\n", " politician", "politician ", "\t"])
+
+    data = load_popqa([row(1, "A", "politician ", possible_answers=listed)])
+
+    assert data.questions[0].triple.answers == ("politician", "leader")
+    texts = ["politician", "a leader"]
+    assert match_columns(texts, [data.questions[0].triple.answers] * 2).is_match == [True, True]
+
+
+def test_load_popqa_rejects_a_column_that_comes_late():
+    """A field of which the first thousand rows know nothing is not passed over."""
+    plain = {name: value for name, value in ROWS[0].items() if name != "s_pop"}
+    rows = [plain | {"id": number} for number in range(1001)]
+
+    with pytest.raises(RecordError, match=r"list:1002: column 's_pop' appears here for the first"):
+        load_popqa([*rows, ROWS[1]])
 
 
 @pytest.mark.parametrize("empty", ["[]", "", None])

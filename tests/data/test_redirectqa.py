@@ -7,6 +7,7 @@ from surface_consistency.data.category_types import CATEGORY_TYPES_PATH
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import (
     IncompletePairWarning,
+    RecordError,
     SurfaceConsistencyWarning,
     UnknownCategoryWarning,
     UnscoredWarning,
@@ -457,3 +458,55 @@ def test_select_rejects_what_is_not_there(options, message, rows):
     """A choice that is not in the data is named beside those that are."""
     with pytest.raises(ValueError, match=message):
         load_redirectqa(rows).select(**options)
+
+
+def many(rows, n_rows):
+    """Repeat the rows under other fact identifiers."""
+    copies = range(-(-n_rows // len(rows)))
+    made = [row | {"triplet_id": row["triplet_id"] + copy} for copy in copies for row in rows]
+    return made[:n_rows]
+
+
+@pytest.mark.parametrize("kind", ["list", "jsonl"])
+def test_load_redirectqa_rejects_a_column_that_comes_late(rows, tmp_path, write_lines, kind):
+    """Aliases that only row 1,921 brings would else go unread, and its answers with them."""
+    made = many([leave_out(row, "possible_answers") for row in rows], 1920)
+    last = leave_out(rows[0], "possible_answers") | {"triplet_id": 1, "object_aliases": ["UK"]}
+    late = [*made, last]
+    source = late if kind == "list" else write_lines(tmp_path / "rows.jsonl", late)
+
+    with pytest.raises(
+        RecordError, match=r":1921: column 'object_aliases' appears here for the first time, too la"
+    ):
+        load_redirectqa(source)
+    assert load_redirectqa([last]).questions[0].triple.answers == ("London", "UK")
+
+
+def test_load_redirectqa_passes_over_late_columns_without_a_field(rows):
+    """A late column that no field is read from, or that a better one outranks, is no error."""
+    made = many(rows, 1920)
+
+    data = load_redirectqa(
+        [*made[:1910], *(row | {"note": 1, "answer": "x"} for row in made[1910:])]
+    )
+
+    assert data.questions == load_redirectqa(made).questions
+
+
+@pytest.mark.parametrize("column", ["possible_answers", "object_aliases"])
+def test_accepted_answers_are_trimmed(rows, column):
+    """White space around an answer, which no first line of a prediction has, does not hide it."""
+    padded = [
+        leave_out(row, "possible_answers")
+        | {"object": " London ", "object_id": "Q84", column: ["London\n", " ", "London, UK "]}
+        for row in rows[:4]
+    ]
+
+    answers = {question.triple.answers for question in load_redirectqa(padded).questions}
+
+    assert answers == {("London", "London, UK")}
+
+
+def leave_out(row, column):
+    """The row without a column."""
+    return {name: value for name, value in row.items() if name != column}

@@ -5,6 +5,8 @@ import shutil
 import huggingface_hub
 import pytest
 from huggingface_hub import errors
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from surface_consistency.errors import RunnerError, SourceNotFoundError
 from surface_consistency.inference._hub import find_model
@@ -115,3 +117,21 @@ def test_the_digest_follows_names_and_content(tmp_path):
     digests += [find_model(tmp_path / name, None).digest for name in "ab"]
 
     assert len(set(digests)) == 3
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(place=st.integers(0, 2_999_999))
+def test_the_digest_follows_every_byte(tmp_path, place):
+    """One edited byte anywhere in the weights is another model."""
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_text("{}")
+    weights = tmp_path / "model.safetensors"
+    content = bytearray(3_000_000)
+    weights.write_bytes(content)
+    before = find_model(tmp_path, None).digest
+    content[place] = 1
+    weights.write_bytes(content)
+
+    assert find_model(tmp_path, None).digest != before

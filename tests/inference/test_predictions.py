@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from surface_consistency.data import hub_rows, load_sample
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -95,7 +96,8 @@ def test_tsv_is_cut_at_tabs(tmp_path):
     [
         ({}, {"q1": " London\n"}),
         ({"doc": {"question_id": 12}}, {"12": " London\n"}),
-        ({"doc": {"question": "?"}}, {"Q: Capital of England? A:": " London\n"}),
+        ({"doc": {"question": "Capital of England?"}}, {"Capital of England?": " London\n"}),
+        ({"doc": {"question": ["?"]}}, {"Q: Capital of England? A:": " London\n"}),
         ({"doc": {}, "arguments": [["Q: hm? A:", {"until": ["\n"]}]]}, {"Q: hm? A:": " London\n"}),
     ],
 )
@@ -103,6 +105,28 @@ def test_lm_eval_samples_are_keyed_by_document_or_prompt(tmp_path, fields, expec
     path = write_lines(tmp_path / "samples_t.jsonl", lm_eval_sample(" London\n", **fields))
 
     assert read_predictions(path) == expected
+
+
+def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
+    """Rows in the release's columns, asked after demonstrations, go by the question that is asked.
+
+    The harness knows them by `triplet_id`, which all names and wordings of a fact share.
+    """
+    questions = load_sample().questions[:40]
+    shots = "Q: What sport does Pelé play? A: football\n\n"
+    lines = [
+        lm_eval_sample(
+            f" {row.object_surface}\n",
+            doc=row.model_dump(mode="json"),
+            arguments={"gen_args_0": {"arg_0": f"{shots}Q: {row.question} A:", "arg_1": {}}},
+            doc_id=number,
+        )
+        for number, row in enumerate(hub_rows(questions))
+    ]
+
+    found = read_predictions(write_lines(tmp_path / "samples_redirectqa.jsonl", *lines))
+
+    assert found == {item.question: f" {item.triple.object.name}\n" for item in questions}
 
 
 def test_lm_eval_samples_take_named_columns(tmp_path):
@@ -136,7 +160,7 @@ def test_lm_eval_rejects_loglikelihoods(tmp_path):
 def test_lm_eval_rejects_samples_without_any_identifier(tmp_path):
     path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(doc={}, arguments={"x": 1}))
 
-    with pytest.raises(RecordError, match="neither id nor question_id and `arguments` holds no"):
+    with pytest.raises(RecordError, match="neither id, question_id nor question and `arg"):
         read_predictions(path)
 
 
@@ -191,6 +215,20 @@ def test_jsonl_rejects_broken_lines(tmp_path, line, message):
 
     with pytest.raises(RecordError, match=rf"p\.jsonl:2: .*{message}"):
         read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}',
+        r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö \ud83d\ude00"]]}',
+    ],
+)
+def test_predictions_replace_lone_surrogates(tmp_path, line):
+    """JSON can escape half a pair; what is read can be written, and whole pairs stay."""
+    path = write_lines(tmp_path / "p.jsonl", line)
+
+    assert read_predictions(path) == {"q1": "Malm?ö \U0001f600"}
 
 
 def test_jsonl_rejects_other_encodings(tmp_path):

@@ -67,6 +67,18 @@ def test_a_log_takes_up_where_it_was(written, manifest):
     assert written.read_bytes().endswith(b"\n")
 
 
+def test_a_lone_surrogate_does_not_stop_a_run(log_path, manifest):
+    """A text that UTF-8 cannot hold is written with the surrogate replaced, and counts as done."""
+    with RunLog.open(log_path, manifest) as log:
+        log.append(
+            [answer(1, "Malm\ud800ö"), answer(2, None, finish_reason="error", error="\udcff")]
+        )
+        assert f"{1:032x}" in log
+
+    first, second = read_generations(log_path)
+    assert (first.text, second.error) == ("Malm?ö", "?")
+
+
 def test_errors_are_not_done_and_give_way_to_answers(written, manifest):
     """A prompt that failed is asked again, and its answer replaces the error."""
     with RunLog.open(written, manifest) as log:

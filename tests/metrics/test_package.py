@@ -1,4 +1,6 @@
+import dataclasses
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -39,14 +41,38 @@ def test_all_is_sorted_and_names_what_is_there(name):
     assert own <= set(module.__all__)
 
 
+# Helpers of the other modules of their folder.
+HELPERS = {"checked_orders", "slot_counts"}
+
+# Parts of results, which no one makes but the functions that return them.
+RESULT_PARTS = {"FeaturePrediction", "MomentumCurve", "MomentumPoint", "PositionPoint"}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if "._" not in name])
+def test_functions_classes_and_constants_of_modules_are_exported(name):
+    """All but the types of options, which are generic aliases, can be imported from the package."""
+    module = importlib.import_module(name)
+
+    aliases = {
+        public for public in module.__all__ if hasattr(getattr(module, public), "__origin__")
+    }
+
+    assert set(module.__all__) - aliases - HELPERS <= set(metrics.__all__)
+
+
 @pytest.mark.parametrize("name", metrics.__all__)
 def test_public_functions_and_classes_are_documented(name):
     """Every public function says what it takes, gives, refuses and rests on, with an example."""
     member = getattr(metrics, name)
-    if not callable(member) or name.endswith("Result"):
+    if not isinstance(member, type) and not inspect.isfunction(member):
         return
-
     text = member.__doc__
+    if name.endswith("Result") or name in RESULT_PARTS:
+        source = inspect.getsource(member)
+        assert text
+        assert dataclasses.is_dataclass(member)
+        assert source.count('"""') >= 2 * (1 + len(dataclasses.fields(member)))
+        return
 
     sections = ["Args:", "Raises:", "References:", "Examples:"]
     if not isinstance(member, type):

@@ -1,6 +1,8 @@
 import inspect
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from surface_consistency import schemas
@@ -140,6 +142,22 @@ def test_generation_rejects_a_missing_text_without_a_reason():
         Generation(prompt_id="a", text=None)
     with pytest.raises(ValidationError, match="`error` tells the reason exactly when"):
         Generation(prompt_id="a", text=None, finish_reason="error")
+
+
+@given(st.text(st.characters()))
+def test_generation_is_writable_whatever_the_text(text):
+    """Any text reads back from JSON; only surrogates are replaced, one by one."""
+    made = Generation(prompt_id="a", text=text)
+
+    assert Generation.model_validate_json(made.model_dump_json()) == made
+    assert made.text == "".join("?" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+def test_generation_rejects_a_text_that_is_none():
+    """Replacing surrogates does not soften the field's type."""
+    for text in (5, b"x"):
+        with pytest.raises(ValidationError, match="Input should be a valid string"):
+            Generation(prompt_id="a", text=text)
 
 
 def test_verdict_rejects_a_missing_judgement_without_a_reason():

@@ -10,7 +10,14 @@ from surface_consistency.metrics._shared.quantiles import quantiles
 from surface_consistency.metrics.uncertainty._bca import acceleration, bca_bounds
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic, resample_counts
 
-__all__ = ["INTERVALS", "GroupValue", "IntervalMethod", "group_values"]
+__all__ = [
+    "INTERVALS",
+    "GroupValue",
+    "IntervalMethod",
+    "cluster_sums",
+    "group_values",
+    "value_columns",
+]
 
 IntervalMethod = Literal["percentile", "bca"]
 """How the interval is read from the resamples."""
@@ -33,6 +40,15 @@ class GroupValue(NamedTuple):
 
     n_undefined: int
     """Resamples in which it was NaN."""
+
+
+def cluster_sums(
+    counts: npt.NDArray[np.number], clusters: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Sum the rows of each cluster, shape `(n_clusters, n_columns)`, in order of cluster code."""
+    distinct, codes = np.unique(clusters, return_inverse=True)
+    columns = [np.bincount(codes, weights=column, minlength=distinct.size) for column in counts.T]
+    return np.stack(columns, axis=1)
 
 
 def group_values(
@@ -62,3 +78,13 @@ def group_values(
             low, high = quantiles(values, (tail, 1.0 - tail))
         found[name] = GroupValue(value, low, high, int(np.count_nonzero(np.isnan(values))))
     return found
+
+
+def value_columns(values: Mapping[str, GroupValue]) -> dict[str, object]:
+    """Return the columns of the statistics of a group: n_undefined, each value and its bounds."""
+    row: dict[str, object] = {
+        "n_undefined": max((found.n_undefined for found in values.values()), default=0)
+    }
+    for name, found in values.items():
+        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return row

@@ -82,11 +82,13 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(value != value)
 
 
-def warn_unscored(n_missing: int, n_all: int, *, stacklevel: int, what: str = "pairs") -> None:
+def warn_unscored(
+    n_missing: int, n_all: int, *, stacklevel: int, what: str = "pairs", lack: str = "a verdict"
+) -> None:
     """Say how many pairs, or other units, were left out, where any were."""
     if n_missing:
         warnings.warn(
-            f"{n_missing} of {n_all} {what} lack a verdict and were left out",
+            f"{n_missing} of {n_all} {what} lack {lack} and were left out",
             UnscoredWarning,
             stacklevel=stacklevel + 1,
         )

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.metrics._shared.vectors import check_missing
 from surface_consistency.metrics._shared.verdicts import MISSING, MissingPolicy, verdict_codes
 
 __all__ = ["Codes", "response_codes", "short_codes"]
@@ -29,8 +30,7 @@ def _codes(
     values: npt.ArrayLike, name: str, shapes: dict[int, str], missing: MissingPolicy
 ) -> Codes:
     """Map verdicts to codes, naming topic and slot of what is no verdict, or is not there."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     array = _array(values, name, shapes)
     kind = array.dtype.kind
     if kind == "b" or (kind in "iuf" and bool(((array == 0) | (array == 1)).all())):

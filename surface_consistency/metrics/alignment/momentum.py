@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.errors import SurfaceConsistencyWarning, UndefinedMetricWarning
 from surface_consistency.metrics._shared.checks import (
     check_confidence,
     check_count,
@@ -34,6 +34,9 @@ __all__ = ["momentum"]
 _Integers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
+# Of five random orders of five sub-questions two are the same in one topic of twelve.
+_MANY_REPEATED = 0.1
+
 
 def momentum(
     slots: npt.ArrayLike,
@@ -55,13 +58,14 @@ def momentum(
     Args:
         slots: Verdicts on the long answers in slot order, shape `(n_topics, n_slots)` or
             `(n_topics, n_permutations, n_slots)`: column j is slot j, see `by_slot`.
-        orders: The sub-question in each slot, of the shape of `slots`. With it the null band moves
-            whole sub-questions, the same way in all responses of a topic, and so keeps what the
-            permutations of a topic have in common; without it each response is shuffled by itself.
+        orders: The sub-question in each slot, of the shape of `slots`; needed where a topic has
+            several permutations. The null band moves whole sub-questions, the same way in all
+            responses of a topic, and so keeps what these have in common. None, for one response a
+            topic, shuffles each by itself.
         null: "topic" keeps what each response got right and shuffles where. "topic-and-slot" also
             keeps the accuracy of each slot, so that a model that fades towards the end does not
-            look like one with momentum; it takes responses for independent, and makes no use of
-            `orders`.
+            look like one with momentum; it takes responses for independent, so use it only where
+            the orders of a topic differ.
         missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
             with an `UnscoredWarning`.
         confidence: Nominal coverage of the intervals and of the null band, in (0, 1).
@@ -75,8 +79,9 @@ def momentum(
     Raises:
         ValueError: When the shape is another, there are fewer than two slots, rows have unequal
             numbers of slots, a value is no verdict or (under "raise") missing, no response is
-            complete, `orders` does not hold each sub-question once a row, or an option is out of
-            range; under "topic-and-slot" with more than 12 slots.
+            complete, `orders` does not hold each sub-question once a row or is left out for several
+            permutations, or an option is out of range; under "topic-and-slot" with more than 12
+            slots.
         TypeError: When `orders`, `n_resamples` or `n_null` are no integers.
 
     Notes:
@@ -86,6 +91,12 @@ def momentum(
         swaps the curves and turns each probability p into 1 - p. A curve inside its band shows no
         momentum, however steep it is. Effects of a whole response (all slots bad at once) are kept
         by both nulls, hence never counted as momentum.
+
+        Responses to one topic in one order are right and wrong in the same slots, whatever the
+        model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
+        then too narrow, and with five responses in one fixed order up to one p in five falls below
+        0.05. Use it only where the orders of a topic differ; where a tenth of the responses or more
+        repeat an order of their topic it gives a `SurfaceConsistencyWarning`.
 
     References:
         SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
@@ -106,6 +117,14 @@ def momentum(
     codes = response_codes(slots, "slots", missing=missing)
     places = _places(orders, np.shape(slots))
     _check_n_slots(codes.shape[2], null)
+    if places is None and codes.shape[1] > 1:
+        raise ValueError(
+            f"orders must tell the sub-question in each slot, since a topic has {codes.shape[1]} "
+            "permutations, which share sub-questions: pass orders, of the shape of slots "
+            "(`topic_arrays` gives both), or one response a topic"
+        )
+    if places is not None and null == "topic-and-slot":
+        _warn_repeated(places)
     complete = (codes != MISSING).all(axis=2)
     verdicts = codes[complete]
     _check_complete(len(verdicts), complete.size)
@@ -162,6 +181,21 @@ def _check_n_slots(n_slots: int, null: MomentumNull) -> None:
         raise ValueError(
             f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
             "use null='topic'"
+        )
+
+
+def _warn_repeated(orders: _Integers) -> None:
+    """Say where responses share their order with another of their topic, so that they are alike."""
+    n_slots = orders.shape[2]
+    numbers = np.sort(orders @ n_slots ** np.arange(n_slots), axis=1)
+    n_repeated = int(np.count_nonzero(numbers[:, 1:] == numbers[:, :-1]))
+    if n_repeated >= _MANY_REPEATED * numbers.size:
+        warnings.warn(
+            f"{n_repeated} of {numbers.size} responses repeat an order of their topic, "
+            "but null='topic-and-slot' takes responses for independent, so that its band is too "
+            "narrow: use null='topic'",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics._shared.frames import check_frame
 from surface_consistency.metrics._shared.vectors import numeric_vector
 from surface_consistency.metrics._shared.verdicts import MISSING, verdict_codes
 from surface_consistency.metrics.alignment.slot_orders import by_slot
@@ -66,7 +66,7 @@ def topic_arrays(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When a slot is no number.
+        TypeError: When `frame` is no DataFrame, or a slot is no number.
         ValueError: When the frame is empty, a label is missing, a row is there twice, topics have
             unequal numbers of sub-questions or permutations, slots are not 1 to `n_slots` in each
             long query, the short verdicts of a sub-question differ, or a value is no verdict. The
@@ -89,7 +89,12 @@ def topic_arrays(
         >>> arrays.long.tolist(), arrays.orders.tolist()
         ([[[1.0, 0.0], [0.0, 0.0]]], [[[0, 1], [1, 0]]])
     """
-    _check_columns(frame, [topic, question, permutation, slot, short, long])
+    check_frame(
+        frame,
+        [topic, question, permutation, slot, short, long],
+        options="topic, question, permutation, slot, short or long",
+        row="sub-question",
+    )
     labels, topics = _numbered(frame, [topic])
     questions, n_slots = _numbers_within(frame, topic, question, topics)
     permutations, n_permutations = _numbers_within(frame, topic, permutation, topics)
@@ -107,19 +112,6 @@ def topic_arrays(
         long=laid_out[long],
         orders=np.argsort(places, axis=-1),
     )
-
-
-def _check_columns(frame: "pd.DataFrame", needed: list[str]) -> None:
-    """Make sure of rows and of each needed column."""
-    seen = list(frame.columns)
-    for column in needed:
-        if column not in seen:
-            raise ColumnNotFoundError(
-                f"column {column!r} is not in the frame, which has {seen}: name the right one "
-                "through topic, question, permutation, slot, short or long"
-            )
-    if frame.empty:
-        raise ValueError("frame has no rows: there are no topics to lay out")
 
 
 def _numbered(frame: "pd.DataFrame", columns: list[str]) -> tuple[list[object], _Integers]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics._shared.frames import check_frame, grouping_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def contamination_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When a count is not an integer.
+        TypeError: When `frame` is no DataFrame, or a count is not an integer.
         ValueError: When the frame or `by` is empty, and for what `contamination_flags` refuses.
 
     Notes:
@@ -135,21 +135,11 @@ def contamination_by(
         >>> contamination_by(cells)[["variant", "full_accuracy", "is_contaminated"]].values.tolist()
         [['Base', 0.01, True], ['Noise', 0.365625, False]]
     """
-    keys = [by] if isinstance(by, str) else list(by)
-    seen = list(frame.columns)
-    for column in (*keys, full_correct, del_on_correct, n):
-        if column not in seen:
-            raise ColumnNotFoundError(
-                f"column {column!r} is not in the frame, which has {seen}: name the right one "
-                "through by, full_correct, del_on_correct or n"
-            )
-    if frame.empty or not keys:
-        raise ValueError("frame must have rows, and by name the columns that make a database")
-    clashes = sorted({*keys} & {*_RESULTS})
-    if clashes:
-        raise ValueError(
-            f"by column {clashes[0]!r} has the name of a column of the result; rename it"
-        )
+    keys = grouping_columns(by, _RESULTS)
+    if not keys:
+        raise ValueError("by must name the columns that make a database; got none")
+    needed = [*keys, full_correct, del_on_correct, n]
+    check_frame(frame, needed, options="by, full_correct, del_on_correct or n", row="cell")
     flags = contamination_flags(
         frame[full_correct].to_numpy(),
         frame[del_on_correct].to_numpy(),

@@ -13,7 +13,11 @@ from surface_consistency.metrics._shared.frames import (
     cluster_codes,
     grouping_columns,
 )
-from surface_consistency.metrics._shared.group_intervals import group_values
+from surface_consistency.metrics._shared.group_intervals import (
+    cluster_sums,
+    group_values,
+    value_columns,
+)
 from surface_consistency.metrics._shared.groups import group_positions, group_seed
 from surface_consistency.metrics._shared.undefined import warn_undefined_groups
 from surface_consistency.metrics._shared.verdicts import MissingPolicy, warn_unscored
@@ -30,11 +34,11 @@ from surface_consistency.metrics.forgetting.forgetting_rates import (
     TRACE_RATES,
 )
 from surface_consistency.metrics.paired._clustered_statistic import (
-    CLUSTERED_METHODS,
-    clustered_statistic,
+    TEST_COLUMNS,
+    PairedTest,
+    check_test,
+    run_test,
 )
-from surface_consistency.metrics.paired.grouped import PairedTest
-from surface_consistency.metrics.paired.mcnemar import mcnemar
 from surface_consistency.metrics.paired.rates import CountRatio
 
 if TYPE_CHECKING:
@@ -44,7 +48,6 @@ __all__ = ["forgetting_by"]
 
 _CELLS = ("both", "first_only", "second_only", "neither")
 _SIZES = ("n", "n_clusters", "n_missing", "n_undefined")
-_MCNEMAR = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
 
 
 def forgetting_by(
@@ -97,8 +100,8 @@ def forgetting_by(
 
     Notes:
         Undefined rates and the bounds of a group with a single cluster are NaN; one
-        `UndefinedMetricWarning` names them all. Where no fact leaks, the interval of L has no
-        width: see `wilson_interval`.
+        `UndefinedMetricWarning` names them all; the test of a group without facts is NaN as well.
+        Where no fact leaks, the interval of L has no width: see `wilson_interval`.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.
@@ -119,7 +122,7 @@ def forgetting_by(
     keys = grouping_columns(by, columns)
     check_confidence(confidence)
     n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
-    _check_test(test)
+    check_test(test)
     needed = [*keys, del_on, del_off, *filter(None, (full, has_gold, cluster))]
     check_frame(frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact")
     facts = fact_counts(
@@ -136,7 +139,7 @@ def forgetting_by(
     rows = []
     for key, positions in group_positions(frame, keys).items():
         scored = positions[facts.is_scored[positions]]
-        counts = _sum_by_cluster(facts.counts[scored], clusters[scored])
+        counts = cluster_sums(facts.counts[scored], clusters[scored])
         values = group_values(
             counts,
             rates,
@@ -145,12 +148,10 @@ def forgetting_by(
             method="percentile",
             rng=np.random.default_rng(group_seed(seed, keys, key)),
         )
-        row: dict[str, object] = dict(zip(keys, key, strict=True)) | _counted(counts, facts, test)
-        row["n_missing"] = len(positions) - len(scored)
-        row["n_undefined"] = max(found.n_undefined for found in values.values())
-        for name, found in values.items():
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-        rows.append(row)
+        row: dict[str, object] = dict(zip(keys, key, strict=True)) | _counted(counts, facts)
+        row |= {"n_missing": len(positions) - len(scored)} | value_columns(values)
+        tested = run_test(counts[:, :4], test)
+        rows.append(row | dict(zip(TEST_COLUMNS, tested, strict=True)))
     warn_undefined_groups(
         rows, keys, rates, others={"mcnemar_p_value": f"{test} test"}, stacklevel=2
     )
@@ -172,30 +173,11 @@ def _columns(rates: Mapping[str, CountRatio], has_full: bool, has_trace: bool) -
     counts = [*_CELLS, *(["artifacts"] if has_trace else [])]
     counts += ["full_correct", "full_flag"] if has_full else []
     bounds = [column for rate in rates for column in (rate, f"{rate}_low", f"{rate}_high")]
-    return [*counts, *_SIZES, *bounds, *_MCNEMAR]
+    return [*counts, *_SIZES, *bounds, *TEST_COLUMNS]
 
 
-def _check_test(test: str) -> None:
-    """Refuse the name of no test."""
-    tests = ("auto", "exact", "corrected", "uncorrected", "mid-p", *CLUSTERED_METHODS)
-    if test not in tests:
-        raise ValueError(f"test must be one of {', '.join(tests)}; got {test!r}")
-
-
-def _sum_by_cluster(
-    counts: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Sum the counts of each cluster, shape `(n_clusters, 10)`."""
-    distinct, codes = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((distinct.size, counts.shape[1]))
-    np.add.at(sums, codes, counts)
-    return sums
-
-
-def _counted(
-    counts: npt.NDArray[np.float64], facts: FactCounts, test: PairedTest
-) -> dict[str, object]:
-    """Return the counts and the test of a group by column name."""
+def _counted(counts: npt.NDArray[np.float64], facts: FactCounts) -> dict[str, object]:
+    """Return the counts of a group by column name."""
     totals = forgetting_of_totals(
         counts.sum(axis=0), has_full=facts.has_full, has_trace=facts.has_trace
     )
@@ -206,13 +188,7 @@ def _counted(
         row["full_flag"] = _flag(
             totals.full_correct, totals.table.both + totals.table.first_only, totals.n
         )
-    tested: tuple[float, float, str]
-    if test == "obuchowski" or test == "durkalski":
-        tested = (*clustered_statistic(counts[:, :4], test), test)
-    else:
-        result = mcnemar(totals.table, method=test)
-        tested = (result.statistic, result.p_value, result.method)
-    return row | dict(zip(_MCNEMAR, tested, strict=True))
+    return row
 
 
 def _flag(full_correct: int, del_on_correct: int, n: int) -> str:

@@ -12,12 +12,9 @@ import numpy.typing as npt
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics._shared.checks import check_confidence, check_n_resamples
 from surface_consistency.metrics._shared.group_intervals import GroupValue, group_values
-from surface_consistency.metrics._shared.verdicts import (
-    MISSING,
-    MissingPolicy,
-    is_missing,
-    verdict_codes,
-)
+from surface_consistency.metrics._shared.labels import label_codes
+from surface_consistency.metrics._shared.vectors import check_missing
+from surface_consistency.metrics._shared.verdicts import MISSING, MissingPolicy, verdict_codes
 from surface_consistency.metrics.forms._form_sums import (
     FormEstimator,
     fact_sums,
@@ -50,7 +47,8 @@ class FormConsistencyResult:
     intraclass_correlation: float
     """Correlation of two forms of a fact by one-way analysis of variance, in [-1, 1], in which
     facts with more forms weigh more; with many facts of equally many forms it is 1 - form_share.
-    NaN where all verdicts are right or all wrong."""
+    NaN where all verdicts are right or all wrong, and for a single fact, which has no variance
+    between facts."""
     intervals: Mapping[str, Interval]
     """Cluster-bootstrap interval of each of the above by its name."""
     n_facts: int
@@ -106,8 +104,9 @@ def form_consistency(
     Notes:
         With two forms a fact, `consistency` is that of the paired table. The order of facts and of
         forms does not matter. Undefined values and the bounds with a single cluster are NaN, with
-        an `UndefinedMetricWarning`. `all_right` and `all_agree` fall as forms are added, so compare
-        them between sets of equally many forms only; `consistency` may be compared in any case.
+        an `UndefinedMetricWarning`; a single fact has no intraclass correlation. `all_right` and
+        `all_agree` fall as forms are added, so compare them between sets of equally many forms
+        only; `consistency` may be compared in any case.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
@@ -127,7 +126,7 @@ def form_consistency(
     usable = n_forms > 1
     if not usable.any():
         raise ValueError("no fact has two scored forms, so there is nothing to compare")
-    codes = _cluster_codes(clusters, len(n_forms))[usable]
+    codes = label_codes(clusters, len(n_forms), "clusters", row="fact")[usable]
     summed = sum_by_cluster(fact_sums(n_forms[usable], n_right[usable]), codes)
     values = group_values(
         summed,
@@ -165,8 +164,7 @@ def _count_forms(
     correct: Sequence[npt.ArrayLike], missing: MissingPolicy
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
     """Count the scored and the right forms of each fact, and those without a verdict."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     if _is_full_array(correct):
         array = np.asarray(correct)
         sizes = np.full(len(array), array.shape[1], dtype=np.int64)
@@ -191,23 +189,6 @@ def _is_full_array(correct: object) -> bool:
     if not isinstance(correct, np.ndarray) or correct.ndim != 2 or correct.dtype.kind not in "biuf":
         return False
     return bool(((correct == 0) | (correct == 1)).all())
-
-
-def _cluster_codes(clusters: Iterable[Hashable] | None, n_facts: int) -> npt.NDArray[np.int64]:
-    """Number the clusters of the facts."""
-    if clusters is None:
-        return np.arange(n_facts)
-    labels = list(clusters)
-    if len(labels) != n_facts:
-        raise ValueError(
-            f"clusters must name one cluster a fact: got {len(labels)} labels for {n_facts} facts"
-        )
-    numbers: dict[Hashable, int] = {}
-    for index, label in enumerate(labels):
-        if is_missing(label):
-            raise ValueError(f"clusters[{index}] is {label!r}: name the cluster of the fact")
-        numbers.setdefault(label, len(numbers))
-    return np.asarray([numbers[label] for label in labels], dtype=np.int64)
 
 
 def _interval(found: GroupValue, confidence: float) -> Interval:

@@ -22,6 +22,7 @@ from surface_consistency.metrics._shared.groups import (
     plain_label,
 )
 from surface_consistency.metrics._shared.undefined import warn_undefined_groups
+from surface_consistency.metrics._shared.vectors import check_missing
 from surface_consistency.metrics._shared.verdicts import (
     MISSING,
     MissingPolicy,
@@ -141,8 +142,7 @@ def forms_by(
 
 def _verdicts(frame: "pd.DataFrame", correct: str, missing: MissingPolicy) -> npt.NDArray[np.int8]:
     """Return the verdict codes under the policy for missing ones."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     codes = verdict_codes(frame[correct].array, correct)
     absent = codes == MISSING
     if missing == "raise" and absent.any():

@@ -13,10 +13,10 @@ from surface_consistency.metrics._shared.checks import (
     check_n_resamples,
 )
 from surface_consistency.metrics._shared.frames import checked_seed
+from surface_consistency.metrics._shared.labels import label_codes
 from surface_consistency.metrics._shared.ranks import average_ranks
 from surface_consistency.metrics._shared.vectors import Floats, complete_rows, numeric_vector
-from surface_consistency.metrics._shared.verdicts import MissingPolicy
-from surface_consistency.metrics.frequency._cluster_labels import label_codes
+from surface_consistency.metrics._shared.verdicts import MissingPolicy, warn_unscored
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.interval import percentile_interval
 
@@ -49,8 +49,8 @@ def binned_curve(
         confidence: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each bin.
         seed: Seed of the resampling.
-        missing: "raise" refuses rows in which a value is missing; "drop" leaves them out, so that
-            the column `n` adds up to fewer than were given.
+        missing: "raise" refuses rows in which a value is missing; "drop" leaves them out, with
+            an `UnscoredWarning` that says how many.
 
     Returns:
         One row a bin that holds any, the lowest first: bin (from 0), frequency_low and
@@ -87,9 +87,9 @@ def binned_curve(
         "accuracy": numeric_vector(accuracy, "accuracy"),
     }
     n_rows = columns["frequency"].size
-    codes = np.arange(n_rows) if clusters is None else label_codes(clusters)
+    codes = label_codes(clusters, n_rows, "clusters")
     columns["clusters"] = codes.astype(np.float64)
-    columns, _ = complete_rows(columns, missing=missing)
+    columns, n_dropped = complete_rows(columns, missing=missing)
     outside = (columns["accuracy"] < 0.0) | (columns["accuracy"] > 1.0)
     if outside.any():
         raise ValueError(
@@ -98,6 +98,7 @@ def binned_curve(
     if columns["accuracy"].size == 0:
         raise ValueError("there must be at least one complete row to bin; got 0")
     rng = np.random.default_rng(checked_seed(seed))
+    warn_unscored(n_dropped, n_rows, what="rows", lack="a frequency or accuracy", stacklevel=2)
     bins = _bins(columns["frequency"], n_bins)
     rows = [
         {"bin": int(number)}

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._shared.checks import check_confidence, check_n_resamples
+from surface_consistency.metrics._shared.labels import label_codes
 from surface_consistency.metrics._shared.vectors import (
     Floats,
     as_columns,
@@ -21,7 +22,6 @@ from surface_consistency.metrics._shared.vectors import (
     numeric_vector,
 )
 from surface_consistency.metrics._shared.verdicts import MissingPolicy
-from surface_consistency.metrics.frequency._cluster_labels import label_codes
 from surface_consistency.metrics.frequency._correlate import check_correlation_method
 from surface_consistency.metrics.frequency._moments import partial_of_correlations
 from surface_consistency.metrics.frequency._resampled import data_correlations, drawn_correlations
@@ -238,7 +238,7 @@ def _complete(
     if not p or not m:
         raise ValueError(f"there must be a predictor and a target; got {p} and {m}")
     n_rows = next(iter(predictors.values())).size
-    codes = np.arange(n_rows) if clusters is None else label_codes(clusters)
+    codes = label_codes(clusters, n_rows, "clusters")
     columns = {**predictors, **targets, "clusters": codes.astype(np.float64)}
     complete, n_dropped = complete_rows(columns, missing=missing)
     *vectors, kept = complete.values()

@@ -1,23 +1,26 @@
 """Prediction of whether two answers align, from how alike the model's internals are."""
 
-import importlib
-import math
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
-from surface_consistency.metrics._shared.checks import check_count
-from surface_consistency.metrics._shared.verdicts import MISSING, is_missing, verdict_codes
+from surface_consistency.metrics._shared.cross_validation import (
+    area_under_curve,
+    defined_mean,
+    group_folds,
+    scaled_classifier,
+)
+from surface_consistency.metrics._shared.labels import label_codes
+from surface_consistency.metrics._shared.verdicts import MISSING, verdict_codes
 
 __all__ = ["AlignmentPredictionResult", "FeaturePrediction", "predict_alignment"]
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
+
+_FEATURE = "predicting alignment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,33 +112,25 @@ def predict_alignment(
         (True, [True, False])
     """
     matrix, labels = _checked(features, aligned)
-    owners = _group_numbers(groups, labels.size)
+    owners = label_codes(groups, labels.size, "groups", row="pair")
     titles = _titles(names, matrix.shape[1])
-    folds = _folds(labels, owners, n_folds, seed)
+    folds = group_folds(labels, owners, n_folds, seed, feature=_FEATURE)
     accuracy, auc = _validated(matrix, labels, folds)
     alone = [_validated(matrix[:, [column]], labels, folds) for column in range(len(titles))]
-    weights = _model().fit(matrix, labels)[-1].coef_[0]
+    weights = scaled_classifier("logistic", feature=_FEATURE).fit(matrix, labels)[-1].coef_[0]
     baseline = [
         np.mean(labels[folds == fold] == (labels[folds != fold].mean() >= 0.5))
         for fold in range(n_folds)
     ]
-    n_single = int(np.isnan(auc).sum())
-    if n_single:
-        warnings.warn(
-            f"{n_single} of {n_folds} folds hold one class only; their area under the curve is "
-            "undefined (NaN)",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
     return AlignmentPredictionResult(
         accuracy=float(accuracy.mean()),
-        auc=_mean(auc),
+        auc=defined_mean(auc, stacklevel=2),
         baseline_accuracy=float(np.mean(baseline)),
         features=tuple(
             FeaturePrediction(
                 name=title,
                 accuracy=float(of_feature[0].mean()),
-                auc=_mean(of_feature[1]),
+                auc=defined_mean(of_feature[1]),
                 coefficient=float(weight),
             )
             for title, of_feature, weight in zip(titles, alone, weights, strict=True)
@@ -168,19 +163,6 @@ def _checked(features: npt.ArrayLike, aligned: npt.ArrayLike) -> tuple[_Floats, 
     return matrix, labels.astype(np.int64)
 
 
-def _group_numbers(groups: Iterable[Hashable], n_pairs: int) -> _Integers:
-    """Number the groups of the pairs."""
-    numbers: dict[Hashable, int] = {}
-    codes = []
-    for index, label in enumerate(groups):
-        if is_missing(label):
-            raise ValueError(f"groups[{index}] is {label!r}: name the topic of the pair")
-        codes.append(numbers.setdefault(label, len(numbers)))
-    if len(codes) != n_pairs:
-        raise ValueError(f"groups must name one topic a pair: got {len(codes)} for {n_pairs}")
-    return np.asarray(codes, dtype=np.int64)
-
-
 def _titles(names: Sequence[str] | None, n_features: int) -> list[str]:
     """Return a name for each feature."""
     titles = [f"feature {column}" for column in range(n_features)] if names is None else list(names)
@@ -189,61 +171,12 @@ def _titles(names: Sequence[str] | None, n_features: int) -> list[str]:
     return titles
 
 
-def _folds(labels: _Integers, owners: _Integers, n_folds: int, seed: int) -> _Integers:
-    """Return the test fold of each pair; a group is in one fold only."""
-    fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
-    if not 2 <= check_count(n_folds, "n_folds") <= fewest:
-        raise ValueError(
-            f"n_folds must lie between 2 and {fewest}, the number of groups or the size of the "
-            f"smaller class; got {n_folds}"
-        )
-    splitter = _sklearn("model_selection").StratifiedGroupKFold(
-        n_splits=n_folds, shuffle=True, random_state=seed
-    )
-    folds = np.empty(labels.size, dtype=np.int64)
-    for fold, (_, test) in enumerate(splitter.split(labels, labels, owners)):
-        folds[test] = fold
-    for fold in range(n_folds):
-        kept = labels[folds != fold]
-        if not 0 < kept.sum() < kept.size or kept.size == labels.size:
-            raise ValueError(
-                f"fold {fold} cannot be held out: its groups are all the pairs of a class, or it "
-                "is empty; take fewer folds or smaller groups"
-            )
-    return folds
-
-
 def _validated(matrix: _Floats, labels: _Integers, folds: _Integers) -> tuple[_Floats, _Floats]:
     """Return accuracy and area under the curve of each test fold."""
     accuracies, areas = [], []
     for fold in range(int(folds.max()) + 1):
         train, test = folds != fold, folds == fold
-        model = _model().fit(matrix[train], labels[train])
+        model = scaled_classifier("logistic", feature=_FEATURE).fit(matrix[train], labels[train])
         accuracies.append(float(np.mean(model.predict(matrix[test]) == labels[test])))
-        both = np.unique(labels[test]).size == 2
-        scores = model.decision_function(matrix[test])
-        roc_auc = _sklearn("metrics").roc_auc_score
-        areas.append(float(roc_auc(labels[test], scores)) if both else math.nan)
+        areas.append(area_under_curve(labels[test], model.decision_function(matrix[test])))
     return np.asarray(accuracies), np.asarray(areas)
-
-
-def _mean(values: _Floats) -> float:
-    """Return the mean of the values that are not NaN; NaN without any."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if defined.size else math.nan
-
-
-def _model() -> Any:  # noqa: ANN401
-    """Return logistic regression behind a standardiser."""
-    return _sklearn("pipeline").make_pipeline(
-        _sklearn("preprocessing").StandardScaler(),
-        _sklearn("linear_model").LogisticRegression(max_iter=1000),
-    )
-
-
-def _sklearn(module: str) -> Any:  # noqa: ANN401
-    """Import a module of scikit-learn, or say how to get it."""
-    try:
-        return importlib.import_module(f"sklearn.{module}")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("predicting alignment", "scikit-learn", "analysis") from error

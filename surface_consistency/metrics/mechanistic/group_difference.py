@@ -15,8 +15,14 @@ from surface_consistency.metrics._shared.checks import (
     check_count,
     check_n_resamples,
 )
+from surface_consistency.metrics._shared.labels import label_codes
 from surface_consistency.metrics._shared.vectors import numeric_vector
-from surface_consistency.metrics._shared.verdicts import MISSING, is_missing, verdict_codes
+from surface_consistency.metrics._shared.verdicts import MISSING, verdict_codes
+from surface_consistency.metrics.mechanistic._permuted_clusters import (
+    cluster_blocks,
+    n_arrangements,
+    permuted_clusters,
+)
 from surface_consistency.metrics.mechanistic._permuted_sums import permuted_sums
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.interval import Interval, percentile_interval
@@ -27,6 +33,7 @@ Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 """Which difference speaks against the groups' being alike."""
 
 _Floats = npt.NDArray[np.float64]
+_Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +51,8 @@ class GroupDifferenceResult:
     interval: Interval
     """Interval of `difference` that resamples clusters; NaN bounds for a single one."""
     p_value: float
-    """p-value of the permutation test, in (0, 1]."""
+    """p-value of the permutation test, in (0, 1]; with clusters, whole clusters exchange their
+    membership, or, where membership varies inside them, rows do so within a cluster."""
     is_exact: bool
     """Whether all arrangements were listed, rather than some drawn."""
     n_group: int
@@ -73,7 +81,8 @@ def group_difference(
         values: One number a row, such as the mechanistic similarity of a fact, shape `(n_rows,)`.
         in_group: Whether the row belongs to the group: True or False, 1 or 0.
         strata: Within which rows membership is shuffled, such as the model; None for all rows.
-        clusters: What is resampled as a whole for the interval, such as the topic; None for rows.
+        clusters: What is resampled as a whole for the interval, and shuffled as a whole or from
+            within for p, such as the topic; None takes rows for independent of each other.
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
         n_resamples: Number of resamples of the interval.
@@ -86,10 +95,17 @@ def group_difference(
     Raises:
         TypeError: When a value is no number, or a count is no integer.
         ValueError: When lengths differ, a value is missing or infinite, membership is not binary or
-            missing, a group is empty, a label is missing, no stratum holds both kinds of rows, or
-            an option is out of range.
+            missing, a group is empty, a label is missing, strata and clusters leave nothing to
+            shuffle, or an option is out of range.
 
     Notes:
+        With clusters, rows that belong together are no independent evidence, and p respects that.
+        Where all rows of a cluster (and stratum) share membership, clusters exchange theirs, among
+        those with rows in the same strata; the group may then differ in size between arrangements.
+        Where membership varies inside a cluster, rows are shuffled within clusters and strata
+        alone, and what lies between clusters tells nothing: clusters of one kind count for the
+        difference, not for p. Few clusters have few arrangements, which bound p from below.
+
         p counts the observed arrangement in, (1 + k) / (1 + n_permutations), so it is never 0; the
         two-sided p is twice the smaller tail. Values that are all equal give p 1. A single cluster
         gives NaN bounds, and an `other_mean` of 0 a NaN `relative_difference`, with an
@@ -115,16 +131,17 @@ def group_difference(
     if check_count(n_permutations, "n_permutations") == 0:
         raise ValueError("n_permutations must be at least 1; got 0")
     numbers, members = _checked(values, in_group)
-    of_stratum = _labels(strata, "strata", numbers.size)
-    of_cluster = _labels(clusters, "clusters", numbers.size, alone=True)
-    _check_strata(members, of_stratum)
+    of_stratum = _stratum_codes(strata, numbers.size)
+    of_cluster = label_codes(clusters, numbers.size, "clusters")
     generator = np.random.default_rng(rng)
     n_group, n_other = int(members.sum()), int((~members).sum())
-    sums, is_exact = permuted_sums(numbers, members, of_stratum, n_permutations, generator)
     group_sum = float(numbers[members].sum())
     total = group_sum + float(numbers[~members].sum())
     group_mean, other_mean = group_sum / n_group, (total - group_sum) / n_other
-    shuffled = sums / n_group - (total - sums) / n_other
+    sums, sizes, is_exact = _shuffled(
+        numbers, members, of_stratum, of_cluster, n_permutations, generator
+    )
+    shuffled = sums / sizes - (total - sums) / (numbers.size - sizes)
     difference = group_mean - other_mean
     drawn = _drawn_differences(numbers, members, of_cluster, n_resamples, generator)
     _warn_undefined(len(drawn) == 0, other_mean == 0.0)
@@ -160,24 +177,44 @@ def _checked(
     return numbers, codes == 1
 
 
-def _labels(
-    labels: Iterable[Hashable] | None, name: str, n_rows: int, *, alone: bool = False
-) -> npt.NDArray[np.int64]:
-    """Number the labels of the rows; without any, each row alone or all rows together."""
-    if labels is None:
-        return np.arange(n_rows) if alone else np.zeros(n_rows, dtype=np.int64)
-    numbers: dict[Hashable, int] = {}
-    codes = []
-    for index, label in enumerate(labels):
-        if is_missing(label):
-            raise ValueError(f"{name}[{index}] is {label!r}: every row needs a label")
-        codes.append(numbers.setdefault(label, len(numbers)))
-    if len(codes) != n_rows:
-        raise ValueError(f"{name} must name one label a row: got {len(codes)} for {n_rows} rows")
-    return np.asarray(codes, dtype=np.int64)
+def _stratum_codes(strata: Iterable[Hashable] | None, n_rows: int) -> _Integers:
+    """Number the strata of the rows; all rows are one stratum without any."""
+    if strata is None:
+        return np.zeros(n_rows, dtype=np.int64)
+    return label_codes(strata, n_rows, "strata")
 
 
-def _check_strata(members: npt.NDArray[np.bool_], strata: npt.NDArray[np.int64]) -> None:
+def _shuffled(
+    numbers: _Floats,
+    members: npt.NDArray[np.bool_],
+    strata: _Integers,
+    clusters: _Integers,
+    n_permutations: int,
+    rng: np.random.Generator,
+) -> tuple[_Floats, _Floats, bool]:
+    """Return sums and sizes of the group in each arrangement, and whether all are there."""
+    _, cells = np.unique(np.column_stack([clusters, strata]), axis=0, return_inverse=True)
+    cells = cells.ravel()
+    inside = np.bincount(cells, weights=members)
+    size = np.full(1, float(members.sum()))
+    if ((inside > 0) & (inside < np.bincount(cells))).any():
+        sums, is_exact = permuted_sums(numbers, members, cells, n_permutations, rng)
+        return sums, size, is_exact
+    if int(clusters.max()) + 1 == numbers.size:
+        _check_strata(members, strata)
+        sums, is_exact = permuted_sums(numbers, members, strata, n_permutations, rng)
+        return sums, size, is_exact
+    blocks = cluster_blocks(numbers, members, strata, clusters)
+    if n_arrangements(blocks) == 1:
+        raise ValueError(
+            "strata and clusters must leave something to shuffle: no two clusters with rows in the "
+            "same strata differ in membership; take wider strata or smaller clusters"
+        )
+    totals, is_exact = permuted_clusters(blocks, n_permutations, rng)
+    return totals[:, 0], totals[:, 1], is_exact
+
+
+def _check_strata(members: npt.NDArray[np.bool_], strata: _Integers) -> None:
     """Refuse strata among which nothing can be shuffled."""
     sizes, inside = np.bincount(strata), np.bincount(strata, weights=members)
     if not ((inside > 0) & (inside < sizes)).any():
@@ -187,7 +224,7 @@ def _check_strata(members: npt.NDArray[np.bool_], strata: npt.NDArray[np.int64])
 def _drawn_differences(
     numbers: _Floats,
     members: npt.NDArray[np.bool_],
-    clusters: npt.NDArray[np.int64],
+    clusters: _Integers,
     n_resamples: int,
     rng: np.random.Generator,
 ) -> _Floats:

@@ -28,7 +28,7 @@ def pair_rows(
         need_column(frame, column, "fact")
     verdicts = verdict_column(frame, correct)
     names = _fact_names(frame, facts)
-    conditions = frame[condition].map(as_text)
+    conditions = _texts(frame[condition])
     parts = [conditions == value for value in (first, second)]
     for role, value, part in zip(("first", "second"), (first, second), parts, strict=True):
         if not part.any():
@@ -51,6 +51,15 @@ def pair_rows(
         second_correct=verdicts[paired],
     )
     return pairs.reset_index(drop=True), names[paired].reset_index(drop=True)
+
+
+def _texts(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return a column as text, whatever its type, an empty cell as empty text."""
+    import pandas as pd
+
+    texts = [as_text(value) for value in column.array]
+    series: pd.Series[Any] = pd.Series(texts, index=column.index, dtype=object)
+    return series
 
 
 def _fact_names(frame: "pd.DataFrame", facts: list[str]) -> "pd.Series[Any]":

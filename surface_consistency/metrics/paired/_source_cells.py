@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics._shared.verdicts import is_missing
 from surface_consistency.metrics.paired.verdict_cells import parse_verdict
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def identifiers(frame: "pd.DataFrame", column: str) -> list[str]:
 
 def as_text(value: object) -> str:
     """Return an identifier as text, whole floats, which gaps make, as integers."""
-    if value is None or value != value or type(value).__name__ == "NAType":
+    if is_missing(value):
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics.paired._table_check import check_table
 from surface_consistency.metrics.paired.table import PairedTable
 
 __all__ = ["cohen_kappa", "kappa_of_counts"]
@@ -42,9 +43,7 @@ def cohen_kappa(table: PairedTable) -> float:
         >>> round(cohen_kappa(table), 3)
         0.524
     """
-    if not isinstance(table, PairedTable):
-        raise TypeError(f"table must be a PairedTable; got {type(table).__name__}")
-    value = float(kappa_of_counts(table.counts))
+    value = float(kappa_of_counts(check_table(table).counts))
     if value != value:
         warnings.warn(
             f"kappa is undefined (NaN): the verdicts in {table} do not vary",

@@ -123,7 +123,7 @@ def _as_frame(source: object) -> "pd.DataFrame":
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
         raise TypeError(
             "source must be a DataFrame, a mapping of columns, or rows; got "
-            f"{type(source).__name__}: files are read by studies.compare.read_verdicts"
+            f"{type(source).__name__}: read a file first, for instance with pandas.read_csv"
         )
     rows = [_as_row(row, number) for number, row in enumerate(source, start=1)]
     names = dict.fromkeys(name for row in rows for name in row)

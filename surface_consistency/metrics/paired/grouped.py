@@ -1,7 +1,7 @@
 """Paired metrics of every group of a tidy frame."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ from surface_consistency.metrics._shared.frames import (
 from surface_consistency.metrics._shared.group_intervals import (
     INTERVALS,
     IntervalMethod,
+    cluster_sums,
     group_values,
+    value_columns,
 )
 from surface_consistency.metrics._shared.groups import (
     check_pair_ids,
@@ -31,12 +33,12 @@ from surface_consistency.metrics._shared.verdicts import (
     warn_unscored,
 )
 from surface_consistency.metrics.paired._clustered_statistic import (
-    CLUSTERED_METHODS,
-    clustered_statistic,
+    TEST_COLUMNS,
+    PairedTest,
+    check_test,
+    run_test,
 )
-from surface_consistency.metrics.paired.mcnemar import McNemarMethod, mcnemar
 from surface_consistency.metrics.paired.rates import PAIRED_RATES
-from surface_consistency.metrics.paired.table import PairedTable
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 
 if TYPE_CHECKING:
@@ -44,13 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PairedTest", "paired_by"]
 
-PairedTest: TypeAlias = McNemarMethod | Literal["obuchowski", "durkalski"]
-"""Form of the test of a group: one of `mcnemar`, or one of `clustered_mcnemar`."""
-
 _CELLS = ("both", "first_only", "second_only", "neither")
 _COUNTS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined")
-_MCNEMAR = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
-_TESTS = ("auto", "exact", "corrected", "uncorrected", "mid-p", *CLUSTERED_METHODS)
 
 
 def paired_by(
@@ -103,13 +100,15 @@ def paired_by(
         TypeError: When `frame` is no DataFrame, or `seed` or `n_resamples` no integer.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             cluster id is missing, a pair id stands twice in a group, a `by` column is named twice
-            or as a column of the result, or an option is out of range.
+            or as a column of the result, or has empty cells besides a label "none", or an option
+            is out of range.
 
     Notes:
         An empty list or missing value in a `by` column puts the pair in the group "none", so that
         no pair is lost. Labels repeated within a pair count once; list labels of two `by` columns
         are crossed. Undefined rates and the bounds of a group with a single cluster are NaN; one
-        `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its row.
+        `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its row,
+        and its test is NaN too.
         Where no resample varies (no pair flips), the interval has no width: see `wilson_interval`.
         A group's numbers depend on its own pairs, the seed and its labels alone, not on the order
         of the rows or on other groups. With many groups adjust the p-values for their number by
@@ -134,7 +133,9 @@ def paired_by(
     keys = grouping_columns(by, columns)
     check_confidence(confidence)
     n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
-    _check_choices(test, interval)
+    check_test(test)
+    if interval not in INTERVALS:
+        raise ValueError(f"interval must be one of {', '.join(INTERVALS)}; got {interval!r}")
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
     check_frame(frame, needed, options="by, first, second, cluster or pair_id")
     cells = outcome_cells(
@@ -147,7 +148,8 @@ def paired_by(
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
     rows = []
     for key, positions in groups.items():
-        counts, n_missing = _sum_by_cluster(cells[positions], clusters[positions])
+        scored = positions[cells[positions] != MISSING]
+        counts = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
         values = group_values(
             counts,
             rates,
@@ -156,11 +158,9 @@ def paired_by(
             method=interval,
             rng=np.random.default_rng(group_seed(seed, keys, key)),
         )
-        row: dict[str, object] = dict(zip(keys, key, strict=True)) | _counts(counts, n_missing)
-        row["n_undefined"] = max((found.n_undefined for found in values.values()), default=0)
-        for name, found in values.items():
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-        rows.append(row | dict(zip(_MCNEMAR, _tested(counts, test), strict=True)))
+        row: dict[str, object] = dict(zip(keys, key, strict=True))
+        row |= _counts(counts, len(positions) - len(scored)) | value_columns(values)
+        rows.append(row | dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True)))
     warn_undefined_groups(
         rows, keys, rates, others={"mcnemar_p_value": f"{test} test"}, stacklevel=2
     )
@@ -170,41 +170,15 @@ def paired_by(
 def _result_columns(rates: Mapping[str, Statistic]) -> list[str]:
     """Return the columns of the result that are not grouping columns, in order."""
     bounds = [column for rate in rates for column in (rate, f"{rate}_low", f"{rate}_high")]
-    columns = [*_COUNTS, *bounds, *_MCNEMAR]
+    columns = [*_COUNTS, *bounds, *TEST_COLUMNS]
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
     return columns
 
 
-def _check_choices(test: str, interval: str) -> None:
-    """Refuse unknown names of tests and intervals."""
-    if test not in _TESTS:
-        raise ValueError(f"test must be one of {', '.join(_TESTS)}; got {test!r}")
-    if interval not in INTERVALS:
-        raise ValueError(f"interval must be one of {', '.join(INTERVALS)}; got {interval!r}")
-
-
-def _sum_by_cluster(
-    cells: npt.NDArray[np.int8], clusters: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.float64], int]:
-    """Count the cells of each cluster, shape `(n_clusters, 4)`, and the pairs without a cell."""
-    scored = cells != MISSING
-    distinct, codes = np.unique(clusters[scored], return_inverse=True)
-    flat = np.bincount(4 * codes + cells[scored], minlength=4 * distinct.size)
-    return flat.astype(np.float64).reshape(-1, 4), int(np.count_nonzero(~scored))
-
-
 def _counts(counts: npt.NDArray[np.float64], n_missing: int) -> dict[str, object]:
     """Return the columns of counts, but for `n_undefined`."""
     cells = [int(count) for count in counts.sum(axis=0)]
-    return dict(zip(_COUNTS, (*cells, sum(cells), len(counts), n_missing, 0), strict=True))
-
-
-def _tested(counts: npt.NDArray[np.float64], test: PairedTest) -> tuple[float, float, str]:
-    """Return statistic, p-value and form of the test."""
-    if test == "obuchowski" or test == "durkalski":
-        return *clustered_statistic(counts, test), test
-    cells = (int(count) for count in counts.sum(axis=0))
-    result = mcnemar(PairedTable(**dict(zip(_CELLS, cells, strict=True))), method=test)
-    return result.statistic, result.p_value, result.method
+    sizes: dict[str, object] = {"n": sum(cells), "n_clusters": len(counts), "n_missing": n_missing}
+    return sizes | dict(zip(_CELLS, cells, strict=True))

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from surface_consistency.metrics.paired._table_check import check_table
 from surface_consistency.metrics.paired.table import PairedTable
 
 __all__ = ["EXACT_UP_TO", "McNemarMethod", "McNemarResult", "mcnemar"]
@@ -51,6 +52,7 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
         Statistic, p-value, the form that was used, and the discordant counts.
 
     Raises:
+        TypeError: When `table` is no `PairedTable`.
         ValueError: When `method` is not one of the names above.
 
     Notes:
@@ -70,7 +72,7 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
         >>> mcnemar(PairedTable(both=0, first_only=4, second_only=0, neither=596)).p_value
         0.125
     """
-    b, c = table.first_only, table.second_only
+    b, c = check_table(table).first_only, table.second_only
     if method == "auto":
         method = "exact" if b + c <= EXACT_UP_TO else "corrected"
     if method not in _METHODS:

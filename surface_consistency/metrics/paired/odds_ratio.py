@@ -7,6 +7,7 @@ from typing import Literal
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._shared.checks import check_confidence
+from surface_consistency.metrics.paired._table_check import check_table
 from surface_consistency.metrics.paired.rates import CountRatio
 from surface_consistency.metrics.paired.table import PairedTable
 from surface_consistency.metrics.uncertainty.interval import Interval, wilson_interval
@@ -52,6 +53,7 @@ def discordant_odds_ratio(
         Odds ratio, interval and the discordant counts.
 
     Raises:
+        TypeError: When `table` is no `PairedTable`.
         ValueError: When `confidence` is not in (0, 1) or `method` is unknown.
 
     Notes:
@@ -59,7 +61,7 @@ def discordant_odds_ratio(
         discordant pair all is NaN, with an `UndefinedMetricWarning`. Swapping the conditions gives
         the reciprocal. An "exact" interval excludes 1 exactly when the exact McNemar test is
         significant. Pairs are taken for independent: where they share a fact, pass
-        `DISCORDANT_ODDS` of this module to `cluster_bootstrap`.
+        `DISCORDANT_ODDS` to `cluster_bootstrap`.
 
     References:
         F. D. K. Liddell, Journal of Epidemiology and Community Health 37, 1983 (exact); Fagerland,
@@ -74,7 +76,7 @@ def discordant_odds_ratio(
     check_confidence(confidence)
     if method not in ("exact", "wilson"):
         raise ValueError(f"method must be 'exact' or 'wilson'; got {method!r}")
-    b, c = table.first_only, table.second_only
+    b, c = check_table(table).first_only, table.second_only
     if b + c == 0:
         warnings.warn(
             "the odds ratio is undefined (NaN): no pair is discordant",

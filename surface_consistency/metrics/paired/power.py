@@ -27,7 +27,7 @@ def required_pairs(
     Args:
         difference: Difference in accuracy to be found, a fraction; its sign does not matter.
         discordant_rate: Share of pairs whose verdicts differ (the flip rate), in (0, 1].
-        power: Probability of finding it, in (0, 1).
+        power: Probability of finding it, in (significance / 2, 1).
         significance: Level of the two-sided test, in (0, 1).
         design_effect: Variance under clustering over that of independent pairs, as from
             `design_effect`; above 0.
@@ -41,7 +41,8 @@ def required_pairs(
 
     Notes:
         For the test without continuity correction; the exact and corrected forms need a little
-        more. More discordant pairs at an equal difference need more pairs in all.
+        more. More discordant pairs at an equal difference need more pairs in all. A larger
+        difference needs fewer; below a power of 1/2 the approximation may break that near 1.
 
     References:
         R. J. Connor, Biometrics 43, 1987; S. W. Duffy, Biometrics 40, 1984 (normal approximation).
@@ -79,7 +80,7 @@ def minimum_detectable_difference(
     Args:
         n_pairs: Number of pairs.
         discordant_rate: Share of pairs whose verdicts differ (the flip rate), in (0, 1].
-        power: Probability of finding the difference, in (0, 1).
+        power: Probability of finding the difference, in (significance / 2, 1).
         significance: Level of the two-sided test, in (0, 1).
         design_effect: Variance under clustering over that of independent pairs; above 0.
 
@@ -128,6 +129,11 @@ def _quantiles(
     for name, value in (("power", power), ("significance", significance)):
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+    if power <= significance / 2.0:
+        raise ValueError(
+            "power must exceed significance / 2, with which a test finds a difference that is not "
+            f"there in either direction; got power={power!r} and significance={significance!r}"
+        )
     if not 0.0 < discordant_rate <= 1.0:
         raise ValueError(f"discordant_rate must lie in (0, 1]; got {discordant_rate!r}")
     if not 0.0 < design_effect < math.inf:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._shared.checks import check_count
-from surface_consistency.metrics._shared.verdicts import MissingPolicy
+from surface_consistency.metrics._shared.vectors import check_missing
+from surface_consistency.metrics._shared.verdicts import MissingPolicy, warn_unscored
 from surface_consistency.metrics.popularity._log_likelihoods import token_rows
 from surface_consistency.metrics.uncertainty.interval import Interval, wilson_interval
 
@@ -71,8 +72,7 @@ def extraction_accuracy(
         >>> result.accuracy, result.n_extracted
         (0.5, 1)
     """
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     if len(generated) != len(expected):
         raise ValueError(
             f"generated and expected must be equally long; got {len(generated)} and {len(expected)}"
@@ -89,12 +89,7 @@ def extraction_accuracy(
         for index, (text, wanted) in enumerate(zip(generated, expected, strict=True))
         if text is not None
     )
-    if n_missing:
-        warnings.warn(
-            f"{n_missing} of {len(expected)} instances lack a continuation and were left out",
-            UnscoredWarning,
-            stacklevel=2,
-        )
+    warn_unscored(n_missing, len(expected), what="instances", lack="a continuation", stacklevel=2)
     return ExtractionResult(
         accuracy=n_extracted / n,
         interval=wilson_interval(n_extracted, n, confidence=confidence),

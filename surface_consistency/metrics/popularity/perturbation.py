@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics._shared.verdicts import MissingPolicy
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics._shared.vectors import check_missing
+from surface_consistency.metrics._shared.verdicts import MissingPolicy, warn_unscored
 
 __all__ = ["PopularityShiftResult", "popularity_shift", "relative_change"]
 
@@ -34,7 +35,10 @@ def relative_change(original: float, perturbed: float) -> float:
         ValueError: When a score is not finite.
 
     Notes:
-        An original of 0 gives NaN, with an `UndefinedMetricWarning`.
+        An original of 0 gives NaN, with an `UndefinedMetricWarning`. For negative scores, such as
+        log-likelihoods, the sign turns: the change is positive where the perturbed score is the
+        further from 0, hence the lower one. Between scores of unlike sign it has no meaning; take
+        the plain difference there.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables 1 and 2.
@@ -121,12 +125,7 @@ def popularity_shift(
     if alternative not in ("two-sided", "less", "greater"):
         raise ValueError(f"alternative must be two-sided, less or greater; got {alternative!r}")
     first, second, n_missing = _both(original, perturbed, missing)
-    if n_missing:
-        warnings.warn(
-            f"{n_missing} of {n_missing + first.size} instances lack a score and were left out",
-            UnscoredWarning,
-            stacklevel=2,
-        )
+    warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
     change = second - first
     changed = change[change != 0.0]
     ranks = _ranks(changed)
@@ -157,8 +156,7 @@ def _both(
     original: npt.ArrayLike, perturbed: npt.ArrayLike, missing: MissingPolicy
 ) -> tuple[_Floats, _Floats, int]:
     """Return the scores of the instances that have both, and how many have not."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     first = np.asarray(original, dtype=np.float64)
     second = np.asarray(perturbed, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:

@@ -82,8 +82,8 @@ def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> Populari
 
     Raises:
         TypeError: When `n_bins` is not an integer.
-        ValueError: When `counts` is empty or not one-dimensional, a count is negative or NaN, or
-            `n_bins` is less than 2.
+        ValueError: When `counts` is empty or not one-dimensional, a count is negative, NaN or
+            infinite, or `n_bins` is less than 2.
 
     Notes:
         Where more than a tenth of the counts are equal, as with n-grams that the corpus lacks,
@@ -100,6 +100,11 @@ def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> Populari
         (9, 10.9, [1, 1, 2, 10])
     """
     values = _checked(counts)
+    if np.isinf(values).any():
+        raise ValueError(
+            f"counts[{int(np.argmax(np.isinf(values)))}] is infinite: boundaries need finite "
+            "counts, so leave the n-gram out or cap its count"
+        )
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"counts must hold the n-grams of a test set; got shape {values.shape}")
     if check_count(n_bins, "n_bins") < 2:
@@ -123,8 +128,9 @@ def instance_popularity(
         One score an instance, in [1, n_bins], shape `(n_instances,)`; higher is more common.
 
     Raises:
-        ValueError: When a count is negative or NaN, an instance's counts are not one-dimensional,
-            or no instance has an n-gram and no scale is given.
+        ValueError: When a count is negative or NaN, or infinite and no scale is given, an
+            instance's counts are not one-dimensional, or no instance has an n-gram and no scale is
+            given.
 
     Notes:
         An instance without n-grams, being shorter than n tokens, is NaN, with an
@@ -142,6 +148,10 @@ def instance_popularity(
         if row.ndim != 1:
             raise ValueError(
                 f"counts[{index}] must be one-dimensional, one count an n-gram; got {row.shape}"
+            )
+        if scale is None and np.isinf(row).any():
+            raise ValueError(
+                f"counts[{index}] holds an infinite count: leave the n-gram out, or pass a scale"
             )
     joined = np.concatenate(rows) if rows else np.empty(0)
     found = fit_popularity_scale(joined, n_bins=n_bins) if scale is None else scale

@@ -1,22 +1,28 @@
 """Predictability of correctness: do memorization scores tell right answers from wrong ones?"""
 
-import math
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
-from surface_consistency.metrics._shared.checks import check_count
+from surface_consistency.metrics._shared.cross_validation import (
+    Classifier,
+    area_under_curve,
+    defined_mean,
+    group_folds,
+    scaled_classifier,
+)
+from surface_consistency.metrics._shared.labels import label_codes
 from surface_consistency.metrics._shared.verdicts import MISSING, verdict_codes
 
 __all__ = ["PredictabilityResult", "majority_macro_f1", "predict_correctness"]
 
 _Floats = npt.NDArray[np.float64]
 _Codes = npt.NDArray[np.int64]
+
+_FEATURE = "predicting correctness from scores"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +85,7 @@ def predict_correctness(
     correct: npt.ArrayLike,
     *,
     groups: Iterable[Hashable] | None = None,
-    classifier: Literal["logistic", "svm"] = "logistic",
+    classifier: Classifier = "logistic",
     n_folds: int = 5,
     seed: int = 0,
 ) -> PredictabilityResult:
@@ -104,8 +110,8 @@ def predict_correctness(
         MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
         TypeError: When `n_folds` is no integer.
         ValueError: When lengths differ, a score is not finite, a verdict is missing or not binary,
-            all verdicts are equal, even without one fold, or a class or the groups are fewer than
-            the folds.
+            a group has no label, all verdicts are equal, even without one fold, or a class or the
+            groups are fewer than the folds.
 
     Notes:
         A test fold with one class has no area under the curve; it is NaN there, with an
@@ -125,28 +131,20 @@ def predict_correctness(
     features, labels = _checked(scores, correct)
     if classifier not in ("logistic", "svm"):
         raise ValueError(f"classifier must be 'logistic' or 'svm'; got {classifier!r}")
-    owners = _owners(groups, labels.size)
-    folds = _folds(labels, owners, n_folds, seed)
+    owners = label_codes(groups, labels.size, "groups", row="instance")
+    folds = group_folds(labels, owners, n_folds, seed, feature=_FEATURE)
     macro_f1, auc, baseline = [], [], []
     for fold in range(n_folds):
         train, test = folds != fold, folds == fold
-        model = _model(classifier)
+        model = scaled_classifier(classifier, feature=_FEATURE)
         model.fit(features[train], labels[train])
         macro_f1.append(_macro_f1(labels[test], np.asarray(model.predict(features[test]))))
-        auc.append(_auc(labels[test], np.asarray(model.decision_function(features[test]))))
+        auc.append(area_under_curve(labels[test], model.decision_function(features[test])))
         majority = int(labels[train].mean() >= 0.5)
         baseline.append(_macro_f1(labels[test], np.full(int(test.sum()), majority)))
-    defined = [value for value in auc if not math.isnan(value)]
-    if len(defined) < n_folds:
-        warnings.warn(
-            f"{n_folds - len(defined)} of {n_folds} folds hold one class only; their area under "
-            "the curve is undefined (NaN)",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
     return PredictabilityResult(
         macro_f1=float(np.mean(macro_f1)),
-        auc=float(np.mean(defined)) if defined else math.nan,
+        auc=defined_mean(np.asarray(auc), stacklevel=2),
         baseline_macro_f1=float(np.mean(baseline)),
         fold_macro_f1=tuple(macro_f1),
         fold_auc=tuple(auc),
@@ -178,50 +176,6 @@ def _checked(scores: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[_Floats, _C
     return features, codes.astype(np.int64)
 
 
-def _owners(groups: Iterable[Hashable] | None, n: int) -> _Codes:
-    """Number the groups of the instances."""
-    if groups is None:
-        return np.arange(n)
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(label, len(numbers)) for label in groups]
-    if len(codes) != n:
-        raise ValueError(f"groups must name one group an instance: got {len(codes)} for {n}")
-    return np.asarray(codes, dtype=np.int64)
-
-
-def _folds(labels: _Codes, owners: _Codes, n_folds: int, seed: int) -> _Codes:
-    """Return the test fold of each instance; a group is in one fold only."""
-    fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
-    if not 2 <= check_count(n_folds, "n_folds") <= fewest:
-        raise ValueError(
-            f"n_folds must lie between 2 and {fewest}, the size of the smaller class or the number "
-            f"of groups; got {n_folds}"
-        )
-    splitter = _sklearn("model_selection").StratifiedGroupKFold(
-        n_splits=n_folds, shuffle=True, random_state=seed
-    )
-    folds = np.full(labels.size, -1, dtype=np.int64)
-    for fold, (_, test) in enumerate(splitter.split(labels, labels, owners)):
-        folds[test] = fold
-    for fold in range(n_folds):
-        if np.unique(labels[folds != fold]).size < 2:
-            raise ValueError(
-                f"without test fold {fold} all verdicts are equal, for the groups hold the classes "
-                "together: take fewer folds or smaller groups"
-            )
-    return folds
-
-
-def _model(classifier: str) -> Any:  # noqa: ANN401
-    """Return the classifier behind a standardiser."""
-    if classifier == "svm":
-        learner = _sklearn("svm").SVC(kernel="poly", degree=3)
-    else:
-        learner = _sklearn("linear_model").LogisticRegression(max_iter=1000)
-    scaler = _sklearn("preprocessing").StandardScaler()
-    return _sklearn("pipeline").make_pipeline(scaler, learner)
-
-
 def _macro_f1(truth: _Codes, predicted: npt.NDArray[Any]) -> float:
     """Return the mean F1 of the two classes; 0 for one that is never predicted nor there."""
     scores = []
@@ -230,27 +184,3 @@ def _macro_f1(truth: _Codes, predicted: npt.NDArray[Any]) -> float:
         total = np.count_nonzero(truth == label) + np.count_nonzero(predicted == label)
         scores.append(2.0 * hits / total if total else 0.0)
     return float(np.mean(scores))
-
-
-def _auc(truth: _Codes, decision: npt.NDArray[Any]) -> float:
-    """Return the probability that a right answer scores above a wrong one, ties counting half."""
-    from scipy.stats import rankdata
-
-    n_right = int(truth.sum())
-    n_wrong = truth.size - n_right
-    if n_right == 0 or n_wrong == 0:
-        return math.nan
-    above = float(rankdata(decision)[truth == 1].sum()) - n_right * (n_right + 1) / 2.0
-    return above / (n_right * n_wrong)
-
-
-def _sklearn(name: str) -> Any:  # noqa: ANN401
-    """Import a module of scikit-learn, or say how to get it."""
-    import importlib
-
-    try:
-        return importlib.import_module(f"sklearn.{name}")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "predicting correctness from scores", "scikit-learn", "analysis"
-        ) from error

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._shared.checks import check_confidence, check_n_resamples
 from surface_consistency.metrics._shared.group_intervals import GroupValue, group_values
+from surface_consistency.metrics._shared.labels import label_codes
+from surface_consistency.metrics._shared.vectors import check_missing
 from surface_consistency.metrics._shared.verdicts import (
     MISSING,
     MissingPolicy,
-    is_missing,
     verdict_codes,
+    warn_unscored,
 )
 from surface_consistency.metrics.uncertainty.interval import Interval
 
@@ -131,7 +133,7 @@ def split_accuracy(
     check_confidence(confidence)
     n_resamples = check_n_resamples(n_resamples)
     values, codes, kept = _complete(scores, correct, missing)
-    labels = _labels(clusters, values.size)[kept]
+    labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
     values, codes = values[kept], codes[kept]
     is_high = median_split(values) if threshold is None else values > threshold
     found = group_values(
@@ -151,12 +153,7 @@ def split_accuracy(
             stacklevel=2,
         )
     n_missing = int(np.count_nonzero(~kept))
-    if n_missing:
-        warnings.warn(
-            f"{n_missing} of {kept.size} instances lack a score or verdict and were left out",
-            UnscoredWarning,
-            stacklevel=2,
-        )
+    warn_unscored(n_missing, kept.size, what="instances", lack="a score or verdict", stacklevel=2)
     return SplitAccuracyResult(
         low_accuracy=found["low"].value,
         high_accuracy=found["high"].value,
@@ -176,8 +173,7 @@ def _complete(
     scores: npt.ArrayLike, correct: npt.ArrayLike, missing: MissingPolicy
 ) -> tuple[_Floats, npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
     """Return scores, verdict codes, and where both are there."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     values = np.asarray(scores, dtype=np.float64)
     codes = verdict_codes(correct, "correct")
     if values.shape != codes.shape:
@@ -194,23 +190,6 @@ def _complete(
     if not kept.any():
         raise ValueError("no instance has both a score and a verdict")
     return values, codes, kept
-
-
-def _labels(clusters: Iterable[Hashable] | None, n: int) -> npt.NDArray[np.int64]:
-    """Number the clusters of the instances."""
-    if clusters is None:
-        return np.arange(n)
-    numbers: dict[Hashable, int] = {}
-    codes = []
-    for index, label in enumerate(clusters):
-        if is_missing(label):
-            raise ValueError(f"clusters[{index}] is {label!r}: name the cluster of the instance")
-        codes.append(numbers.setdefault(label, len(numbers)))
-    if len(codes) != n:
-        raise ValueError(
-            f"clusters must name one cluster an instance: got {len(codes)} labels for {n}"
-        )
-    return np.asarray(codes, dtype=np.int64)
 
 
 def _sums(

@@ -23,7 +23,9 @@ class Interval:
         low: Lower bound; NaN where the interval is undefined.
         high: Upper bound; NaN where the interval is undefined.
         confidence: Nominal coverage, in (0, 1).
-        method: How it was made: "wilson", "percentile" or "bca".
+        method: How it was made: "percentile" or "bca" (resampling), "wilson" (a share), "exact" (an
+            odds ratio), "fisher-z" or "bonett-wright" (a correlation), "zou" (the difference of two
+            correlations), or a name of one's own.
 
     Raises:
         ValueError: When `confidence` is not in (0, 1) or `low` exceeds `high`.

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.metrics._shared.groups import group_positions
+from surface_consistency.metrics._shared.groups import group_positions, has_list_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,10 +104,13 @@ def with_adjusted_p_values(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the table; the message lists those seen.
-        ValueError: For what `adjust_p_values` refuses.
+        ValueError: For what `adjust_p_values` refuses, and when a cell of `within` is a list, which
+            would put a test into several families, or a column of `within` has empty cells besides
+            a label "none".
 
     Notes:
-        NaN stays NaN and does not count as a test. A table without rows gets an empty column.
+        NaN, as of a group without pairs, stays NaN and does not count as a test. A table without
+        rows gets an empty column.
 
     References:
         S. Holm, Scandinavian Journal of Statistics 6, 1979.
@@ -123,6 +126,12 @@ def with_adjusted_p_values(
     for name in (column, *keys):
         if name not in seen:
             raise ColumnNotFoundError(f"column {name!r} is not in the table, which has {seen}")
+    for name in keys:
+        if has_list_cells(rows[name]):
+            raise ValueError(
+                f"column {name!r} of within holds lists: a test belongs to one family, so give "
+                "each row one label"
+            )
     raw = rows[column].to_numpy(dtype=np.float64)
     adjusted = adjust_p_values(raw, method=method)
     if keys:

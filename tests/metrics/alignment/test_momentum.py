@@ -7,7 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    SurfaceConsistencyWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.metrics.alignment import _moving_null, momentum_curve
 from surface_consistency.metrics.alignment._moving_null import null_by_moving
 from surface_consistency.metrics.alignment._pattern_null import null_by_pattern
@@ -53,6 +57,13 @@ def planted(kind, seed, n_topics=600):
             chance = chance * (1 - 0.1 * slot)
         slots[..., slot] = rng.random(chance.shape) < chance
     return slots, orders
+
+
+def fixed_order(seed, n_permutations=5):
+    """Long answers of 40 topics, each asked several times in one order, without momentum."""
+    rng = np.random.default_rng(seed)
+    slots = rng.random((40, n_permutations, SLOTS)) < rng.beta(0.5, 0.5, (40, 1, SLOTS))
+    return slots, np.broadcast_to(np.arange(SLOTS), slots.shape)
 
 
 def probabilities(curve):
@@ -263,35 +274,69 @@ def test_fading_looks_like_momentum_until_slots_are_kept():
     assert kept.correct.p_value > 0.05
 
 
-@pytest.mark.parametrize("options", [{}, {"null": "topic-and-slot"}, {"with_orders": True}])
-def test_momentum_p_values_are_fair_without_momentum(options):
+@pytest.mark.parametrize(
+    ("null", "design"),
+    [
+        ("topic", "single"),
+        ("topic", "latin"),
+        ("topic", "fixed"),
+        ("topic-and-slot", "single"),
+        ("topic-and-slot", "latin"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_momentum_p_values_are_fair_without_momentum(null, design):
     """Without momentum, p falls below 0.1 about once in ten times."""
-    options = dict(options)
-    with_orders = options.pop("with_orders", False)
     p_values = []
     for seed in range(150):
         slots, orders = planted("none", 100 + seed, n_topics=40)
-        result = momentum(
-            slots,
-            orders=orders if with_orders else None,
-            n_resamples=1,
-            n_null=99,
-            rng=seed,
-            **options,
-        )
+        if design == "single":
+            slots, orders = slots[:, 0], None
+        elif design == "fixed":
+            slots, orders = fixed_order(seed)
+        result = momentum(slots, orders=orders, null=null, n_resamples=1, n_null=99, rng=seed)
         p_values.append(result.correct.p_value)
 
     # A binomial count of 150 trials at 0.1 lies within 5 and 27 with probability 0.999.
     assert 5 <= sum(p < 0.1 for p in p_values) <= 27
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_momentum_says_where_responses_share_their_order():
+    """Responses to one fixed order are no independent evidence, and one band takes them for it."""
+    n_below = 0
+    for seed in range(60):
+        slots, orders = fixed_order(seed, n_permutations=20)
+        with pytest.warns(SurfaceConsistencyWarning, match="760 of 800 responses repeat an order"):
+            result = momentum(
+                slots, orders=orders, null="topic-and-slot", n_resamples=1, n_null=199, rng=seed
+            )
+        n_below += result.correct.p_value <= 0.05
+
+    # 60 trials at 0.05 give more than 9 with probability 0.001.
+    assert n_below > 9
+
+
+def test_momentum_rejects_several_permutations_without_orders():
+    slots, _ = planted("none", 15, n_topics=10)
+
+    for null in ("topic", "topic-and-slot"):
+        with pytest.raises(ValueError, match=r"orders must tell .* a topic has 5 permutations"):
+            momentum(slots, null=null)
+
+
 def test_momentum_intervals_are_clustered_by_topic():
     """Repeating every response five times adds responses and no evidence."""
-    slots, _ = planted("none", 6, n_topics=100)
-    single = slots[:, :1]
+    slots, orders = planted("none", 6, n_topics=100)
+    single, order = slots[:, :1], orders[:, :1]
 
     once = momentum(single, n_resamples=4000, n_null=10)
-    repeated = momentum(np.repeat(single, 5, axis=1), n_resamples=4000, n_null=10)
+    repeated = momentum(
+        np.repeat(single, 5, axis=1),
+        orders=np.repeat(order, 5, axis=1),
+        n_resamples=4000,
+        n_null=10,
+    )
 
     for short, long in zip(once.correct.points[:3], repeated.correct.points[:3], strict=True):
         assert long.n == 5 * short.n
@@ -316,11 +361,12 @@ def test_momentum_is_mirrored_by_negation():
 def test_momentum_is_free_of_order():
     """Topics and permutations may stand in any order."""
     rng = np.random.default_rng(8)
-    slots, _ = planted("momentum", 8, n_topics=50)
+    slots, orders = planted("momentum", 8, n_topics=50)
+    topics, permutations = rng.permutation(50), rng.permutation(SLOTS)
 
-    result = momentum(slots, n_resamples=10, n_null=10)
-    moved = slots[rng.permutation(50)][:, rng.permutation(SLOTS)]
-    shuffled = momentum(moved, n_resamples=10, n_null=10)
+    result = momentum(slots, orders=orders, n_resamples=10, n_null=10)
+    moved, places = (array[topics][:, permutations] for array in (slots, orders))
+    shuffled = momentum(moved, orders=places, n_resamples=10, n_null=10)
 
     assert [(p.n, p.n_correct) for p in result.correct.points] == [
         (p.n, p.n_correct) for p in shuffled.correct.points
@@ -390,10 +436,10 @@ def test_momentum_nulls_take_constant_verdicts(null, verdict):
 
 
 def test_momentum_of_one_topic_has_no_intervals():
-    slots, _ = planted("none", 12, n_topics=1)
+    slots, orders = planted("none", 12, n_topics=1)
 
     with pytest.warns(UndefinedMetricWarning, match=r"all intervals \(one topic\)"):
-        result = momentum(slots, n_resamples=10, n_null=10)
+        result = momentum(slots, orders=orders, n_resamples=10, n_null=10)
 
     assert math.isnan(result.correct.slope_interval.low)
     assert not math.isnan(result.correct.null_slope_interval.low)
@@ -465,7 +511,9 @@ def test_momentum_is_bounded(seed):
     rng = np.random.default_rng(seed)
     slots = rng.random((rng.integers(2, 8), rng.integers(1, 4), rng.integers(2, 6))) < rng.random()
 
-    result = momentum(slots, n_resamples=20, n_null=20)
+    orders = rng.permuted(np.broadcast_to(np.arange(slots.shape[2]), slots.shape), axis=2)
+
+    result = momentum(slots, orders=orders, n_resamples=20, n_null=20)
 
     assert isinstance(result, momentum_curve.MomentumResult)
     for curve in (result.correct, result.incorrect):

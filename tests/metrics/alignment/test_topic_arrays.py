@@ -139,6 +139,7 @@ def change(frame, row, column, value):
             ValueError,
             r"second_correct\[0\] is 2, which is no verdict",
         ),
+        (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row a"),
         (lambda f: change(f, 5, "topic_id", None), ValueError, "'topic_id' has no value in row 5"),
         (lambda f: change(f, 5, "question_id", np.nan), ValueError, "'question_id' has no value"),
     ],

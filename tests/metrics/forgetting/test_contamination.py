@@ -129,13 +129,19 @@ def test_contamination_flags_of_no_cells_are_none():
     ("spoil", "options", "error", "message"),
     [
         (lambda f: f.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
-        (lambda f: f.iloc[:0], {}, ValueError, "frame must have rows"),
-        (lambda f: f, {"by": ()}, ValueError, "frame must have rows, and by name the columns"),
+        (lambda f: f.iloc[:0], {}, ValueError, "frame has no rows"),
+        (lambda f: f, {"by": ()}, ValueError, "by must name the columns that make"),
         (
             lambda f: f.assign(n_cells=1),
             {"by": "n_cells"},
             ValueError,
             "by column 'n_cells' has the name of a column of the result",
+        ),
+        (
+            lambda f: f.to_dict("records"),
+            {},
+            TypeError,
+            "frame must be a pandas DataFrame, one row a",
         ),
         (lambda f: f.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
     ],

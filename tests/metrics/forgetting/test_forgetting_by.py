@@ -218,6 +218,8 @@ def test_forgetting_by_keeps_a_group_without_verdicts():
     assert (rows.loc["Base", "n"], rows.loc["Base", "full_flag"]) == (0, "")
     assert math.isnan(rows.loc["Base", "leakage"])
     assert rows.loc["Base", "n_missing"] == 60
+    assert rows["mcnemar_p_value"].isna().tolist() == [False, True, False, False]
+    assert math.isnan(rows.loc["Base", "mcnemar_statistic"])
 
 
 def test_forgetting_by_of_one_cluster_has_no_intervals():

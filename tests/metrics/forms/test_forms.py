@@ -248,3 +248,13 @@ def test_one_cluster_is_undefined():
 def test_form_consistency_rejects_bad_input(correct, options, message):
     with pytest.raises(ValueError, match=message):
         form_consistency(correct, **options)
+
+
+def test_a_single_fact_has_no_intraclass_correlation():
+    """Without a second fact nothing varies between facts; all else is defined."""
+    with pytest.warns(UndefinedMetricWarning, match=r"intraclass_correlation, all intervals"):
+        result = form_consistency([[1, 0, 1]])
+
+    assert math.isnan(result.intraclass_correlation)
+    assert result.consistency == pytest.approx(1 / 3)
+    assert result.form_share == pytest.approx(1.5)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics.frequency.binned_curve import binned_curve
 
 
@@ -70,7 +71,8 @@ def test_bin_of_one_cluster_has_no_interval():
 
 
 def test_missing_rows_are_dropped_on_request():
-    curve = binned_curve([1, None, 3, 4], [0, 1, None, 1], n_bins=1, missing="drop")
+    with pytest.warns(UnscoredWarning, match="2 of 4 rows lack a frequency or accuracy"):
+        curve = binned_curve([1, None, 3, 4], [0, 1, None, 1], n_bins=1, missing="drop")
 
     assert (curve["n"][0], curve["accuracy"][0]) == (2, 0.5)
     with pytest.raises(ValueError, match=r"frequency\[1\] is missing"):

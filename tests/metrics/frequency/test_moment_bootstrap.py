@@ -353,8 +353,8 @@ def test_memory_of_the_bootstrap_is_bounded(method):
     ("x", "y", "options", "error", "message"),
     [
         ([1, 2, 3], [1, 2], {}, ValueError, "predictors and targets must have equal lengths"),
-        ([1, 2], [1, 2], {"clusters": [1]}, ValueError, "predictors and clusters must have equal"),
-        ([1, 2], [1, 2], {"clusters": [1, None]}, ValueError, r"clusters\[1\] is None: name the"),
+        ([1, 2], [1, 2], {"clusters": [1]}, ValueError, "one label a row: got 1"),
+        ([1, 2], [1, 2], {"clusters": [1, None]}, ValueError, r"clusters\[1\] is None: every row"),
         ([], [], {}, ValueError, "there must be at least one complete row; got 0"),
         (np.ones((3, 0)), [1, 2, 3], {}, ValueError, "a predictor and a target; got 0 and 1"),
         ([1, 2], np.ones((2, 1, 1)), {}, ValueError, r"targets must have shape \(n_rows,\) or"),

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics.mechanistic import _permuted_sums
+from surface_consistency.metrics.mechanistic import _permuted_clusters, _permuted_sums
 from surface_consistency.metrics.mechanistic.group_difference import group_difference
 
 samples = st.tuples(
@@ -212,7 +213,7 @@ def test_undefined_parts_are_nan():
         ([1, 2], [1, None], {}, ValueError, r"in_group\[1\] is missing"),
         ([1, 2], [1, 3], {}, ValueError, r"in_group\[1\] is 3"),
         ([1, 2], [1, 0], {"strata": ["a", "b"]}, ValueError, "none holds both kinds of rows"),
-        ([1, 2], [1, 0], {"strata": ["a"]}, ValueError, "strata must name one label a row: got 1"),
+        ([1, 2], [1, 0], {"strata": ["a"]}, ValueError, "strata must hold one label a row: got 1"),
         ([1, 2], [1, 0], {"clusters": ["a", None]}, ValueError, r"clusters\[1\] is None"),
         ([1, 2], [1, 0], {"alternative": "both"}, ValueError, "alternative must be"),
         ([1, 2], [1, 0], {"n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
@@ -224,3 +225,112 @@ def test_undefined_parts_are_nan():
 def test_group_difference_rejects_bad_input(values, members, options, error, message):
     with pytest.raises(error, match=message):
         group_difference(values, members, **options)
+
+
+def clustered(seed, kind):
+    """Similarities without any effect of membership, alike within each of 30 topics."""
+    rng = np.random.default_rng(seed)
+    topic = np.repeat(np.arange(30), rng.integers(3, 12, 30))
+    values = rng.normal(0, 1, 30)[topic] + rng.normal(0, 0.5, topic.size)
+    chance = rng.permutation(np.arange(30) % 2) if kind == "whole" else rng.beta(0.7, 0.7, 30)
+    return values, rng.random(topic.size) < chance[topic], topic
+
+
+@pytest.mark.parametrize("kind", ["whole", "inside"])
+def test_p_values_are_fair_with_clusters(kind):
+    """Rows of a topic resemble each other; taken for independent they reject far too often."""
+    by_topic, by_row = [], []
+    for seed in range(200):
+        values, aligned, topic = clustered(1000 + seed, kind)
+        options = {"n_permutations": 99, "n_resamples": 1, "rng": seed}
+        by_topic.append(group_difference(values, aligned, clusters=topic, **options).p_value)
+        by_row.append(group_difference(values, aligned, **options).p_value)
+
+    # A binomial count of 200 trials at 0.1 lies within 8 and 35 with probability 0.999.
+    assert 8 <= sum(p <= 0.1 for p in by_topic) <= 35
+    assert sum(p <= 0.1 for p in by_row) > 50
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_exact_p_of_whole_clusters_agrees_with_a_naive_loop(alternative):
+    """Clusters of unequal size exchange membership within their stratum, and nothing else moves."""
+    values = np.array([3.0, 1.0, 2.0, 8.0, 9.0, 7.0, 4.0, 6.0, 5.5, 0.5])
+    topics = np.array([0, 0, 1, 2, 2, 2, 3, 3, 4, 5])
+    strata = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
+    aligned = np.isin(topics, [2, 3])
+    differences = []
+    for first, second in itertools.product([0, 1, 2], [3, 4, 5]):
+        inside = np.isin(topics, [first, second])
+        differences.append(values[inside].mean() - values[~inside].mean())
+
+    result = group_difference(
+        values, aligned, strata=strata, clusters=topics, alternative=alternative, n_resamples=50
+    )
+
+    above = np.mean(np.array(differences) >= result.difference - 1e-9)
+    below = np.mean(np.array(differences) <= result.difference + 1e-9)
+    expected = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
+    assert result.is_exact
+    assert result.p_value == pytest.approx(expected[alternative])
+
+
+def test_clusters_across_strata_exchange_whole_memberships():
+    """A topic that stands in several models keeps its pattern over them together."""
+    rng = np.random.default_rng(7)
+    model, topic = np.tile([0, 1], 4), np.repeat(np.arange(4), 2)
+    values, aligned = rng.normal(size=8), np.array([1, 0, 0, 0, 1, 1, 0, 1], dtype=bool)
+    patterns = aligned.reshape(4, 2)
+    shuffled = [patterns[list(order)].ravel() for order in itertools.permutations(range(4))]
+    differences = np.array([values[m].mean() - values[~m].mean() for m in shuffled])
+
+    result = group_difference(
+        values, aligned, strata=model, clusters=topic, alternative="greater", n_resamples=50
+    )
+
+    assert result.is_exact
+    assert result.p_value == pytest.approx(np.mean(differences >= result.difference - 1e-9))
+
+
+def test_drawn_p_of_whole_clusters_agrees_with_the_exact_one(monkeypatch):
+    rng = np.random.default_rng(8)
+    topic = np.repeat(np.arange(14), rng.integers(1, 5, 14))
+    values, aligned = rng.normal(size=topic.size) + 0.4 * (topic < 7), topic < 7
+
+    exact, drawn = (
+        group_difference(values, aligned, clusters=topic, n_permutations=n, n_resamples=5)
+        for n in (3432, 3431)
+    )
+    monkeypatch.setattr(_permuted_clusters, "_CHUNK_CELLS", 500)
+    pieces = group_difference(values, aligned, clusters=topic, n_permutations=3431, n_resamples=5)
+
+    assert (exact.is_exact, drawn.is_exact) == (True, False)
+    assert drawn.p_value == pytest.approx(exact.p_value, abs=0.03)
+    assert pieces.p_value == drawn.p_value
+
+
+def test_rows_are_shuffled_within_mixed_clusters():
+    """Where membership varies inside a topic, what lies between topics is no evidence."""
+    values = [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
+    result = group_difference(
+        values, [0, 0, 1, 1, 1, 1], clusters=["a"] * 3 + ["b"] * 3, n_resamples=50
+    )
+    alone = group_difference(values[:3], [0, 0, 1], n_resamples=50)
+
+    assert result.is_exact
+    assert result.p_value == alone.p_value
+
+
+def test_clusters_of_single_rows_change_nothing():
+    values, aligned, model = slaq_like(9, 0.01)
+    options = {"strata": model, "n_permutations": 500, "n_resamples": 5}
+
+    alone = group_difference(values, aligned, **options)
+
+    assert group_difference(values, aligned, clusters=range(360), **options) == alone
+
+
+def test_group_difference_rejects_clusters_that_leave_nothing_to_shuffle():
+    with pytest.raises(ValueError, match="strata and clusters must leave something to shuffle"):
+        group_difference(
+            [1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], strata=["a", "a", "a", "b"], clusters=[0, 0, 1, 1]
+        )

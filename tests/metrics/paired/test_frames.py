@@ -303,7 +303,7 @@ def test_outcomes_frame_rejects_columns_of_unequal_length():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("verdicts.csv", "files are read by studies.compare.read_verdicts"),
+        ("verdicts.csv", "got str: read a file first"),
         (3, "must be a DataFrame, a mapping of columns, or rows; got int"),
         ([(1, 0)], "row 1 must be a mapping or a record; got tuple"),
     ],
@@ -318,3 +318,45 @@ def test_outcomes_frame_rejects_a_column_that_stands_twice(wide):
 
     with pytest.raises(ValueError, match="column 'redirect' stands 2 times"):
         outcomes_frame(double, first="canonical", second="redirect")
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "category", "object"])
+def test_conditions_are_read_from_every_type_of_column(dtype):
+    """A row without a condition belongs to neither, however the gap is stored."""
+    conditions = pd.Series([0, 1, None, 0, 1], dtype="Int64").astype(dtype)
+    rows = pd.DataFrame(
+        {"fact_id": [1, 1, 1, 2, 2], "form": conditions, "correct": [1, 0, 1, 0, 0]}
+    )
+
+    frame = outcomes_frame(rows, first="0", second="1", condition="form")
+
+    assert frame["fact_id"].tolist() == ["1", "2"]
+    assert frame["first_correct"].tolist() == [True, False]
+    assert frame["second_correct"].tolist() == [False, False]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "Float64"])
+@pytest.mark.parametrize("role", ["pair_id", "cluster"])
+def test_nullable_ids_are_read_as_text(wide, dtype, role):
+    ids = pd.Series([3, 4, 5, 6], dtype="Int64").astype(dtype)
+
+    frame = outcomes_frame(
+        wide.assign(own=ids), first="canonical", second="redirect", **{role: "own"}
+    )
+
+    column = {"pair_id": "pair_id", "cluster": "fact_id"}[role]
+    assert [float(name) for name in frame[column]] == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "Float64", "datetime64[ns]", "object"])
+@pytest.mark.parametrize("role", ["pair_id", "cluster", "fact"])
+def test_outcomes_frame_rejects_gaps_in_ids_of_every_type(wide, long, dtype, role):
+    """An id that is missing is named by its row, and is no crash."""
+    source = long if role == "fact" else wide
+    ids = pd.Series([1, None, *range(3, len(source) + 1)], dtype="Int64").astype(dtype)
+    names = {"first": "canonical", "second": "redirect", role: "own"}
+    if role == "fact":
+        names["condition"] = "form"
+
+    with pytest.raises(ValueError, match="column 'own' is empty in row 2"):
+        outcomes_frame(source.assign(own=ids), **names)

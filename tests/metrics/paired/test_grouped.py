@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -21,7 +22,9 @@ from surface_consistency.metrics import (
     mcnemar,
     paired_by,
     paired_table,
+    with_adjusted_p_values,
 )
+from surface_consistency.metrics._shared.groups import group_positions
 
 CELLS = ["both", "first_only", "second_only", "neither"]
 CATEGORIES = ["from surnames", "from plurals", "from misspellings", "to acronyms"]
@@ -358,7 +361,9 @@ def test_group_without_verdicts_keeps_its_row():
     assert (empty["n"], empty["n_clusters"], empty["n_missing"]) == (0, 0, 1)
     assert math.isnan(empty["consistency"])
     assert math.isnan(empty["consistency_low"])
-    assert empty["mcnemar_p_value"] == 1
+    assert math.isnan(empty["mcnemar_statistic"])
+    assert math.isnan(empty["mcnemar_p_value"])
+    assert empty["mcnemar_method"] == "exact"
 
 
 def test_undefined_numbers_are_named_in_one_warning():
@@ -482,3 +487,92 @@ def test_paired_by_rejects_duplicate_pairs(frame):
 def test_paired_by_rejects_options_out_of_range(frame, options, error, message):
     with pytest.raises(error, match=message):
         paired_by(frame, **options)
+
+
+@pytest.mark.parametrize("test", ["auto", "exact", "corrected", "mid-p", "obuchowski"])
+def test_group_without_pairs_is_no_test(test):
+    """Its p-value is NaN, so that it does not count when the others are adjusted."""
+    frame = pd.DataFrame(
+        {
+            "label": ["a"] * 30 + ["b"] * 30 + ["empty"],
+            "fact_id": range(61),
+            "first_correct": [1, 1, 0] * 10 + [1, 0, 0] * 10 + [None],
+            "second_correct": [0, 1, 0] * 10 + [0, 0, 0] * 10 + [None],
+        }
+    )
+
+    with (
+        pytest.warns(UnscoredWarning, match="1 of 61"),
+        pytest.warns(UndefinedMetricWarning, match=rf"{test} test \(1, such as in group label='em"),
+    ):
+        rows = paired_by(frame, by="label", test=test, n_resamples=400)
+
+    assert rows["mcnemar_p_value"].isna().tolist() == [False, False, True]
+    assert rows["mcnemar_statistic"].isna().tolist() == [False, False, True]
+    adjusted = with_adjusted_p_values(rows)["mcnemar_p_value_holm"]
+    alone = with_adjusted_p_values(rows.iloc[:2])["mcnemar_p_value_holm"]
+    assert adjusted.tolist()[:2] == alone.tolist()
+
+
+def test_group_without_flips_is_certain():
+    frame = pd.DataFrame({"fact_id": range(8), "first_correct": [1, 0] * 4})
+
+    row = paired_by(frame.assign(second_correct=frame["first_correct"])).iloc[0]
+
+    assert (row["mcnemar_statistic"], row["mcnemar_p_value"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["none", None, "a", "a"],
+        pd.Categorical(["none", None, "a", "a"]),
+        pd.array(["none", None, "a", "a"], dtype="string"),
+        [["none", "a"], [], ["a"], ["a"]],
+        [["a"], ["b"], "none", None],
+    ],
+)
+def test_paired_by_rejects_empty_cells_besides_their_name(labels):
+    """Pairs labelled "none" and pairs without a label would run into one group."""
+    frame = pd.DataFrame({"label": labels, "first_correct": 1, "second_correct": [0, 1, 0, 1]})
+
+    with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
+        paired_by(frame, by="label", cluster=None)
+
+
+def test_a_label_none_without_empty_cells_is_a_label():
+    frame = pd.DataFrame(
+        {"label": ["none", "none", "a", "a"], "first_correct": 1, "second_correct": [0, 1, 0, 1]}
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
+        rows = paired_by(frame, by="label", cluster=None)
+
+    assert rows["label"].tolist() == ["a", "none"]
+
+
+_CELLS_OF_LABELS = st.one_of(
+    st.none(),
+    st.sampled_from(["a", "b", 1, 2.0, 2, float("nan")]),
+    st.lists(st.sampled_from(["a", "b", 1, 2.0, None]), max_size=3),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=st.lists(st.tuples(_CELLS_OF_LABELS, st.sampled_from("xy"), _CELLS_OF_LABELS)))
+def test_groups_agree_with_a_loop_over_labels(rows):
+    """Whatever mix of labels and lists columns hold, each row is in the groups that it names."""
+    frame = pd.DataFrame(rows, columns=["p", "q", "r"], dtype=object)
+
+    def labels(cell):
+        cell = cell if isinstance(cell, list) else [cell]
+        return {label for label in cell if label is not None and label == label} or {UNLABELLED}
+
+    expected = {}
+    for position, row in enumerate(rows):
+        for key in itertools.product(*map(labels, row)):
+            expected.setdefault(key, []).append(position)
+
+    found = group_positions(frame, ["p", "q", "r"])
+
+    assert {key: positions.tolist() for key, positions in found.items()} == expected

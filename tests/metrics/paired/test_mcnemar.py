@@ -157,3 +157,8 @@ def test_mcnemar_agrees_with_statsmodels(b, c):
 def test_mcnemar_rejects_an_unknown_method():
     with pytest.raises(ValueError, match=r"method must be one of auto, exact.*got 'yates'"):
         mcnemar(discordant(1, 2), method="yates")
+
+
+def test_mcnemar_rejects_what_is_no_table():
+    with pytest.raises(TypeError, match="table must be a PairedTable; got tuple: count verdicts"):
+        mcnemar((1, 2, 3, 4))

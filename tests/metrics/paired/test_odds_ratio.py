@@ -99,3 +99,8 @@ def test_odds_as_a_statistic_agree_with_the_result():
 def test_discordant_odds_ratio_rejects_unknown_options(options, message):
     with pytest.raises(ValueError, match=message):
         discordant_odds_ratio(table(1, 2), **options)
+
+
+def test_discordant_odds_ratio_rejects_what_is_no_table():
+    with pytest.raises(TypeError, match="table must be a PairedTable; got list: count verdicts"):
+        discordant_odds_ratio([1, 2, 3, 4])

@@ -35,12 +35,15 @@ def test_required_pairs_agree_with_r_one_sided():
 @given(
     rate=shares,
     share=st.floats(0.05, 0.999),
-    power=st.floats(0.3, 0.99),
+    power=st.floats(0.5, 0.99),
     significance=st.sampled_from([0.01, 0.05, 0.2]),
     effect=st.floats(0.5, 6.0),
 )
 def test_difference_and_pairs_invert_each_other(rate, share, power, significance, effect):
-    """The pairs required for a difference find that difference, and one pair fewer does not."""
+    """The pairs required for a difference find that difference, and one pair fewer does not.
+
+    Below a power of 1/2 larger differences need not need fewer pairs in the approximation.
+    """
     options = {
         "discordant_rate": rate,
         "power": power,
@@ -131,3 +134,14 @@ def test_required_pairs_reject_impossible_differences(difference):
 def test_detectable_difference_rejects_what_is_no_count():
     with pytest.raises(TypeError, match="n_pairs must be an integer"):
         minimum_detectable_difference(100.5, discordant_rate=0.2)
+
+
+@pytest.mark.parametrize(("power", "significance"), [(0.025, 0.05), (0.01, 0.05), (0.1, 0.3)])
+def test_power_rejects_what_chance_alone_reaches(power, significance):
+    """At a power of significance / 2 no pairs are needed, and below it fewer would do better."""
+    options = {"discordant_rate": 0.2, "power": power, "significance": significance}
+
+    with pytest.raises(ValueError, match=f"power must exceed significance / 2.*power={power}"):
+        required_pairs(0.01, **options)
+    with pytest.raises(ValueError, match=f"power must exceed significance / 2.*power={power}"):
+        minimum_detectable_difference(100, **options)

@@ -48,6 +48,12 @@ def test_one_published_column_contradicts_itself(published):
             assert cell["delta_percent"] - change > 3.5
 
 
+def test_relative_change_of_negative_scores_turns_its_sign():
+    """A log-likelihood that falls from -2 to -3 has a positive change."""
+    assert relative_change(-2.0, -3.0) == 0.5
+    assert relative_change(-2.0, -1.0) == -0.5
+
+
 def test_relative_change_from_zero_is_undefined():
     with pytest.warns(UndefinedMetricWarning, match="relative to an original of 0"):
         assert math.isnan(relative_change(0.0, 0.5))

@@ -122,6 +122,8 @@ def test_relative_difference_of_a_zero_is_undefined():
         (lambda: fit_popularity_scale([]), "must hold the n-grams"),
         (lambda: fit_popularity_scale([[1, 2]]), "must hold the n-grams"),
         (lambda: fit_popularity_scale([1, -2]), "at least 0; got -2"),
+        (lambda: fit_popularity_scale([1, 2, np.inf]), r"counts\[2\] is infinite"),
+        (lambda: instance_popularity([[1, 2], [np.inf]]), r"counts\[1\] holds an infinite"),
         (lambda: fit_popularity_scale([1, np.nan]), "at least 0; got nan"),
         (lambda: fit_popularity_scale([1, 2], n_bins=1), "n_bins must be at least 2"),
         (lambda: PopularityScale(edges=(3.0, 1.0)), "must not fall"),

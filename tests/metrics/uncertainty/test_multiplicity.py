@@ -142,3 +142,18 @@ def test_with_adjusted_p_values_rejects_missing_columns(options):
 
     with pytest.raises(ColumnNotFoundError, match=r"is not in the table, which has \['group'"):
         with_adjusted_p_values(rows, **options)
+
+
+def test_with_adjusted_p_values_rejects_lists_in_within():
+    """A test in two families would be adjusted in whichever comes last."""
+    rows = pd.DataFrame({"family": [["a", "b"], ["a"]], "mcnemar_p_value": [0.01, 0.2]})
+
+    with pytest.raises(ValueError, match="column 'family' of within holds lists"):
+        with_adjusted_p_values(rows, within="family")
+
+
+def test_with_adjusted_p_values_rejects_gaps_besides_their_name():
+    rows = pd.DataFrame({"family": ["none", None], "mcnemar_p_value": [0.01, 0.2]})
+
+    with pytest.raises(ValueError, match="column 'family' has empty cells besides"):
+        with_adjusted_p_values(rows, within="family")

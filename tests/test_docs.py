@@ -1,0 +1,109 @@
+"""The examples of the documentation do what their comments say."""
+
+import ast
+import builtins
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "ideas"
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\s*(-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)\s*(?:,|$|[^\w%/,])")
+LIBRARIES = {"numpy", "surface_consistency"}
+
+
+def outside_names(tree):
+    """Return what a block needs and does not make: names of the reader's data, other libraries."""
+    loaded, bound, libraries = set(), set(dir(builtins)), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (loaded if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            modules = names if isinstance(node, ast.Import) else [node.module]
+            libraries |= {module.split(".")[0] for module in modules}
+            bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    return (loaded - bound) | (libraries - LIBRARIES)
+
+
+def blocks():
+    """Yield each block of Python that stands on its own, named by its page and line."""
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for found in FENCE.finditer(text):
+            line = text.count("\n", 0, found.start()) + 2
+            if not outside_names(ast.parse(found.group(1))):
+                yield pytest.param(found.group(1), id=f"{page.name}-{line}")
+
+
+def printed_numbers(comment):
+    """Return the numbers that a comment begins with, as printed."""
+    numbers, rest = [], comment
+    while found := NUMBER.match(rest):
+        numbers.append(found.group(1).replace(",", ""))
+        if not found.group(0).rstrip().endswith(","):
+            break
+        rest = rest[found.end() :]
+    return numbers
+
+
+def values_of(result):
+    """Return a number, or the numbers of a tuple or list; nothing for any other result."""
+    values = result if isinstance(result, tuple | list) else [result]
+    return values if all(isinstance(value, int | float) for value in values) else []
+
+
+def checked_lines(source):
+    """Run a block, and return how many of its lines gave the numbers of their comments."""
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    names, n_checked = {}, 0
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Expr):
+            exec(compile(ast.Module([node], []), "<docs>", "exec"), names)
+            continue
+        values = values_of(eval(compile(ast.Expression(node.value), "<docs>", "eval"), names))
+        printed = printed_numbers(comments.get(node.end_lineno, ""))
+        if not values or len(printed) < len(values):
+            continue
+        for value, text in zip(values, printed, strict=False):
+            decimals = len(text.partition(".")[2]) if "e" not in text else 12
+            # Half a unit of the last printed place, and a little for rounding.
+            assert value == pytest.approx(float(text), abs=0.5001 * 10.0**-decimals), (
+                f"line {node.lineno}: {ast.unparse(node)} is {value}, printed as {text}"
+            )
+        n_checked += 1
+    return n_checked
+
+
+@pytest.mark.parametrize("source", list(blocks()))
+def test_examples_of_the_docs_give_what_is_printed_beside_them(source):
+    """Blocks that stand on their own run, and numbers in trailing comments are their values."""
+    checked_lines(source)
+
+
+def test_numbers_of_a_false_comment_are_caught():
+    assert checked_lines("1 + 1  # 2\n(0.25, 3)  # 0.2, 3: rounded to even\n") == 2
+    assert checked_lines("1 + 1  # two\nlen('abc')  # 3 letters\n") == 1
+    with pytest.raises(AssertionError, match=r"line 2: x \* 2 is 6, printed as 5"):
+        checked_lines("x = 3\nx * 2  # 5\n")
+    with pytest.raises(AssertionError, match=r"is -0.24, printed as -0.212"):
+        checked_lines("-0.24  # -0.212 = -127 / 599\n")
+
+
+def test_most_examples_are_of_use():
+    """Enough numbers are compared for the test to mean something."""
+    sources = [block.values[0] for block in blocks()]
+
+    assert len(sources) >= 8
+    assert sum(checked_lines(source) for source in sources) >= 20
