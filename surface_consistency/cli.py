@@ -71,6 +71,8 @@ def _demo(arguments: argparse.Namespace) -> None:
     )
     if not arguments.json:
         print(f"\n{_as_text(exposure)}\n")
+        print("first is the canonical name, second the redirect; exposure is how often the model")
+        print("was taught the redirect. Two wrong answers are consistent too: see the last row.\n")
     _finish([folder.path], arguments, out=folder.path)
 
 
@@ -186,8 +188,9 @@ def _refuse_data_options(arguments: argparse.Namespace) -> None:
 
 def _report(arguments: argparse.Namespace) -> None:
     """Write the page."""
-    if Path(arguments.out).suffix == ".html":
-        raise ValueError(f"--out names a folder, which gets report.html, not {arguments.out}")
+    out = Path(arguments.out)
+    if out.suffix == ".html" or out.is_file():
+        raise ValueError(f"--out names a folder, which gets report.html, not {out}")
     _finish(
         arguments.runs,
         arguments,
@@ -233,6 +236,8 @@ def _load(arguments: argparse.Namespace) -> "RedirectQA":
 
     columns = _pairs(arguments.column, "--column") or None
     if arguments.source == SAMPLE:
+        if columns is not None:
+            raise ValueError("--column belongs to data of your own; the sample's are known")
         return load_sample()
     return load_redirectqa(
         arguments.source,

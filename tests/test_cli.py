@@ -108,6 +108,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         (["--repeat", "-5"], "repeat counts questions and must be 0 or more, got -5"),
         (["--shots", "-1"], "shots must be 0 or more, got -1"),
         (["--shots", "5000"], "shots=5000, but only"),
+        (["--column", "question=q"], "--column belongs to data of your own"),
         (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
         (["--max-new-tokens", "0"], "--max-new-tokens must be 1 or more, got 0"),
         (["--runner", "nobody"], "nobody"),

@@ -175,8 +175,7 @@ def _shown(row: dict[Any, Any], column: _Column) -> Html:
 
 
 def signature_lines(sources: Sequence[str]) -> Html:
-    """Print the signatures of runs below a table, folded away where there are many."""
+    """Print the signatures of runs below a table, folded away."""
     lines = [tag("p", signature, class_="source") for signature in sources]
-    if len(lines) <= 2:
-        return join(lines)
-    return tag("details", tag("summary", f"Made from {len(lines)} runs"), *lines, class_="sources")
+    made = "Made from 1 run" if len(lines) == 1 else f"Made from {len(lines)} runs"
+    return tag("details", tag("summary", made), *lines, class_="sources") if lines else join([])

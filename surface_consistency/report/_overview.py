@@ -83,6 +83,8 @@ def _difference(first: StudyRun, other: StudyRun) -> Html:
         for name, (mine, theirs) in found.items()
         if name.startswith(_COMPARABLE)
     ]
+    if first.judged_by != other.judged_by:
+        named.insert(0, f"judged by ({first.judged_by} and {other.judged_by})")
     if not named:
         return Html("")
     text = f"{first.label} and {other.label} differ in more than the model: {'; '.join(named)}."

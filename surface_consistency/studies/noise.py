@@ -13,7 +13,7 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.run_log import RunLog
 from surface_consistency.inference.runner import Runner
-from surface_consistency.metrics import paired_by
+from surface_consistency.metrics import paired_by, wilson_interval
 from surface_consistency.schemas import Prompt, QuestionRealization, RunManifest, Verdict
 from surface_consistency.studies.run_folder import RunFolder
 
@@ -99,7 +99,8 @@ def noise_floor(
 
     Returns:
         One row a template: template, model, n_repeated, n_verdict_flips, flip_rate with
-        `flip_rate_low` and `flip_rate_high` (95 %, clusters are facts), and n_text_changes: judged
+        `flip_rate_low` and `flip_rate_high` (95 %, clusters are facts; Wilson's interval where no
+        or every verdict flips), and n_text_changes: judged
         texts that differ at all. Empty when nothing was repeated.
     """
     import pandas as pd
@@ -127,6 +128,12 @@ def noise_floor(
     table["model"] = model
     table["n_repeated"] = table["n"]
     table["n_verdict_flips"] = table["first_only"] + table["second_only"]
+    for row in table.index[table["n_verdict_flips"].isin([0]) | (table["flip_rate"] == 1)]:
+        # Resamples of a sample without variation have no width; Wilson's interval has.
+        bounds_of = wilson_interval(
+            int(table.loc[row, "n_verdict_flips"]), int(table.loc[row, "n"])
+        )
+        table.loc[row, bounds] = [bounds_of.low, bounds_of.high]
     changes = frame.groupby("template")["changed"].sum()
     table["n_text_changes"] = table["template"].map(changes)
     return table[[*columns, *bounds, "n_text_changes"]]

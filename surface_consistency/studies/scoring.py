@@ -1,5 +1,7 @@
 """Generations to verdicts to the outcomes frame of RedirectQA, from a run or anyone's outputs."""
 
+import hashlib
+import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +13,7 @@ import surface_consistency
 from surface_consistency.data.features import to_parquet
 from surface_consistency.data.questions import pair_questions
 from surface_consistency.data.redirectqa import RedirectQA
-from surface_consistency.errors import DataError, RunLogError, UnscoredWarning
+from surface_consistency.errors import DataError, RunLogError, RunMismatchError, UnscoredWarning
 from surface_consistency.inference.run_log import read_generations
 from surface_consistency.matching.agreement import rule_agreement
 from surface_consistency.matching.verdicts import Region, verdicts
@@ -87,7 +89,7 @@ def import_predictions(
     Args:
         data: The questions.
         predictions: As for `score_predictions`.
-        out: Folder of the run; predictions that it holds already are replaced.
+        out: Folder of the run; made, or taken as it is when it holds these predictions already.
         model: Label of the model in tables.
         origin: Where the predictions came from, for the manifest.
 
@@ -96,11 +98,29 @@ def import_predictions(
 
     Raises:
         DataError: If no prediction belongs to a question, or the folder holds a model's own run.
+        RunMismatchError: If the folder holds other predictions.
     """
     texts = _align(data.questions, predictions)
     folder = RunFolder.create(out)
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
+    manifest = RunManifest(
+        study="redirectqa",
+        model=model,
+        data=data.source,
+        prompts=None,
+        params=None,
+        runner={"runner": "stored", "predictions": origin, "sha256": _digest(texts)},
+        package_version=surface_consistency.__version__,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    if folder.manifest.exists():
+        found = folder.read_manifest().differences(manifest)
+        if found:
+            raise RunMismatchError(
+                f"{folder.path} holds other predictions ({', '.join(found)} differ); give these "
+                "another --out, or delete the folder first"
+            )
     write_jsonl(folder.questions, data.questions)
     write_jsonl(
         folder.generations,
@@ -110,18 +130,7 @@ def import_predictions(
             if text is not None
         ),
     )
-    folder.write_manifest(
-        RunManifest(
-            study="redirectqa",
-            model=model,
-            data=data.source,
-            prompts=None,
-            params=None,
-            runner={"runner": "stored", "predictions": origin},
-            package_version=surface_consistency.__version__,
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-    )
+    folder.write_manifest(manifest)
     return folder
 
 
@@ -305,6 +314,11 @@ def _texts(
         for generation in read_generations(log)
     }
     return [by_key.get(keys.get(question.id, question.id)) for question in questions]
+
+
+def _digest(texts: Sequence[str | None]) -> str:
+    """Name the content of predictions: SHA-256 of their JSON."""
+    return hashlib.sha256(json.dumps(list(texts)).encode("ascii")).hexdigest()
 
 
 def _first_error(log: Path) -> str:

@@ -9,6 +9,7 @@ from surface_consistency.errors import (
     DataError,
     RecordError,
     RunLogError,
+    RunMismatchError,
     SourceNotFoundError,
     UndefinedMetricWarning,
     UnscoredWarning,
@@ -158,6 +159,20 @@ def test_score_run_judges_again_by_another_rule(data, predictions, tmp_path):
 
     assert not predictions_whole["first_correct"].any()
     assert score_run(folder, rule="exact")["first_correct"].all()
+
+
+def test_import_predictions_does_not_replace_others(data, predictions, tmp_path):
+    """The same predictions are taken again; others need a folder of their own."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    before = folder.generations.read_bytes()
+
+    with pytest.raises(RunMismatchError, match=r"holds other predictions .*sha256"):
+        import_predictions(
+            data, dict.fromkeys(predictions, "x"), folder.path, model="m", origin="p.jsonl"
+        )
+
+    assert folder.generations.read_bytes() == before
 
 
 def test_import_predictions_does_not_touch_a_models_run(data, predictions, tmp_path):
