@@ -230,6 +230,7 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
         ([*COMPARE, "--by", "nothing"], "nothing"),
         (["--first", "category", "--second", "redirect"], "category"),
         ([*COMPARE, "--resamples", "0"], "n_resamples"),
+        ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),
     ],
 )
 def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):

@@ -16,6 +16,7 @@ __all__ = ["compare", "compare_verdicts", "comparison_text", "read_verdicts"]
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate")
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n")
+_CLUSTERED: Final = ("obuchowski", "durkalski")
 _OWN: Final = (*_COUNTS, *_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
 
 
@@ -126,6 +127,11 @@ def compare_verdicts(
             raise ColumnNotFoundError(
                 f"by={key!r} is not among the columns, which are {list(frame.columns)}"
             )
+    if test in _CLUSTERED and frame["fact_id"].is_unique:
+        raise ValueError(
+            f"test={test!r} is for pairs that share clusters, but every pair is a cluster of its "
+            "own; name the column of clusters, or take a test for independent pairs"
+        )
     rows = paired_by(
         _labelled(frame, keys, separator),
         by=keys,
