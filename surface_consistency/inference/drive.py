@@ -5,7 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
+from surface_consistency.errors import (
+    RunnerError,
+    RunnerOutOfMemoryError,
+    SurfaceConsistencyError,
+)
 from surface_consistency.inference.progress import Progress, progress_reporter
 from surface_consistency.inference.run_log import RunLog
 from surface_consistency.inference.runner import BatchPlanner, Runner
@@ -68,7 +72,7 @@ def run_prompts(
     Raises:
         ValueError: If one id stands for two contents, or `batch_size` is below 1.
         PromptTooLongError: If a prompt does not fit; raised before any work.
-        RunnerError: If the runner leaves prompts out, or answers others than it was asked.
+        RunnerError: If the runner fails, leaves prompts out, or answers others than it was asked.
         RunLogError: If the log cannot be written.
     """
     if batch_size is not None and batch_size < 1:
@@ -139,6 +143,14 @@ class _Asker:
                 self._limit,
             )
             return list(waiting.values())
+        except (SurfaceConsistencyError, OSError):
+            raise
+        except Exception as error:
+            # A runner is anyone's code: whatever it raises is told the same way.
+            raise RunnerError(
+                f"runner {self._runner.name!r} failed on {_named(list(waiting))}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         finally:
             self._store(answers)
         if waiting:

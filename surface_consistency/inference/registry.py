@@ -101,7 +101,10 @@ def _make(
             f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
             "being the model"
         ) from error
-    return factory(*arguments, **options)
+    try:
+        return factory(*arguments, **options)
+    except TypeError as error:
+        raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error
 
 
 def _find(spec: str) -> object:

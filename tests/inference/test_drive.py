@@ -329,3 +329,21 @@ def test_nothing_is_written_to_a_file_as_progress(prompts, log, capsys):
     run_prompts(Batched(), prompts, PARAMS, log)
 
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("error", [TypeError("no length"), ValueError("went away"), KeyError("x")])
+def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
+    """Whatever a runner raises is one kind of error that names runner and prompt."""
+
+    def handler(prompt):
+        if prompt.id == "p2":
+            raise error
+        return "fine"
+
+    prompts = [Prompt(id=f"p{number}", text=str(number)) for number in range(4)]
+
+    message = rf"runner 'fake' failed on .*'p2'.*: {type(error).__name__}"
+    with pytest.raises(RunnerError, match=message):
+        run(FakeRunner(handler), prompts, log)
+
+    assert set(logged(log)) == {"p0", "p1"}

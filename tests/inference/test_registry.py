@@ -99,3 +99,9 @@ def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):
 def test_load_runner_rejects_unknown_options(third_party):
     with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it takes \(model"):
         load_runner("loud", model="m", options={"dtype": "auto"})
+
+
+def test_load_runner_rejects_a_model_of_the_wrong_kind():
+    """What a factory says of its arguments is passed on as one kind of error."""
+    with pytest.raises(RunnerError, match="runner 'fake' cannot be made: .*handler"):
+        load_runner("fake", model="a name")
