@@ -28,6 +28,7 @@ from surface_consistency.schemas import (
     read_jsonl,
     write_jsonl,
 )
+from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.schemas.jsonl import write_text
 from surface_consistency.studies.noise import noise_floor
 from surface_consistency.studies.run_folder import RunFolder
@@ -279,7 +280,7 @@ def _align(
                 f"{len(predictions)} predictions for {len(questions)} questions; "
                 "give one for each question, or a mapping from question id to text"
             )
-        return list(predictions)
+        return [text if text is None else replace_surrogates(text) for text in predictions]
     texts = [
         predictions.get(question.id, predictions.get(question.question)) for question in questions
     ]
@@ -288,6 +289,7 @@ def _align(
             "no prediction belongs to a question: keys are question ids such as "
             f"{questions[0].id!r} or question texts, got {next(iter(predictions), 'no key')!r}"
         )
+    texts = [text if text is None else replace_surrogates(text) for text in texts]
     names = {name for question in questions for name in (question.id, question.question)}
     foreign = [key for key in predictions if key not in names]
     if foreign:

@@ -103,5 +103,5 @@ def test_load_runner_rejects_unknown_options(third_party):
 
 def test_load_runner_rejects_a_model_of_the_wrong_kind():
     """What a factory says of its arguments is passed on as one kind of error."""
-    with pytest.raises(RunnerError, match="runner 'fake' cannot be made: .*handler"):
+    with pytest.raises(RunnerError, match=r"runner 'fake' cannot be made: .*handler"):
         load_runner("fake", model="a name")

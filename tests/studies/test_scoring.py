@@ -107,6 +107,18 @@ def test_score_predictions_rejects_none_and_a_string(data, predictions, error, m
         score_predictions(data, predictions, model="m")
 
 
+def test_score_predictions_takes_half_a_character(data, predictions):
+    """A lone surrogate, as servers send it, is replaced and judged; the others are as they were."""
+    asked = data.questions[0]
+    predictions[asked.id] = f"{asked.triple.answers[0]} \ud83d"
+    in_order = [predictions[q.id] for q in data.questions]
+
+    frame = score_predictions(data, predictions, model="m")
+
+    pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), frame)
+    assert frame.loc[frame["fact_id"] == asked.triple.id, "first_correct"].all()
+
+
 def test_score_run_quotes_the_errors_of_a_run_that_only_failed(data, predictions, tmp_path):
     """Why nothing was answered is said."""
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
