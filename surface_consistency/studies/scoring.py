@@ -48,7 +48,7 @@ __all__ = [
 
 def score_predictions(
     data: RedirectQA,
-    predictions: Mapping[str, str] | Sequence[str],
+    predictions: Mapping[str, str] | Sequence[str | None],
     *,
     model: str,
     rule: str = "popqa",
@@ -59,7 +59,7 @@ def score_predictions(
     Args:
         data: The questions and their pairs.
         predictions: Generated text by question id or by question text; or one text a question, in
-            the order of `data.questions`.
+            the order of `data.questions`, None where there is none.
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, or "whole".
@@ -79,7 +79,7 @@ def score_predictions(
 
 def import_predictions(
     data: RedirectQA,
-    predictions: Mapping[str, str] | Sequence[str],
+    predictions: Mapping[str, str] | Sequence[str | None],
     out: str | os.PathLike[str],
     *,
     model: str,
@@ -269,7 +269,7 @@ def frame_of(outcomes: Iterable[RedirectOutcome]) -> "pd.DataFrame":
 
 
 def _align(
-    questions: Sequence[QuestionRealization], predictions: Mapping[str, str] | Sequence[str]
+    questions: Sequence[QuestionRealization], predictions: Mapping[str, str] | Sequence[str | None]
 ) -> list[str | None]:
     """Find the prediction of each question, None where there is none."""
     if isinstance(predictions, str):
