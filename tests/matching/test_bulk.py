@@ -35,7 +35,7 @@ def rows_of(columns):
     return list(zip(columns.is_match, columns.answer, columns.score, columns.reason, strict=True))
 
 
-@pytest.mark.parametrize("rule", WITH_OPTIONS, ids=repr)
+@pytest.mark.parametrize("rule", WITH_OPTIONS, ids=lambda rule: rule.name)
 @settings(max_examples=200, deadline=None)
 @given(rows=ROWS)
 def test_match_columns_agrees_with_the_single_form(rule, rows):
