@@ -14,7 +14,7 @@ from surface_consistency.inference._hub import ModelSource
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["LoadedModel", "check_dependencies", "load_model", "pick_device"]
+__all__ = ["LoadedModel", "check_dependencies", "load_model", "pick_device", "quiet_bars"]
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _QUANTIZATIONS = (None, "int8")
@@ -135,7 +135,7 @@ def load_model(
         options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
         options["device_map"] = {"": device}
     try:
-        with _quiet(transformers.utils.logging):
+        with quiet_bars(transformers.utils.logging):
             model = transformers.AutoModelForCausalLM.from_pretrained(source.location, **options)
         if quantization is None:
             model = model.to(device)
@@ -150,7 +150,7 @@ def load_model(
 
 
 @contextmanager
-def _quiet(logging: Any) -> Iterator[None]:  # noqa: ANN401
+def quiet_bars(logging: Any) -> Iterator[None]:  # noqa: ANN401
     """Keep loading bars out of files: they are for terminals."""
     if sys.stderr.isatty() or not logging.is_progress_bar_enabled():
         yield

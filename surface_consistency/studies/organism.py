@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
 from surface_consistency.errors import MissingDependencyError
+from surface_consistency.inference._loading import quiet_bars
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.schemas.jsonl import write_text
 
@@ -150,7 +151,8 @@ def train_organism(
         )
         model = transformers.LlamaForCausalLM(config)
         _fit(model, _batches(sentences, tokenizer, Random(seed)), steps=steps)
-    model.save_pretrained(target)
+    with quiet_bars(transformers.utils.logging):
+        model.save_pretrained(target)
     tokenizer.save_pretrained(target)
     write_text(target / _RECIPE, recipe)
     return target
