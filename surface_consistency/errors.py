@@ -4,9 +4,11 @@
 SurfaceConsistencyError
 ├── DataError                    a source, column, row or record is not what it must be
 │   ├── ColumnNotFoundError      a column that the mapping looks for is not there
+│   ├── DumpError                a dump is truncated, corrupt or not of the kind it should be
 │   ├── RecordError              one line or row breaks its record's schema
 │   └── SourceNotFoundError      a file, folder or hub repository cannot be reached
 ├── MissingDependencyError       an optional library is not installed
+├── RetrievalError               a store of facts could not be built or asked
 ├── RunnerError                  a model could not be loaded or asked
 │   ├── PromptTooLongError       a prompt does not fit the model's context
 │   └── RunnerOutOfMemoryError   the batch was too large for the device
@@ -15,9 +17,13 @@ SurfaceConsistencyError
     └── RunMismatchError         the run was made with other settings
 
 SurfaceConsistencyWarning
+├── ContaminationWarning         states or databases of an audit that cannot be told apart
+├── IncompleteClosureWarning     equivalents of a deleted fact remain
 ├── IncompletePairWarning        redirects without their canonical row
-├── TruncatedPromptWarning    prompts lost demonstrations to fit the model
+├── TruncatedDumpWarning         a dump ended early; what came before was kept
+├── TruncatedPromptWarning       prompts lost demonstrations to fit the model
 ├── UndefinedMetricWarning       a value is NaN because nothing defines it
+├── UnjudgedWarning              answers that no judge could decide were left out
 ├── UnknownCategoryWarning       a category that the taxonomy does not hold
 └── UnscoredWarning              verdicts are missing and were left out
 ```
@@ -27,11 +33,15 @@ Bad arguments raise the built-in `ValueError` or `TypeError`.
 
 __all__ = [
     "ColumnNotFoundError",
+    "ContaminationWarning",
     "DataError",
+    "DumpError",
+    "IncompleteClosureWarning",
     "IncompletePairWarning",
     "MissingDependencyError",
     "PromptTooLongError",
     "RecordError",
+    "RetrievalError",
     "RunLogError",
     "RunLogLockedError",
     "RunMismatchError",
@@ -40,8 +50,10 @@ __all__ = [
     "SourceNotFoundError",
     "SurfaceConsistencyError",
     "SurfaceConsistencyWarning",
+    "TruncatedDumpWarning",
     "TruncatedPromptWarning",
     "UndefinedMetricWarning",
+    "UnjudgedWarning",
     "UnknownCategoryWarning",
     "UnscoredWarning",
 ]
@@ -57,6 +69,10 @@ class DataError(SurfaceConsistencyError, ValueError):
 
 class ColumnNotFoundError(DataError):
     """A column that the mapping looks for is not in the source."""
+
+
+class DumpError(DataError):
+    """A dump is truncated, corrupt or not of the kind it should be."""
 
 
 class RecordError(DataError):
@@ -81,6 +97,10 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
             f"{feature} needs {library}, which is not installed. "
             f"Install it with: pip install 'surface-consistency[{extra}]'"
         )
+
+
+class RetrievalError(SurfaceConsistencyError, RuntimeError):
+    """A store of facts could not be built or asked."""
 
 
 class RunnerError(SurfaceConsistencyError, RuntimeError):
@@ -111,8 +131,20 @@ class SurfaceConsistencyWarning(UserWarning):
     """Base of every warning of this package."""
 
 
+class ContaminationWarning(SurfaceConsistencyWarning):
+    """States or databases of an audit answer so alike that one may have been used for another."""
+
+
+class IncompleteClosureWarning(SurfaceConsistencyWarning):
+    """A deletion left triplets that are equivalent to the deleted fact."""
+
+
 class IncompletePairWarning(SurfaceConsistencyWarning):
     """Redirect instances without the canonical instance of the same fact and template."""
+
+
+class TruncatedDumpWarning(SurfaceConsistencyWarning):
+    """A dump ended early and the caller asked to keep what came before."""
 
 
 class TruncatedPromptWarning(SurfaceConsistencyWarning):
@@ -121,6 +153,10 @@ class TruncatedPromptWarning(SurfaceConsistencyWarning):
 
 class UndefinedMetricWarning(SurfaceConsistencyWarning):
     """A value is NaN because its denominator is zero or its input is constant."""
+
+
+class UnjudgedWarning(SurfaceConsistencyWarning):
+    """Answers that no judge could decide; they were left out and counted."""
 
 
 class UnknownCategoryWarning(SurfaceConsistencyWarning):

@@ -5,9 +5,19 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import compress
 
-__all__ = ["first_line", "normalize", "padded_words", "surface_from_title", "tokenize"]
+__all__ = [
+    "first_line",
+    "folded",
+    "normalize",
+    "padded_words",
+    "surface_from_title",
+    "token_key",
+    "tokenize",
+]
 
 _TRAILING_PARENTHESIS = re.compile(r"\s+\([^()]*\)$")
+
+_KEY_TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 
 _SEPARATOR = "\x1e"
 _ASCII_WORDS = {
@@ -87,6 +97,42 @@ def first_line(text: str) -> str:
         ''
     """
     return text.removeprefix("\n\n").split("\n", 1)[0].strip()
+
+
+def token_key(text: str) -> str:
+    """Return the form in which the audit of forgetting compares names.
+
+    The tokens `\\d+\\.\\d+|\\w+(?:[-']\\w+)*` of the case-folded text, joined by spaces: punctuation
+    goes, so ".us" and "US" are one (arXiv 2607.00605, published code).
+
+    Args:
+        text: A subject, relation, object or answer.
+
+    Returns:
+        The key; empty for a text without letters and digits.
+
+    Examples:
+        >>> token_key("Washington, D.C."), token_key(".us") == token_key("US")
+        ('washington d c', True)
+    """
+    return " ".join(_KEY_TOKEN.findall(text.casefold()))
+
+
+def folded(text: str) -> str:
+    """Return a text without regard to case, width and spacing; punctuation stays.
+
+    Args:
+        text: A subject, relation, object or answer.
+
+    Returns:
+        The NFKC form, case-folded, underscores and runs of white space as one space, stripped.
+
+    Examples:
+        >>> folded("  New_York "), folded(".us") == folded("US")
+        ('new york', False)
+    """
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(plain.replace("_", " ").split())
 
 
 def normalize(text: str) -> str:

@@ -5,18 +5,33 @@ from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
 from surface_consistency.schemas.manifest import DataSource, PromptSettings, RunManifest
+from surface_consistency.schemas.memory import (
+    AuditPrompt,
+    Candidate,
+    Lookup,
+    LookupQuery,
+    MemoryState,
+    RetrievalTrace,
+    Triplet,
+    TripletDatabase,
+)
 from surface_consistency.schemas.outcomes import PairedOutcome, RedirectOutcome
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
 from surface_consistency.schemas.questions import CanonicalRedirectPair, QuestionRealization
 from surface_consistency.schemas.verdicts import Verdict
 
 __all__ = [
+    "AuditPrompt",
+    "Candidate",
     "CanonicalRedirectPair",
     "DataSource",
     "Entity",
     "FactualTriple",
     "Generation",
     "GenerationParams",
+    "Lookup",
+    "LookupQuery",
+    "MemoryState",
     "Message",
     "PairedOutcome",
     "Prompt",
@@ -24,8 +39,11 @@ __all__ = [
     "QuestionRealization",
     "Record",
     "RedirectOutcome",
+    "RetrievalTrace",
     "RunManifest",
     "SurfaceForm",
+    "Triplet",
+    "TripletDatabase",
     "Verdict",
     "read_jsonl",
     "write_jsonl",

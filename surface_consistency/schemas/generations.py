@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas.memory import Lookup
 
 __all__ = ["Generation", "replace_surrogates"]
 
@@ -54,6 +55,9 @@ class Generation(Record):
 
     error: _Writable | None = None
     """What went wrong, surrogates replaced as in `text`; None unless `finish_reason` is "error"."""
+
+    lookups: Items[Lookup] | None = None
+    """Lookups in a store outside the model, in their order; None when the runner makes none."""
 
     prompt_key: str | None = None
     """`Prompt.key` of what was asked; set by the run log."""

@@ -74,6 +74,9 @@ class RunManifest(Record):
     runner: dict[str, JsonValue]
     """The runner's own fingerprint: model, revision, dtype, quantisation, batch policy."""
 
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the study settles besides, by name."""
+
     package_version: NonEmpty
     """Version of this package; recorded, not compared."""
 
@@ -122,7 +125,8 @@ class RunManifest(Record):
             parts["temperature"] = self.params.temperature
             if self.params.temperature > 0:
                 parts["sampling_seed"] = str(self.params.seed)
-        parts.update({name: str(value) for name, value in sorted(self.runner.items())})
+        for named in (self.settings, self.runner):
+            parts.update({name: str(value) for name, value in sorted(named.items())})
         parts["surface-consistency"] = self.package_version
         return "|".join(f"{name}:{value}" for name, value in parts.items())
 

@@ -37,6 +37,10 @@ class Prompt(Record):
     group: str | None = None
     """Prompts of one group start alike: a hint with which runners reuse the shared prefix."""
 
+    condition: str | None = None
+    """What the answer depends on besides the content, such as the state of a store that the model
+    reads: prompts of equal content and other conditions are asked apart."""
+
     @model_validator(mode="after")
     def _has_one_content(self) -> "Prompt":
         """Refuse a prompt with no content or with two."""
@@ -48,12 +52,14 @@ class Prompt(Record):
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the content (32 hex digits): equal for prompts that ask the same thing."""
-        content = (
+        """SHA-256 of content and condition (32 hex digits): equal for prompts that ask the same."""
+        content: dict[str, object] = (
             {"text": self.text}
             if self.messages is None
             else {"messages": [[turn.role, turn.content] for turn in self.messages]}
         )
+        if self.condition is not None:
+            content["condition"] = self.condition
         payload = json.dumps(content, ensure_ascii=True, sort_keys=True)
         return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
 
