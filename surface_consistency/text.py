@@ -100,9 +100,9 @@ def first_line(text: str) -> str:
 
 
 def token_key(text: str) -> str:
-    """Return the form in which the audit of forgetting compares names.
+    r"""Return the form in which the audit of forgetting compares names.
 
-    The tokens `\\d+\\.\\d+|\\w+(?:[-']\\w+)*` of the case-folded text, joined by spaces: punctuation
+    The tokens `\d+\.\d+|\w+(?:[-']\w+)*` of the case-folded text, joined by spaces. Punctuation
     goes, so ".us" and "US" are one (arXiv 2607.00605, published code).
 
     Args:

@@ -7,8 +7,7 @@ import sys
 import pandas as pd
 import pytest
 
-from surface_consistency.arguments import make_parser
-from surface_consistency.cli import main
+from surface_consistency.cli import main, make_parser
 from surface_consistency.matching import RULES
 
 RUNNER = "cli_runner:Knowing"
@@ -254,8 +253,7 @@ def test_help_loads_no_heavy_library():
     """--help answers at once."""
     code = (
         "import sys\n"
-        "from surface_consistency.arguments import make_parser\n"
-        "import surface_consistency.cli\n"
+        "from surface_consistency.cli import make_parser\n"
         "make_parser().format_help()\n"
         "heavy = {'torch', 'transformers', 'datasets', 'pandas'} & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)\n"

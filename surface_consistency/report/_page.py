@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from surface_consistency.report._grid import grid
-from surface_consistency.report._markup import Html, tag
+from surface_consistency.report._markup import Html
 from surface_consistency.report.run import StudyRun
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Page", "section"]
+__all__ = ["Page"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,3 @@ class Page:
         column = next((name for name in ("model", "run") if name in frame), None)
         labels = None if column is None else set(frame[column])
         return grid(frame, caption=caption, sources=self.signatures(labels))
-
-
-def section(anchor: str, title: str, *parts: str) -> Html:
-    """Build a section with its heading."""
-    return tag("section", tag("h2", title, id=anchor), *parts, aria_labelledby=anchor)

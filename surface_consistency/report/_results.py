@@ -1,8 +1,7 @@
 """The middle of the report page: the figure and the tables of each template, and the checks."""
 
-import base64
-
 from surface_consistency.errors import MissingDependencyError
+from surface_consistency.report._document import picture
 from surface_consistency.report._markup import Html, join, tag
 from surface_consistency.report._page import Page
 from surface_consistency.report.figures import consistency_figure, svg_text
@@ -69,16 +68,10 @@ def _figure(page: Page, template: str) -> Html:
     except ValueError as error:
         return tag("p", f"No figure: {error}.", class_="note")
     panels = [ax.get_title().split("\n")[0] for ax in figure.axes]
-    code = base64.b64encode(svg_text(figure).encode("utf-8")).decode("ascii")
-    picture = tag(
-        "img",
-        src=f"data:image/svg+xml;base64,{code}",
-        alt="Stacked bars of consistent and flipped pairs by model, one panel each for "
-        f"{', '.join(panels)}. The tables below hold the numbers.",
+    alt = (
+        "Stacked bars of consistent and flipped pairs by model, one panel each for "
+        f"{', '.join(panels)}. The tables below hold the numbers."
     )
-    label = f"Figure, template {template}"
-    return tag(
-        "figure",
-        tag("div", picture, class_="scroll", tabindex="0", role="region", aria_label=label),
-        tag("figcaption", _CAPTION),
+    return picture(
+        svg_text(figure), alt=alt, label=f"Figure, template {template}", caption=_CAPTION
     )

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from surface_consistency.report._document import document
 from surface_consistency.report._examples import examples_of_cells
 from surface_consistency.report._grid import signature_lines
 from surface_consistency.report._limits import how_to_read, labels_note, left_out
-from surface_consistency.report._markup import Html, join, tag
+from surface_consistency.report._markup import Html, join
 from surface_consistency.report._overview import headlines, highlights, what_was_run
-from surface_consistency.report._page import Page, section
+from surface_consistency.report._page import Page
 from surface_consistency.report._results import checks, results_of_template
-from surface_consistency.report._style import STYLE
 from surface_consistency.report.figures import SELECTED_CATEGORIES
 from surface_consistency.report.run import StudyRun
 from surface_consistency.report.tables import study_tables
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_report"]
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NAMED = 3
 
 
@@ -79,7 +78,7 @@ def write_report(
         categories=categories,
     )
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_text(target, _document(title or _title(page), _sections(page)))
+    write_text(target, document(title or _title(page), _sections(page)))
     return target
 
 
@@ -111,23 +110,3 @@ def _sections(page: Page) -> dict[str, tuple[str, Html]]:
     found["left-out"] = ("What was left out", left_out(page))
     found["reading"] = ("How to read this page", how_to_read(page))
     return found
-
-
-def _document(title: str, sections: Mapping[str, tuple[str, Html]]) -> str:
-    """Put the sections into a page with a table of contents."""
-    links = (tag("li", tag("a", name, href=f"#{key}")) for key, (name, _) in sections.items())
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        tag("style", Html(STYLE)),
-    )
-    body = tag(
-        "body",
-        tag("header", tag("h1", title)),
-        tag("nav", tag("ul", *links), aria_label="Contents"),
-        tag("main", *(section(key, name, part) for key, (name, part) in sections.items())),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

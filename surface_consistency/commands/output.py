@@ -1,0 +1,79 @@
+"""What subcommands print and leave behind."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from surface_consistency.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["as_json", "as_text", "finish"]
+
+_SHOWN: Final = ("template", "n", "first_accuracy", "second_accuracy", "consistency", "flip_rate")
+
+
+def finish(
+    runs: Sequence[str | Path],
+    arguments: argparse.Namespace,
+    *,
+    out: Path,
+    cluster: str = "fact_id",
+    n_resamples: int = 10_000,
+) -> None:
+    """Write tables, figures and page, and say where they are."""
+    from surface_consistency.report import (
+        load_runs,
+        study_tables,
+        write_figures,
+        write_report,
+        write_tables,
+    )
+
+    loaded = load_runs(runs)
+    tables = study_tables(loaded, cluster=cluster, n_resamples=n_resamples)
+    write_tables(tables, out / "tables", runs=loaded)
+    page = write_report(
+        loaded, out / "report.html", cluster=cluster, n_resamples=n_resamples, tables=tables
+    )
+    try:
+        write_figures(tables, out / "figures")
+    except MissingDependencyError as error:
+        print(f"warning: {error}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(as_json(out, page, tables), ensure_ascii=False))
+        return
+    overall = tables["overall"]
+    print(as_text(overall[[name for name in ("model", *_SHOWN) if name in overall]]))
+    print(f"\nreport: {page}\ntables: {out / 'tables'}")
+
+
+def as_text(table: "pd.DataFrame") -> str:
+    """Set a table in plain text, rates with three decimals."""
+    return table.to_string(index=False, float_format="{:.3f}".format)
+
+
+def as_json(out: Path, page: Path, tables: "Mapping[str, pd.DataFrame]") -> dict[str, object]:
+    """Gather what a machine wants to read; undefined numbers are null."""
+    return {
+        "out": str(out),
+        "report": str(page),
+        "tables": {
+            name: [{key: _plain(value) for key, value in row.items()} for row in rows]
+            for name, rows in (
+                (name, table.to_dict(orient="records")) for name, table in tables.items()
+            )
+        },
+    }
+
+
+def _plain(value: object) -> object:
+    """Turn a cell into what JSON knows."""
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

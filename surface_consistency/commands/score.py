@@ -1,0 +1,76 @@
+"""`score`: judge a run again, or predictions made elsewhere."""
+
+import argparse
+from pathlib import Path
+
+from surface_consistency.commands.options import Commands, add_rule, add_source
+from surface_consistency.commands.output import finish
+from surface_consistency.commands.rows import load_rows
+
+__all__ = ["add"]
+
+
+def add(commands: Commands) -> None:
+    """Describe `score`."""
+    score = commands.add_parser(
+        "score",
+        help="judge a run again, or judge predictions made elsewhere",
+        description="With RUN: judge its generations again, by another rule. With --predictions: "
+        "judge a JSONL or CSV file or lm-evaluation-harness samples against the data, into --out.",
+    )
+    score.add_argument("run", nargs="?", metavar="RUN", help="folder of a run")
+    score.add_argument("--predictions", help="file of predictions made elsewhere")
+    score.add_argument("--id-column", help="column of question ids or question texts")
+    score.add_argument("--text-column", help="column of generated text")
+    score.add_argument("--label", help="name of the model in tables (default: the file's name)")
+    add_source(score)
+    add_rule(score)
+    score.add_argument("--out", help="folder of the new run, with --predictions")
+    score.add_argument("--json", action="store_true", help="print one JSON object")
+    score.set_defaults(handle=_score, parser=score)
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    """Judge a run, or predictions made elsewhere."""
+    from surface_consistency.inference.predictions import read_predictions
+    from surface_consistency.studies.run_folder import RunFolder
+    from surface_consistency.studies.scoring import import_predictions, score_run
+
+    if (arguments.run is None) == (arguments.predictions is None):
+        raise ValueError("give either the folder of a run or --predictions FILE, one of them")
+    if arguments.run is not None:
+        _refuse_data_options(arguments)
+        folder = RunFolder.open(arguments.run)
+    else:
+        if arguments.out is None:
+            raise ValueError("--predictions needs --out, the folder for the verdicts")
+        predictions = read_predictions(
+            arguments.predictions,
+            id_column=arguments.id_column,
+            text_column=arguments.text_column,
+        )
+        folder = import_predictions(
+            load_rows(arguments),
+            predictions,
+            arguments.out,
+            model=arguments.label or Path(arguments.predictions).stem,
+            origin=str(arguments.predictions),
+        )
+    score_run(folder, rule=arguments.rule, region=arguments.region)
+    finish([folder.path], arguments, out=folder.path)
+
+
+def _refuse_data_options(arguments: argparse.Namespace) -> None:
+    """Refuse options that scoring a run again would not heed."""
+    parser: argparse.ArgumentParser = arguments.parser
+    heeded = {"command", "debug", "handle", "json", "parser", "region", "rule", "run"}
+    foreign = [
+        f"--{name.replace('_', '-')}"
+        for name, value in vars(arguments).items()
+        if name not in heeded and value != parser.get_default(name)
+    ]
+    if foreign:
+        raise ValueError(
+            f"{', '.join(foreign)} belong to --predictions; a run is scored where it is, against "
+            "its own questions"
+        )
