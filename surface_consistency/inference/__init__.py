@@ -2,6 +2,7 @@
 
 from surface_consistency.inference.drive import RunSummary, run_prompts
 from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.registry import available_runners, load_runner
 from surface_consistency.inference.run_log import RunLog, read_generations
@@ -12,6 +13,7 @@ from surface_consistency.inference.transformers_runner import TransformersRunner
 __all__ = [
     "BatchPlanner",
     "FakeRunner",
+    "OpenAICompatibleRunner",
     "RunLog",
     "RunSummary",
     "Runner",

@@ -22,6 +22,8 @@ _logger = logging.getLogger(__name__)
 
 _BATCH_SIZE = 32
 _SHOWN = 5
+# A runner that yields as it goes, such as a server's, loses no more than this by a kill.
+_STORE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +55,9 @@ def run_prompts(
     """Ask a runner every prompt that the log does not answer yet.
 
     Prompts of equal content (`Prompt.key`) are asked once. Each batch is in the log before the
-    next is asked, so a kill or Ctrl-C loses one batch at most. When a batch is too large for the
-    device, it is asked in halves, and later batches are no larger; a single prompt that is too
-    large is logged as an error.
+    next is asked, and what a runner yields within a batch soon after, so a kill loses one batch at
+    most. When a batch is too large for the device, it is asked in halves, and later batches are no
+    larger; a single prompt that is too large is logged as an error.
 
     Args:
         runner: Who answers. If it is a `BatchPlanner`, it cuts the batches.
@@ -129,8 +131,12 @@ class _Asker:
         waiting = {prompt.id: prompt for prompt in part}
         answers: list[Generation] = []
         try:
+            stored = time.monotonic()
             for generation in self._runner.generate(part, self._params):
                 answers.append(self._accept(generation, waiting))
+                if time.monotonic() - stored > _STORE_SECONDS:
+                    self._store(answers)
+                    stored = time.monotonic()
         except RunnerOutOfMemoryError as error:
             if len(part) == 1:
                 answers.extend(_too_large(prompt, error) for prompt in waiting.values())
@@ -175,12 +181,13 @@ class _Asker:
             )
         return generation.model_copy(update={"prompt_key": prompt.key})
 
-    def _store(self, answers: Sequence[Generation]) -> None:
-        """Log answers and count them."""
+    def _store(self, answers: list[Generation]) -> None:
+        """Log answers, count them, and forget them."""
         if answers:
             self._log.append(answers)
         self.n_asked += len(answers)
         self.n_errors += sum(answer.finish_reason == "error" for answer in answers)
+        answers.clear()
 
 
 def _distinct(prompts: Sequence[Prompt]) -> list[Prompt]:

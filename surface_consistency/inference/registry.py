@@ -16,6 +16,7 @@ GROUP = "surface_consistency.runners"
 
 _BUILT_IN = {
     "fake": "surface_consistency.inference.fake:FakeRunner",
+    "openai": "surface_consistency.inference.openai_compatible:OpenAICompatibleRunner",
     "stored": "surface_consistency.inference.stored:StoredRunner",
     "transformers": "surface_consistency.inference.transformers_runner:TransformersRunner",
 }

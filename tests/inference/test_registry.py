@@ -81,7 +81,10 @@ def test_a_name_of_two_packages_must_be_told_apart(third_party):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nope", r"no runner 'nope'; available: fake, stored, transformers.*module:attribute"),
+        (
+            "nope",
+            r"no runner 'nope'; available: fake, openai, stored, transformers.*module:attribute",
+        ),
         ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
         ("nopkg:Thing", r"importing 'nopkg' failed with ModuleNotFoundError: No module named"),
         ("brokenpkg:Thing", r"importing 'brokenpkg' failed .* No module named 'no_such_library'"),

@@ -1,0 +1,230 @@
+"""One batch of requests on an event loop in a thread of its own."""
+
+import asyncio
+import contextlib
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.inference.openai_compatible._payload import (
+    MalformedReplyError,
+    generation_of,
+)
+from surface_consistency.inference.openai_compatible._retry import TRANSIENT, backoff, retry_after
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import Prompt
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Limits", "Session"]
+
+_SHOWN = 300
+_FATAL = frozenset({401, 403, 404, 405})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How hard to press the server."""
+
+    concurrency: int
+    """Requests in flight at most."""
+
+    timeout: float
+    """Seconds until a silent request is given up."""
+
+    max_retries: int
+    """Further attempts after the first."""
+
+    first_wait: float
+    """Seconds before the first further attempt; doubled each time."""
+
+    longest_wait: float
+    """Longest wait, also for a server that names one itself."""
+
+
+class Session:
+    """Asks a batch and hands the answers over as they come."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        headers: dict[str, str],
+        limits: Limits,
+        request: Callable[[Prompt], tuple[str, Any]],
+        check_model: Callable[[str | None], None],
+        key_hint: str,
+    ) -> None:
+        self._base_url = base_url
+        self._headers = headers
+        self._limits = limits
+        self._request = request
+        self._check_model = check_model
+        self._key_hint = key_hint
+        self._rng = random.Random()
+        self._answers: queue.SimpleQueue[Generation | BaseException | None] = queue.SimpleQueue()
+        self._quiet_until = 0.0
+        self._n_lost_in_a_row = 0
+
+    def ask(self, prompts: Sequence[Prompt]) -> Iterator[Generation]:
+        """Yield one generation a prompt, in the order of their arrival."""
+        loop = asyncio.new_event_loop()
+        stop = asyncio.Event()
+        thread = threading.Thread(target=self._run, args=(loop, stop, prompts), daemon=True)
+        thread.start()
+        try:
+            while True:
+                item = self._answers.get()
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(stop.set)
+            thread.join()
+
+    def _run(
+        self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event, prompts: Sequence[Prompt]
+    ) -> None:
+        """Run the loop to the end of the batch; whatever goes wrong is told to the caller."""
+        try:
+            loop.run_until_complete(self._all(prompts, stop))
+            self._answers.put(None)
+        except BaseException as error:
+            self._answers.put(error)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    async def _all(self, prompts: Sequence[Prompt], stop: asyncio.Event) -> None:
+        """Keep as many requests in flight as allowed until all are answered or `stop` is set."""
+        import httpx
+
+        limits = self._limits
+        waiting = iter(prompts)
+        async with httpx.AsyncClient(
+            headers=self._headers,
+            timeout=httpx.Timeout(limits.timeout),
+            limits=httpx.Limits(
+                max_connections=limits.concurrency, max_keepalive_connections=limits.concurrency
+            ),
+        ) as client:
+
+            async def work() -> None:
+                for prompt in waiting:
+                    self._answers.put(await self._one(client, prompt))
+
+            workers = [
+                asyncio.create_task(work()) for _ in range(min(limits.concurrency, len(prompts)))
+            ]
+            stopped = asyncio.create_task(stop.wait())
+            try:
+                everything = asyncio.gather(*workers)
+                first: set[asyncio.Future[Any]] = {everything, stopped}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                if everything.done():
+                    everything.result()
+            finally:
+                for task in (*workers, stopped):
+                    task.cancel()
+                await asyncio.gather(*workers, stopped, return_exceptions=True)
+
+    async def _one(self, client: "httpx.AsyncClient", prompt: Prompt) -> Generation:
+        """Ask for one prompt until it is answered, refused or lost."""
+        path, body = self._request(prompt)
+        problem = ""
+        for attempt in range(self._limits.max_retries + 1):
+            await self._quiet()
+            wait, problem, generation = await self._try(client, prompt, path, body)
+            if generation is not None:
+                self._n_lost_in_a_row = 0
+                return generation
+            if attempt < self._limits.max_retries:
+                await self._wait(attempt, wait)
+        self._n_lost_in_a_row += 1
+        if self._n_lost_in_a_row >= max(3, self._limits.concurrency):
+            raise RunnerError(
+                f"{self._n_lost_in_a_row} requests in a row to {self._base_url} failed for good, "
+                f"the last with {problem}; see whether the server runs, then start again: answers "
+                "so far are kept"
+            )
+        return Generation(
+            prompt_id=prompt.id,
+            text=None,
+            finish_reason="error",
+            error=f"gave up after {self._limits.max_retries + 1} attempts: {problem}",
+        )
+
+    async def _try(
+        self, client: "httpx.AsyncClient", prompt: Prompt, path: str, body: Any
+    ) -> tuple[float | None, str, Generation | None]:
+        """Ask once: the wait that the server asks for, the problem, or the answer."""
+        import httpx
+
+        try:
+            response = await client.post(f"{self._base_url}/{path}", json=body)
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            return None, f"{type(error).__name__}: {error}".rstrip(": "), None
+        if response.status_code in TRANSIENT:
+            asked = retry_after(response.headers)
+            if asked is not None and response.status_code in (429, 503):
+                self._quiet_until = max(self._quiet_until, time.monotonic() + self._capped(asked))
+            return asked, _problem(response), None
+        if response.status_code in _FATAL:
+            raise RunnerError(self._refused(path, response))
+        if not response.is_success:
+            refused = f"the server refused this prompt: {_problem(response)}"
+            error_record = Generation(
+                prompt_id=prompt.id, text=None, finish_reason="error", error=refused
+            )
+            return None, refused, error_record
+        try:
+            generation, model = generation_of(prompt, response.json())
+        except (MalformedReplyError, ValueError) as error:
+            return None, f"a malformed reply: {error}", None
+        self._check_model(model)
+        return None, "", generation
+
+    async def _quiet(self) -> None:
+        """Hold every worker back while the server asked for silence."""
+        while (rest := self._quiet_until - time.monotonic()) > 0:
+            await asyncio.sleep(rest)
+
+    async def _wait(self, attempt: int, asked: float | None) -> None:
+        """Wait as long as the server asks, else longer after each attempt."""
+        limits = self._limits
+        own = backoff(attempt, first=limits.first_wait, longest=limits.longest_wait, rng=self._rng)
+        await asyncio.sleep(own if asked is None else self._capped(asked))
+
+    def _capped(self, seconds: float) -> float:
+        """Refuse to sleep longer than the user allows."""
+        if seconds > self._limits.longest_wait:
+            raise RunnerError(
+                f"{self._base_url} asks to wait {seconds:.0f} s, more than longest_wait = "
+                f"{self._limits.longest_wait:.0f} s; start again later, answers so far are kept"
+            )
+        return seconds
+
+    def _refused(self, path: str, response: "httpx.Response") -> str:
+        """Say what a refusal that concerns every prompt may come from."""
+        if response.status_code in (401, 403):
+            return f"{self._base_url} refused the request ({_problem(response)}); {self._key_hint}"
+        return (
+            f"{self._base_url}/{path} is not served, or not this model ({_problem(response)}); see "
+            "the model's name, that base_url ends where the server's API begins (often /v1), and "
+            "text_as_chat for servers without plain completions"
+        )
+
+
+def _problem(response: "httpx.Response") -> str:
+    """Name the status and what the server says about it."""
+    text = " ".join(response.text.split())
+    return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"
