@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import JsonValue
+
 from surface_consistency.errors import RunnerError
 from surface_consistency.inference.openai_compatible._payload import (
     MalformedReplyError,
@@ -57,7 +59,7 @@ class Session:
         base_url: str,
         headers: dict[str, str],
         limits: Limits,
-        request: Callable[[Prompt], tuple[str, Any]],
+        request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]],
         check_model: Callable[[str | None], None],
         key_hint: str,
     ) -> None:
@@ -164,7 +166,7 @@ class Session:
         )
 
     async def _try(
-        self, client: "httpx.AsyncClient", prompt: Prompt, path: str, body: Any
+        self, client: "httpx.AsyncClient", prompt: Prompt, path: str, body: dict[str, JsonValue]
     ) -> tuple[float | None, str, Generation | None]:
         """Ask once: the wait that the server asks for, the problem, or the answer."""
         import httpx

@@ -1,0 +1,92 @@
+"""Rows of the outcomes frame of the audit of forgetting."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from surface_consistency.schemas._record import NonEmpty
+from surface_consistency.schemas.outcomes import PairedOutcome
+
+__all__ = ["Attribution", "AuditOutcome"]
+
+Attribution = Literal[
+    "surviving_equivalent",
+    "same_object",
+    "same_subject",
+    "echo",
+    "no_candidate",
+]
+"""Where a right answer after deletion came from: an entry equivalent to the deleted fact that
+survived; the same object under another subject or relation; the subject with another object; the
+prompt itself, which holds the answer; or no retrieved entry at all, so the model's parameters."""
+
+
+class AuditOutcome(PairedOutcome):
+    """A fact of a database in one prompt style: DEL-ON first, DEL-OFF second, FULL beside them.
+
+    `fact_id` is the database and the fact's number in it ("countries/alias/17"), so the six styles
+    of a fact are one cluster.
+    """
+
+    database: NonEmpty
+    """Name of the database, such as "countries/alias"."""
+
+    domain: NonEmpty
+    """What the facts are about, such as "countries"."""
+
+    variant: NonEmpty
+    """Topology of the database, such as "alias"."""
+
+    style: NonEmpty
+    """Prompt style, such as "cloze"."""
+
+    prompt_id: int
+    """Number of the prompt in its file."""
+
+    subject: NonEmpty
+    """Subject as the prompt names it."""
+
+    relation: NonEmpty
+    """Relation as the prompt names it."""
+
+    gold_object: NonEmpty
+    """The object that is right."""
+
+    full_correct: bool | None
+    """Verdict with the database whole; None when it could not be judged or was not asked."""
+
+    full_prediction: str | None
+    """Cleaned answer with the database whole."""
+
+    first_prediction: str | None
+    """Cleaned answer after deletion, retrieval on."""
+
+    second_prediction: str | None
+    """Cleaned answer after deletion, retrieval off."""
+
+    full_f1: float | None
+    """Token F1 with the database whole, in [0, 1]."""
+
+    first_f1: float | None
+    """Token F1 after deletion, retrieval on, in [0, 1]."""
+
+    second_f1: float | None
+    """Token F1 after deletion, retrieval off, in [0, 1]."""
+
+    n_deleted: int = Field(ge=0)
+    """Entries that the deletion removed."""
+
+    n_surviving: int = Field(ge=0)
+    """Entries equivalent to the fact that remain, by the widest closure; 0 when it is complete."""
+
+    n_lookups: int | None = Field(ge=0)
+    """Lookups under DEL-ON; None when the runner makes none."""
+
+    n_abstained: int | None = Field(ge=0)
+    """Those of them that found nothing at or above the threshold."""
+
+    attribution: Attribution | None
+    """Where the DEL-ON answer came from; None unless it is right."""
+
+    attributed_to: str | None
+    """The entry behind the answer, as "subject | relation | object"; None without one."""
