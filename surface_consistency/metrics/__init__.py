@@ -3,8 +3,9 @@
 All metrics, results and constants can be imported from here; the types of options, such as
 `McNemarMethod`, stay in the modules of the functions that take them. The folders hold one family
 each: `paired`, `forms`, `uncertainty`, `alignment` (SLAQ), `forgetting` (the audit), `frequency`,
-`linking`, `popularity`, `mechanistic`. Needs numpy and scipy; functions over frames need pandas,
-`predict_correctness` and `predict_alignment` scikit-learn, `frequency_regression` statsmodels.
+`judging`, `linking`, `popularity`, `mechanistic`. Needs numpy and scipy; functions over frames need
+pandas, `predict_correctness` and `predict_alignment` scikit-learn, `frequency_regression`
+statsmodels.
 Importing this package loads numpy only.
 """
 
@@ -74,6 +75,15 @@ from surface_consistency.metrics.frequency.partial_correlation import (
     partial_correlation_from_matrix,
 )
 from surface_consistency.metrics.frequency.surface_accuracy import surface_accuracy
+from surface_consistency.metrics.judging.corrected_alignment import (
+    CorrectedAlignmentResult,
+    corrected_alignment,
+)
+from surface_consistency.metrics.judging.judge_agreement import (
+    JudgeAgreementResult,
+    judge_agreement,
+)
+from surface_consistency.metrics.judging.judge_error import JudgeError, corrected_rate
 from surface_consistency.metrics.linking.linking import (
     LINKING_KINDS,
     LINKING_RATES,
@@ -185,6 +195,7 @@ __all__ = [
     "AssignmentResult",
     "BootstrapResult",
     "ClusteredMcNemarResult",
+    "CorrectedAlignmentResult",
     "CorrelationResamplesResult",
     "CorrelationResult",
     "CountRatio",
@@ -196,6 +207,8 @@ __all__ = [
     "FormConsistencyResult",
     "GroupDifferenceResult",
     "Interval",
+    "JudgeAgreementResult",
+    "JudgeError",
     "LinkingTable",
     "LogFrequencyResult",
     "McNemarResult",
@@ -233,6 +246,8 @@ __all__ = [
     "containment",
     "contamination_by",
     "contamination_flags",
+    "corrected_alignment",
+    "corrected_rate",
     "correlation",
     "correlation_bootstrap",
     "decomposition_residual",
@@ -252,6 +267,7 @@ __all__ = [
     "instance_popularity",
     "intersection_over_union",
     "is_balanced",
+    "judge_agreement",
     "kappa_of_counts",
     "linking_by",
     "linking_table",

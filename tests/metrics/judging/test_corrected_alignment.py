@@ -1,0 +1,181 @@
+"""Rates with a judge's errors taken out."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics import (
+    JudgeError,
+    alignment_scores,
+    corrected_alignment,
+    corrected_rate,
+    judge_agreement,
+)
+
+PERFECT = JudgeError(
+    true_positives=10**6, false_negatives=0, false_positives=0, true_negatives=10**6
+)
+ERRING = JudgeError(true_positives=900, false_negatives=100, false_positives=50, true_negatives=950)
+
+
+def through(verdicts, sensitivity, specificity, rng):
+    """Send true verdicts through an erring judge."""
+    right = rng.random(verdicts.shape) < sensitivity
+    wrong = rng.random(verdicts.shape) < 1 - specificity
+    return np.where(verdicts, right, wrong)
+
+
+@given(st.floats(0, 1), st.integers(51, 100), st.integers(51, 100))
+def test_corrected_rate_is_the_inverse_of_the_errors(rate, hits, rejections):
+    error = JudgeError(
+        true_positives=hits,
+        false_negatives=100 - hits,
+        false_positives=100 - rejections,
+        true_negatives=rejections,
+    )
+    observed = rate * error.sensitivity + (1 - rate) * (1 - error.specificity)
+
+    assert corrected_rate(min(1.0, observed), error) == pytest.approx(rate, abs=1e-9)
+
+
+def test_corrected_rate_agrees_with_a_published_example():
+    # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
+    # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
+    error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
+
+    assert corrected_rate(0.04, error) == pytest.approx(0.05)
+
+
+def test_corrected_rate_is_cut_to_the_unit_interval():
+    assert corrected_rate(0.0, ERRING) == 0.0
+    assert corrected_rate(1.0, ERRING) == 1.0
+
+
+def test_perfect_judges_change_nothing():
+    rng = np.random.default_rng(0)
+    short, long = rng.random((40, 5)) < 0.6, rng.random((40, 3, 5)) < 0.5
+
+    plain = alignment_scores(short, long, n_resamples=500)
+    corrected = corrected_alignment(
+        short, long, short_error=PERFECT, long_error=PERFECT, n_resamples=500
+    )
+
+    for name in ("short_accuracy", "long_accuracy", "alignment", "signed_alignment"):
+        assert getattr(corrected, name) == pytest.approx(getattr(plain, name))
+        low, high = getattr(corrected, f"{name}_interval"), getattr(plain, f"{name}_interval")
+        assert (low.low, low.high) == pytest.approx((high.low, high.high), abs=0.02)
+    assert not corrected.is_cut
+
+
+def test_signed_alignment_is_the_sum_of_accuracies_less_one():
+    rng = np.random.default_rng(1)
+    short, long = rng.random((60, 5)) < 0.7, rng.random((60, 5)) < 0.5
+
+    result = corrected_alignment(short, long, short_error=ERRING, long_error=ERRING, n_resamples=50)
+
+    assert result.signed_alignment == pytest.approx(
+        result.short_accuracy + result.long_accuracy - 1
+    )
+    assert result.accuracy_difference == pytest.approx(result.long_accuracy - result.short_accuracy)
+
+
+def test_the_truth_comes_back_from_an_erring_judge():
+    """Bias of the judged scores is taken out, and intervals cover the truth about as often as
+    they say.
+    """
+    covered = np.zeros(4)
+    judged_bias, corrected_bias = [], []
+    n_worlds = 60
+    for world in range(n_worlds):
+        rng = np.random.default_rng(100 + world)
+        topic = rng.beta(3, 2, (300, 1))
+        short = rng.random((300, 5)) < topic
+        long = np.where(rng.random((300, 5)) < 0.8, short, rng.random((300, 5)) < 0.3)
+        labelled = rng.random(400) < 0.6
+        agreement = judge_agreement(labelled, through(labelled, 0.9, 0.85, rng), n_resamples=10)
+        error = JudgeError.of_table(agreement.table)
+        judged = through(short, 0.9, 0.85, rng), through(long, 0.9, 0.85, rng)
+        truth = alignment_scores(short, long, n_resamples=10)
+
+        result = corrected_alignment(
+            *judged, short_error=error, long_error=error, n_resamples=400, rng=world
+        )
+
+        names = ("short_accuracy", "long_accuracy", "alignment", "accuracy_difference")
+        for place, name in enumerate(names):
+            interval = getattr(result, f"{name}_interval")
+            covered[place] += interval.low <= getattr(truth, name) <= interval.high
+        seen = alignment_scores(*judged, n_resamples=10)
+        judged_bias.append(seen.alignment - truth.alignment)
+        corrected_bias.append(result.alignment - truth.alignment)
+
+    assert np.mean(judged_bias) < -0.1
+    assert abs(np.mean(corrected_bias)) < 0.02
+    assert (covered / n_worlds >= 0.85).all()
+
+
+def test_a_judge_no_better_than_chance_says_nothing():
+    guessing = JudgeError(true_positives=5, false_negatives=5, false_positives=5, true_negatives=5)
+    with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
+        assert math.isnan(corrected_rate(0.5, guessing))
+    with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
+        result = corrected_alignment(
+            [[1, 0], [1, 1]],
+            [[1, 0], [0, 1]],
+            short_error=guessing,
+            long_error=ERRING,
+            n_resamples=20,
+        )
+
+    assert math.isnan(result.alignment)
+
+
+def test_one_topic_has_no_interval():
+    with pytest.warns(UndefinedMetricWarning, match="one topic"):
+        result = corrected_alignment(
+            [[1, 1, 0]], [[1, 0, 0]], short_error=PERFECT, long_error=PERFECT, n_resamples=20
+        )
+
+    assert result.alignment == pytest.approx(2 / 3)
+    assert math.isnan(result.alignment_interval.low)
+
+
+def test_errors_that_do_not_fit_are_told():
+    """A judge said to invent many right answers cannot have seen so few."""
+    inventive = JudgeError(
+        true_positives=100, false_negatives=0, false_positives=40, true_negatives=60
+    )
+
+    result = corrected_alignment(
+        [[0, 0, 0, 0, 1]] * 20,
+        [[0, 0, 0, 1, 0]] * 20,
+        short_error=inventive,
+        long_error=inventive,
+        n_resamples=20,
+    )
+
+    assert result.is_cut
+    assert 0 <= result.alignment <= 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ((0, 0, 1, 1), "sensitivity is unknown"),
+        ((1, 1, 0, 0), "specificity is unknown"),
+        ((-1, 1, 1, 1), "true_positives"),
+    ],
+)
+def test_judge_error_rejects_what_defines_no_rate(counts, message):
+    names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
+    with pytest.raises(ValueError, match=message):
+        JudgeError(**dict(zip(names, counts, strict=True)))
+
+
+def test_corrected_rate_rejects_percent():
+    with pytest.raises(ValueError, match=r"share in \[0, 1\]"):
+        corrected_rate(55.0, ERRING)

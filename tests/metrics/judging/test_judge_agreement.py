@@ -1,0 +1,83 @@
+"""Agreement of a judge with human labels."""
+
+import math
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import judge_agreement
+
+
+def test_judge_agreement_agrees_with_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(3)
+    human = rng.random(500) < 0.6
+    judge = np.where(rng.random(500) < 0.1, ~human, human)
+
+    result = judge_agreement(human, judge, n_resamples=200)
+
+    assert result.accuracy == pytest.approx(metrics.accuracy_score(human, judge))
+    assert result.kappa == pytest.approx(metrics.cohen_kappa_score(human, judge))
+    assert result.sensitivity == pytest.approx(metrics.recall_score(human, judge))
+    assert result.specificity == pytest.approx(metrics.recall_score(~human, ~judge))
+    tn, fp, fn, tp = metrics.confusion_matrix(human, judge).ravel()
+    table = result.table
+    assert (table.both, table.first_only, table.second_only, table.neither) == (tp, fn, fp, tn)
+    assert result.kappa_interval.low < result.kappa < result.kappa_interval.high
+
+
+def test_the_judge_of_slaq_is_within_its_interval():
+    # SLAQ, appendix A.2: 92 % of 250 short facts, so 230 of 250.
+    human = [1] * 125 + [0] * 125
+    judge = [1] * 115 + [0] * 10 + [0] * 115 + [1] * 10
+    result = judge_agreement(human, judge)
+
+    assert result.accuracy == 0.92
+    # R: binom::binom.wilson(230, 250)
+    assert result.accuracy_interval.low == pytest.approx(0.8795, abs=5e-4)
+    assert result.accuracy_interval.high == pytest.approx(0.9476, abs=5e-4)
+
+
+def test_swapping_right_and_wrong_swaps_the_error_rates():
+    human, judge = [1, 1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 1, 0]
+
+    plain = judge_agreement(human, judge, n_resamples=50)
+    swapped = judge_agreement([1 - v for v in human], [1 - v for v in judge], n_resamples=50)
+
+    assert plain.sensitivity == swapped.specificity
+    assert plain.kappa == pytest.approx(swapped.kappa)
+
+
+def test_unjudged_answers_are_dropped_and_counted():
+    with pytest.warns(UnscoredWarning, match="2 of 6"):
+        result = judge_agreement(
+            [1, 0, 1, 0, None, 1], [1, 0, None, 0, 1, 1], missing="drop", n_resamples=50
+        )
+
+    assert (result.accuracy, result.n_missing, result.table.n) == (1.0, 2, 4)
+
+
+def test_judge_agreement_rejects_missing_verdicts():
+    with pytest.raises(ValueError, match="has no verdict"):
+        judge_agreement([1, 0], [1, None])
+
+
+def test_judge_agreement_rejects_nothing_to_compare():
+    with (
+        pytest.warns(UnscoredWarning, match="2 of 2"),
+        pytest.raises(ValueError, match="nothing to compare"),
+    ):
+        judge_agreement([1, None], [None, 0], missing="drop")
+
+
+def test_labels_of_one_kind_leave_a_rate_undefined():
+    with (
+        pytest.warns(UndefinedMetricWarning, match="specificity is undefined"),
+        pytest.warns(UndefinedMetricWarning, match="kappa is undefined"),
+    ):
+        result = judge_agreement([1, 1, 1], [1, 1, 1], n_resamples=10)
+
+    assert math.isnan(result.specificity)
+    assert math.isnan(result.kappa)
+    assert result.sensitivity == 1.0
