@@ -1,0 +1,3 @@
+"""SLAQ as a study: asked, judged, scored."""
+
+__all__: list[str] = []

@@ -1,0 +1,219 @@
+"""The three judges."""
+
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RunMismatchError,
+    SourceNotFoundError,
+)
+from surface_consistency.inference import FakeRunner
+from surface_consistency.schemas import Generation
+from surface_consistency.studies.slaq.human_judge import HumanJudge
+from surface_consistency.studies.slaq.judge import Judge
+from surface_consistency.studies.slaq.llm_judge import LLMJudge
+from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
+
+LONG = "Rome fought Carthage, and Hannibal Barca led; it began in 264 BCE."
+
+
+def llm(runner, folder, **options):
+    return LLMJudge(runner, folder, model="j", progress=False, **options)
+
+
+def verdicts(judgements):
+    return [judgement.is_correct for judgement in judgements]
+
+
+def test_all_are_judges(tmp_path):
+    (tmp_path / "labels.csv").write_text("prompt_id,question_id,is_correct\n")
+
+    for judge in (
+        llm(FakeRunner({}), tmp_path),
+        MatcherJudge(),
+        HumanJudge(tmp_path / "labels.csv"),
+    ):
+        assert isinstance(judge, Judge)
+
+
+def test_a_model_judges_each_form_in_one_request(task, tmp_path):
+    replies = {
+        "judge/s": "1",
+        "judge/l": "[1, 1, 0, 0, 1]",
+        "judge/f": '["right","wrong","absent","absent","right"]',
+    }
+    runner = FakeRunner(replies)
+    tasks = [task("short", "Rome", "s"), task("long", LONG, "l"), task("free", LONG, "f")]
+
+    found = list(llm(runner, tmp_path).judge(tasks))
+
+    assert verdicts(found) == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert [j.is_recalled for j in found[6:]] == [True, True, False, False, True]
+    assert [j.is_recalled for j in found[:6]] == [None] * 6
+    assert {j.raw for j in found[1:6]} == {"[1, 1, 0, 0, 1]"}
+    assert sorted(runner.asked) == ["judge/f", "judge/l", "judge/s"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "The answer covers four facts.",
+        "[1, 1, 1, 1]",
+        "[1, 1, 1, 1, 1, 1]",
+        "1 1 1 1 1",
+        "I cannot help with that.",
+        "",
+        "五つとも正しいです。",
+    ],
+)
+def test_an_unreadable_reply_is_asked_again_once(task, tmp_path, bad):
+    runner = FakeRunner(lambda prompt: bad if len(prompt.messages) == 2 else "[1, 0, 1, 0, 1]")
+
+    found = list(llm(runner, tmp_path).judge([task("long", LONG)]))
+
+    assert verdicts(found) == [True, False, True, False, True]
+    assert {j.attempts for j in found} == {2}
+    assert runner.asked == ["judge/p", "judge/p/2"]
+
+
+def test_two_unreadable_replies_are_no_verdict(task, tmp_path):
+    """What cannot be read is never counted as wrong."""
+    found = list(llm(FakeRunner(lambda prompt: "perhaps"), tmp_path).judge([task("short", "Rome")]))
+
+    assert verdicts(found) == [None]
+    assert "expected 1 or 0" in found[0].reason
+    assert (found[0].raw, found[0].attempts) == ("perhaps", 2)
+
+
+def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, tmp_path):
+    runner = FakeRunner({})
+    tasks = [task("short", None, "a"), task("long", " \n", "b"), task("free", "", "c")]
+
+    found = list(llm(runner, tmp_path).judge(tasks))
+
+    assert verdicts(found) == [None] + [False] * 10
+    assert found[-1].is_recalled is False
+    assert runner.asked == []
+
+
+def test_a_judge_that_cannot_be_asked_is_no_verdict(task, tmp_path):
+    class Broken(FakeRunner):
+        def generate(self, prompts, params=None):
+            for prompt in prompts:
+                yield Generation(
+                    prompt_id=prompt.id, text=None, finish_reason="error", error="quota"
+                )
+
+    [found] = llm(Broken({}), tmp_path).judge([task("short", "Rome")])
+
+    assert found.is_correct is None
+    assert "could not be asked: quota" in found.reason
+
+
+def test_a_judge_goes_on_without_asking_twice(task, tmp_path):
+    first = FakeRunner(lambda prompt: "1")
+    list(llm(first, tmp_path).judge([task("short", "Rome", "a")]))
+    second = FakeRunner(lambda prompt: "0")
+
+    found = list(
+        llm(second, tmp_path).judge([task("short", "Rome", "a"), task("short", "Ostia", "b")])
+    )
+
+    assert verdicts(found) == [True, False]
+    assert second.asked == ["judge/b"]
+
+
+def test_another_judge_in_the_same_folder_is_rejected(task, tmp_path):
+    list(llm(FakeRunner(lambda prompt: "1"), tmp_path).judge([task("short", "Rome")]))
+
+    with pytest.raises(RunMismatchError, match="name"):
+        list(
+            llm(FakeRunner(lambda prompt: "1", name="other"), tmp_path).judge(
+                [task("short", "Rome")]
+            )
+        )
+
+
+def test_strings_are_matched_for_entities(task):
+    found = list(MatcherJudge().judge([task("long", LONG), task("free", "Rome.", "f")]))
+
+    assert verdicts(found) == [True] * 4 + [None] + [True] + [False] * 3 + [None]
+    assert found[4].reason == "the reference is no named entity"
+    assert [j.is_recalled for j in found[5:]] == [True, None, None, None, None]
+
+
+def test_strings_are_matched_for_all_facts_when_asked(task):
+    found = list(MatcherJudge(entities_only=False).judge([task("long", "because of trade")]))
+
+    assert verdicts(found) == [False] * 4 + [True]
+
+
+def test_a_matcher_leaves_missing_answers_unjudged(task):
+    assert verdicts(MatcherJudge().judge([task("long", None)])) == [None] * 5
+
+
+def test_an_unknown_rule_is_rejected():
+    with pytest.raises(ValueError, match="rule"):
+        MatcherJudge("vibes")
+
+
+def test_labels_of_people_are_taken(task, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        "\ufeffprompt_id,question_id,is_correct,is_recalled\n"
+        "p,punic/1,1,yes\np,punic/2,False,0\np,punic/3,,\n",
+        encoding="utf-8",
+    )
+
+    found = list(HumanJudge(path).judge([task("free", LONG)]))
+
+    assert verdicts(found) == [True, False, None, None, None]
+    assert [j.is_recalled for j in found] == [True, False, None, None, None]
+    assert found[3].reason == "no label in labels.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("prompt_id,is_correct\n", ColumnNotFoundError, "no column question_id"),
+        ("", ColumnNotFoundError, "this one has none"),
+        (
+            "prompt_id,question_id,is_correct\np,q,1\np,q,0\n",
+            DataError,
+            r":3: question 'q' of prompt 'p' was labelled in line 2",
+        ),
+        ("prompt_id,question_id,is_correct\np,q,maybe\n", DataError, r":2: 'maybe' is no label"),
+    ],
+)
+def test_labels_that_are_none_are_rejected(tmp_path, text, error, message):
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+
+    with pytest.raises(error, match=message):
+        HumanJudge(path)
+
+
+def test_a_missing_file_of_labels_is_rejected(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="no file"):
+        HumanJudge(tmp_path / "none.csv")
+
+
+def test_labels_in_another_encoding_are_rejected(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_bytes("prompt_id,question_id,is_correct\nü,q,1\n".encode("latin-1"))
+
+    with pytest.raises(DataError, match="not UTF-8"):
+        HumanJudge(path)
