@@ -3,8 +3,9 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, RunMismatchError, SourceNotFoundError
 from surface_consistency.schemas import RunManifest
 from surface_consistency.schemas.jsonl import write_text
 
@@ -19,7 +20,7 @@ class RunFolder:
     """The folder."""
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str]) -> "RunFolder":
+    def create(cls, path: str | os.PathLike[str]) -> Self:
         """Make the folder, or take it as it is.
 
         Args:
@@ -39,7 +40,7 @@ class RunFolder:
         return cls(folder)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> "RunFolder":
+    def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open the folder of a run that was started.
 
         Args:
@@ -55,7 +56,7 @@ class RunFolder:
         if not folder.manifest.is_file():
             raise SourceNotFoundError(
                 f"{folder.path} is not a run folder: {folder.manifest.name} is missing; "
-                "make one with `surface-consistency run redirectqa --out DIR` or "
+                "make one with `surface-consistency run STUDY --out DIR` or "
                 "`surface-consistency score --predictions FILE --out DIR`"
             )
         return folder
@@ -124,6 +125,28 @@ class RunFolder:
         return parse_line(
             self.manifest.read_bytes(), RunManifest, source=str(self.manifest), number=1
         )
+
+    def agree_on(self, manifest: RunManifest) -> None:
+        """Write the settings of a new run, or hold those of an older one against them.
+
+        Args:
+            manifest: The settings asked for now.
+
+        Raises:
+            RunMismatchError: If the folder holds a run with other settings; names them.
+        """
+        if not self.manifest.is_file():
+            self.write_manifest(manifest)
+            return
+        found = self.read_manifest().differences(manifest)
+        if found:
+            named = "; ".join(
+                f"{name} is {old!r} there and {new!r} now" for name, (old, new) in found.items()
+            )
+            raise RunMismatchError(
+                f"{self.path} holds a run with other settings: {named}. Use the same settings to "
+                "continue it, or choose another --out"
+            )
 
     def write_manifest(self, manifest: RunManifest) -> None:
         """Write the settings.

@@ -1,0 +1,185 @@
+"""Models with a known defect, told apart by the study from start to end."""
+
+import re
+
+import numpy as np
+import pytest
+
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.inference import FakeRunner
+from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq
+from surface_consistency.studies.slaq.llm_judge import LLMJudge
+from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
+from surface_consistency.studies.slaq.score import score_slaq
+from surface_consistency.studies.slaq.tables import slaq_tables
+
+N_PERMUTATIONS = 10
+
+
+def forgetful(rng, right_before, slot):
+    """Knows less in later slots, whatever came before."""
+    return rng.random() < 0.95 - 0.16 * slot
+
+
+def with_momentum(rng, right_before, slot):
+    """Goes on as it went in the slot before, whatever the slot."""
+    return rng.random() < (0.6 if right_before is None else 0.9 if right_before else 0.3)
+
+
+def even(rng, right_before, slot):
+    """Has neither."""
+    return rng.random() < 0.6
+
+
+class Planted:
+    """Answers as a rule decides, in the order in which it is asked."""
+
+    name = "planted"
+
+    def __init__(self, data, rule):
+        self._topics = {topic.topic: topic for topic in data.topics}
+        self._rule = rule
+        self._rng = np.random.default_rng(5)
+
+    def fingerprint(self):
+        return {"rule": self._rule.__name__}
+
+    def generate(self, prompts, params):
+        yield from FakeRunner(self._answer).generate(prompts, params)
+
+    def _answer(self, prompt):
+        text = prompt.messages[0].content
+        form, order = self._asked[prompt.id]
+        topic = self._of_prompt[prompt.id]
+        assert topic.topic in text or form == "long"
+        said, before = [], None
+        for slot, index in enumerate(order):
+            before = self._rule(self._rng, before, slot)
+            said.append(topic.questions[index - 1].answer if before else "I do not know")
+        return " ; ".join(said)
+
+    def know(self, details):
+        """Learn what each prompt asks for, so that the test need not parse queries."""
+        topics = {topic.id: topic for topic in self._topics.values()}
+        self._of_prompt = {d.prompt_id: topics[d.topic_id] for d in details}
+        self._asked = {
+            d.prompt_id: (d.form, d.order or (int(re.search(r"/(\d)$", d.question_id)[1]),))
+            for d in details
+        }
+        return self
+
+
+def study(rule, folder):
+    """Ask, judge and score."""
+    from surface_consistency.prompts.slaq import slaq_prompts
+
+    data = load_slaq_sample()
+    runner = Planted(data, rule).know(
+        slaq_prompts(data.topics, n_permutations=N_PERMUTATIONS).details
+    )
+    settings = SlaqSettings(n_permutations=N_PERMUTATIONS, repeat=40)
+    run = ask_slaq(data, runner, folder, model=rule.__name__, settings=settings, progress=False)
+    frame = score_slaq(run, MatcherJudge(entities_only=False))
+    return run, frame, slaq_tables(frame, n_resamples=500, n_null=400)
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    return {
+        rule.__name__: study(rule, tmp_path_factory.mktemp(rule.__name__))
+        for rule in (forgetful, with_momentum, even)
+    }
+
+
+def slope(tables, null):
+    table = tables["momentum_slopes"]
+    return table[(table["null"] == null) & (table["streak"] == 1)].iloc[0]
+
+
+def test_a_model_that_forgets_in_later_slots_has_a_position_slope(studies):
+    position = studies["forgetful"][2]["position"]
+
+    assert position["slope_high"].iloc[0] < -0.1
+    assert position["accuracy"].iloc[0] > position["accuracy"].iloc[-1] + 0.4
+    # Fading towards the end is not momentum once the null keeps the accuracy of each slot.
+    assert slope(studies["forgetful"][2], "topic-and-slot")["p_value"] > 0.05
+
+
+def test_a_model_with_momentum_leaves_the_null_band_and_has_no_position_slope(studies):
+    tables = studies["with_momentum"][2]
+
+    for null in ("topic", "topic-and-slot"):
+        assert slope(tables, null)["slope"] > slope(tables, null)["null_high"]
+        assert slope(tables, null)["p_value"] < 0.01
+    assert abs(tables["position"]["slope"].iloc[0]) < 0.05
+
+
+def test_a_model_with_neither_shows_neither(studies):
+    tables = studies["even"][2]
+
+    assert slope(tables, "topic")["p_value"] > 0.05
+    row = tables["position"].iloc[0]
+    assert row["slope_low"] < 0 < row["slope_high"]
+
+
+def test_scores_agree_with_counting_by_hand(studies):
+    _, frame, tables = studies["even"]
+    overall = tables["overall"].iloc[0]
+    short, long = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
+
+    assert overall["n"] == len(frame) == 24 * 5 * N_PERMUTATIONS
+    assert overall["n_topics"] == 24
+    assert overall["short_accuracy"] == pytest.approx(short.mean())
+    assert overall["long_accuracy"] == pytest.approx(long.mean())
+    assert overall["alignment"] == pytest.approx((short == long).mean())
+    assert overall["signed_alignment"] == pytest.approx(short.mean() + long.mean() - 1)
+
+
+def test_groups_part_the_facts(studies):
+    _, frame, tables = studies["even"]
+
+    for name, column in (("by_category", "category"), ("by_entity", "is_entity")):
+        assert tables[name]["n"].sum() == len(frame)
+        assert len(tables[name]) == frame[column].nunique()
+
+
+def test_verdicts_that_change_with_the_order_are_counted(studies):
+    _, frame, tables = studies["even"]
+    by_fact = frame.groupby("fact_id")["second_correct"].agg(["sum", "count"])
+    changing = (by_fact["sum"] > 0) & (by_fact["sum"] < by_fact["count"])
+
+    row = tables["order_sensitivity"].iloc[0]
+    assert (row["n_facts"], row["n_changing"]) == (120, int(changing.sum()))
+    # Independent verdicts of accuracy 0.6 disagree in 2 * 0.6 * 0.4 of pairs.
+    assert row["disagreement"] == pytest.approx(0.48, abs=0.04)
+
+
+def test_the_noise_floor_is_measured_by_form(studies):
+    import pandas as pd
+
+    run, _, _ = studies["even"]
+    floor = pd.read_csv(run.checks / "noise_floor.csv")
+
+    assert list(floor["form"]) == ["short", "long"]
+    assert list(floor["n_repeated"]) == [40, 200]
+    assert floor["flip_rate"].between(0.3, 0.65).all()
+
+
+def test_two_judges_of_one_run_agree(studies, tmp_path):
+    """A scripted judge that reads references gives the verdicts of the matcher."""
+    run, frame, _ = studies["even"]
+
+    def reply(prompt):
+        system, user = prompt.messages
+        answer = user.content.split("<answer>\n")[1]
+        references = re.findall(r"Reference: (.*)", user.content)
+        found = [int(reference in answer) for reference in references]
+        return str(found[0]) if "one character" in system.content else str(found)
+
+    judge = LLMJudge(FakeRunner(reply), tmp_path, model="scripted", progress=False)
+
+    again = score_slaq(run, judge)
+
+    share = (again["second_correct"] == frame["second_correct"]).mean()
+    assert share > 0.97
+    assert (again["pair_id"] == frame["pair_id"]).all()
