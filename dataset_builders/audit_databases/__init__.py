@@ -1,0 +1,1 @@
+"""Databases of the audit of forgetting: builder, card, and how they differ from the published."""

@@ -1,0 +1,122 @@
+"""The databases of an audit as a folder of files, in the published layout."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from surface_consistency.data.audit.database_files import write_database
+from surface_consistency.data.audit.facts import DOMAINS, FactTable, load_fact_table
+from surface_consistency.data.audit.prompt_files import write_audit_prompts
+from surface_consistency.data.audit.topologies import PUBLISHED_TOPOLOGIES, build_topology
+from surface_consistency.schemas import AuditPrompt
+
+__all__ = ["BuiltDatabase", "PromptWriter", "build_audit_databases", "prompt_file_name"]
+
+PromptWriter = Callable[[Sequence[AuditPrompt]], Iterable[AuditPrompt]]
+"""Puts targets into words: the same rows, with another `prompt_text`."""
+
+_NO_STYLES: Final[Mapping[str, PromptWriter]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltDatabase:
+    """What was written of one database."""
+
+    domain: str
+    """Name of its table."""
+
+    topology: str
+    """How the facts are stored."""
+
+    path: Path
+    """The database file."""
+
+    prompt_paths: tuple[Path, ...]
+    """Its prompt files, one a style."""
+
+    n_triplets: int
+    """Entries of the database."""
+
+    n_facts: int
+    """Facts that each prompt file asks for."""
+
+
+def build_audit_databases(
+    out: str | os.PathLike[str],
+    *,
+    domains: Iterable[str | FactTable] = DOMAINS,
+    topologies: Iterable[str] = PUBLISHED_TOPOLOGIES,
+    styles: Mapping[str, PromptWriter] = _NO_STYLES,
+    seed: int = 0,
+) -> list[BuiltDatabase]:
+    """Write databases and their prompts.
+
+    The files are `<domain>/<topology>.json` and
+    `<domain>/prompts/<topology>/prompts_<style>.jsonl`, as the audit publishes them; each appears
+    whole or not at all, and the same arguments give the same bytes.
+
+    Args:
+        out: Folder; made where it is missing. Files of these names are replaced.
+        domains: Names of tables that come with the package, or tables of your own.
+        topologies: Names of topologies.
+        styles: Prompt writers by the name of their style
+            (`surface_consistency.prompts.audit_styles.style_writers` gives the six of the paper);
+            none: databases alone.
+        seed: Seed of whatever is drawn, for tables that list no near misses.
+
+    Returns:
+        What was written, by domain and topology.
+
+    Raises:
+        ValueError: If a domain or topology is unknown, or a domain stands twice.
+        DataError: If a table cannot be stored in a topology.
+    """
+    tables = [item if isinstance(item, FactTable) else load_fact_table(item) for item in domains]
+    names = [table.name for table in tables]
+    if len(set(names)) < len(names):
+        raise ValueError(f"domains must differ in name, got {', '.join(names)}")
+    wanted = list(topologies)
+    return [
+        _write(Path(out), table, topology, styles, seed) for table in tables for topology in wanted
+    ]
+
+
+def prompt_file_name(style: str) -> str:
+    """Name the prompt file of a style.
+
+    Args:
+        style: Name of the style.
+
+    Returns:
+        The file name.
+
+    Examples:
+        >>> prompt_file_name("cloze")
+        'prompts_cloze.jsonl'
+    """
+    return f"prompts_{style}.jsonl"
+
+
+def _write(
+    out: Path, table: FactTable, topology: str, styles: Mapping[str, PromptWriter], seed: int
+) -> BuiltDatabase:
+    """Write one database and its prompts."""
+    made = build_topology(table, topology, seed=seed)
+    folder = out / table.name / "prompts" / topology
+    folder.mkdir(parents=True, exist_ok=True)
+    path = out / table.name / f"{topology}.json"
+    write_database(path, made.database)
+    paths = []
+    for style, writer in styles.items():
+        paths.append(folder / prompt_file_name(style))
+        write_audit_prompts(paths[-1], writer(made.targets))
+    return BuiltDatabase(
+        domain=table.name,
+        topology=topology,
+        path=path,
+        prompt_paths=tuple(paths),
+        n_triplets=len(made.database.triplets),
+        n_facts=len(made.targets),
+    )
