@@ -12,6 +12,7 @@ __all__ = [
     "add_output",
     "add_rule",
     "add_source",
+    "options_of",
     "pairs",
     "runner_options",
 ]
@@ -91,12 +92,6 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def runner_options(arguments: argparse.Namespace) -> dict[str, object]:
     """Gather the runner's keyword arguments: those given by name, then the named flags."""
-    options: dict[str, object] = {}
-    for name, value in pairs(arguments.runner_option, "--runner-option").items():
-        try:
-            options[name] = json.loads(value)
-        except json.JSONDecodeError:
-            options[name] = value
     named = {
         "revision": arguments.model_revision,
         "dtype": arguments.dtype,
@@ -104,7 +99,19 @@ def runner_options(arguments: argparse.Namespace) -> dict[str, object]:
         "quantization": "int8" if arguments.int8 else None,
         "batch_size": arguments.batch_size,
     }
-    return options | {name: value for name, value in named.items() if value is not None}
+    given = options_of(arguments.runner_option, "--runner-option")
+    return given | {name: value for name, value in named.items() if value is not None}
+
+
+def options_of(given: Sequence[str], option: str) -> dict[str, object]:
+    """Read NAME=VALUE arguments whose values are JSON, or else text."""
+    options: dict[str, object] = {}
+    for name, value in pairs(given, option).items():
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
 
 
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:

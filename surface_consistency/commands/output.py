@@ -13,9 +13,20 @@ from surface_consistency.errors import MissingDependencyError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_json", "as_text", "finish"]
+__all__ = ["as_json", "as_text", "finish", "finish_slaq", "study_of"]
 
 _SHOWN: Final = ("template", "n", "first_accuracy", "second_accuracy", "consistency", "flip_rate")
+
+_SHOWN_OF_SLAQ: Final = (
+    "model",
+    "condition",
+    "n_topics",
+    "n",
+    "short_accuracy",
+    "long_accuracy",
+    "alignment",
+    "signed_alignment",
+)
 
 
 def finish(
@@ -51,6 +62,48 @@ def finish(
     overall = tables["overall"]
     print(as_text(overall[[name for name in ("model", *_SHOWN) if name in overall]]))
     print(f"\nreport: {page}\ntables: {out / 'tables'}")
+
+
+def finish_slaq(
+    runs: Sequence[str | Path],
+    arguments: argparse.Namespace,
+    *,
+    out: Path,
+    n_resamples: int = 10_000,
+) -> None:
+    """Write tables, figures and page of SLAQ runs, and say where they are."""
+    from surface_consistency.report import write_tables
+    from surface_consistency.report.slaq import (
+        load_slaq_runs,
+        slaq_run_tables,
+        write_slaq_figures,
+        write_slaq_report,
+    )
+
+    loaded = load_slaq_runs(runs)
+    tables = slaq_run_tables(loaded, n_resamples=n_resamples)
+    write_tables(tables, out / "tables", runs=loaded)
+    page = write_slaq_report(loaded, out / "report.html", tables=tables)
+    try:
+        write_slaq_figures(tables, out / "figures")
+    except MissingDependencyError as error:
+        print(f"warning: {error}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(as_json(out, page, tables), ensure_ascii=False))
+        return
+    print(as_text(tables["overall"][list(_SHOWN_OF_SLAQ)]))
+    print(f"\nreport: {page}\ntables: {out / 'tables'}")
+
+
+def study_of(runs: Sequence[str | Path]) -> str:
+    """Name the study of run folders, which must be one."""
+    from surface_consistency.studies.run_folder import RunFolder
+
+    studies = {str(run): RunFolder.open(run).read_manifest().study for run in runs}
+    if len(set(studies.values())) > 1:
+        named = ", ".join(f"{run} is of {study}" for run, study in studies.items())
+        raise ValueError(f"one report is of one study, but {named}; report them apart")
+    return next(iter(studies.values()))
 
 
 def as_text(table: "pd.DataFrame") -> str:

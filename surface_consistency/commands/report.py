@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from surface_consistency.commands.options import Commands, add_output
-from surface_consistency.commands.output import finish
+from surface_consistency.commands.output import finish, finish_slaq, study_of
 
 __all__ = ["add"]
 
@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
         "--cluster",
         choices=("fact_id", "subject_id"),
         default="fact_id",
-        help="what the bootstrap resamples (default: %(default)s)",
+        help="what the bootstrap of redirectqa resamples (default: %(default)s); slaq: topics",
     )
     report.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples")
     add_output(report)
@@ -29,10 +29,13 @@ def _report(arguments: argparse.Namespace) -> None:
     out = Path(arguments.out)
     if out.suffix == ".html" or out.is_file():
         raise ValueError(f"--out names a folder, which gets report.html, not {out}")
+    if study_of(arguments.runs) == "slaq":
+        finish_slaq(arguments.runs, arguments, out=out, n_resamples=arguments.resamples)
+        return
     finish(
         arguments.runs,
         arguments,
-        out=Path(arguments.out),
+        out=out,
         cluster=arguments.cluster,
         n_resamples=arguments.resamples,
     )

@@ -1,6 +1,6 @@
 """`run`: a study end to end on a model."""
 
-from surface_consistency.commands import run_redirectqa
+from surface_consistency.commands import run_redirectqa, run_slaq
 from surface_consistency.commands.options import Commands
 
 __all__ = ["add"]
@@ -11,3 +11,4 @@ def add(commands: Commands) -> None:
     run = commands.add_parser("run", help="run a study end to end on a model")
     studies = run.add_subparsers(title="studies", required=True, metavar="STUDY", dest="study")
     run_redirectqa.add(studies)
+    run_slaq.add(studies)

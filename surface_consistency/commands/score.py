@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
+from surface_consistency.commands.judges import add_judge, load_judge
 from surface_consistency.commands.options import Commands, add_rule, add_source
-from surface_consistency.commands.output import finish
+from surface_consistency.commands.output import finish, finish_slaq, study_of
 from surface_consistency.commands.rows import load_rows
 
 __all__ = ["add"]
@@ -25,6 +26,7 @@ def add(commands: Commands) -> None:
     score.add_argument("--label", help="name of the model in tables (default: the file's name)")
     add_source(score)
     add_rule(score)
+    add_judge(score)
     score.add_argument("--out", help="folder of the new run, with --predictions")
     score.add_argument("--json", action="store_true", help="print one JSON object")
     score.set_defaults(handle=_score, parser=score)
@@ -40,6 +42,9 @@ def _score(arguments: argparse.Namespace) -> None:
         raise ValueError("give either the folder of a run or --predictions FILE, one of them")
     if arguments.run is not None:
         _refuse_data_options(arguments)
+        if study_of([arguments.run]) == "slaq":
+            _score_slaq(arguments)
+            return
         folder = RunFolder.open(arguments.run)
     else:
         if arguments.out is None:
@@ -60,10 +65,23 @@ def _score(arguments: argparse.Namespace) -> None:
     finish([folder.path], arguments, out=folder.path)
 
 
+def _score_slaq(arguments: argparse.Namespace) -> None:
+    """Judge a SLAQ run again."""
+    from surface_consistency.studies.slaq.folder import SlaqFolder
+    from surface_consistency.studies.slaq.score import score_slaq
+
+    folder = SlaqFolder.open(arguments.run)
+    judge = load_judge(arguments, folder.path, progress=not arguments.json)
+    score_slaq(folder, judge)
+    finish_slaq([folder.path], arguments, out=folder.path)
+
+
 def _refuse_data_options(arguments: argparse.Namespace) -> None:
     """Refuse options that scoring a run again would not heed."""
     parser: argparse.ArgumentParser = arguments.parser
     heeded = {"command", "debug", "handle", "json", "parser", "region", "rule", "run"}
+    heeded |= {name for name in vars(arguments) if name.startswith("judge")}
+    heeded |= {"all_facts", "labels"}
     foreign = [
         f"--{name.replace('_', '-')}"
         for name, value in vars(arguments).items()

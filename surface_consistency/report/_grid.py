@@ -65,7 +65,17 @@ _HIDDEN: Final = frozenset(
         "signed_alignment",
     }
 )
-_RATE_ENDS: Final = ("rate", "accuracy", "share", "consistency")
+_RATE_ENDS: Final = (
+    "rate",
+    "accuracy",
+    "share",
+    "consistency",
+    "alignment",
+    "disagreement",
+    "probability",
+    "recall",
+)
+_SIGNED_ENDS: Final = ("signed_alignment", "difference", "slope")
 
 
 def grid(frame: "pd.DataFrame", *, caption: str, sources: Sequence[str]) -> Html:
@@ -113,6 +123,8 @@ def _other(name: str, values: "pd.Series[Any]") -> _Column:
     title = name.replace("_", " ")
     if values.dtype.kind not in "iuf":
         return _Column(name=name, title=title, kind="label")
+    if name.endswith(_SIGNED_ENDS):
+        return _Column(name=name, title=f"{title}, %", kind="difference")
     if name.endswith(_RATE_ENDS):
         return _Column(name=name, title=f"{title}, %", kind="rate")
     if name.endswith("p_value"):

@@ -16,12 +16,19 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["SELECTED_CATEGORIES", "consistency_figure", "save_figure", "svg_text", "write_figures"]
+__all__ = [
+    "FIGURE_STYLE",
+    "SELECTED_CATEGORIES",
+    "consistency_figure",
+    "save_figure",
+    "svg_text",
+    "write_figures",
+]
 
 SELECTED_CATEGORIES: Final = ("from initialisms", "from long names")
 """The categories that the paper's figure shows besides the types."""
 
-_STYLE: Final[dict[Any, Any]] = {
+FIGURE_STYLE: Final[dict[Any, Any]] = {
     "figure.constrained_layout.use": True,
     "font.family": ["DejaVu Sans"],
     "font.size": 8.0,
@@ -31,6 +38,8 @@ _STYLE: Final[dict[Any, Any]] = {
     "text.parse_math": False,
     "text.usetex": False,
 }
+"""How all figures look; without anything that would change from one run to the next."""
+
 _WIDEST = 11.0
 _MODEL_WIDTH = 0.8
 
@@ -76,7 +85,7 @@ def consistency_figure(
     width = max(3.2, _MODEL_WIDTH * len(models) + 0.8)
     n_columns = max(1, min(3, len(panels), int(_WIDEST / width)))
     n_rows = -(-len(panels) // n_columns)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(FIGURE_STYLE):
         figure = Figure(figsize=(width * n_columns, 2.7 * n_rows + 0.7))
         axes = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
         for ax, (title, rows) in zip(axes, panels, strict=False):
@@ -149,7 +158,7 @@ def _rendered(figure: "Figure", kind: str, metadata: Mapping[str, str | None]) -
     import matplotlib
 
     content = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(FIGURE_STYLE):
         figure.savefig(content, format=kind, dpi=200, metadata=dict(metadata))
     return content.getvalue()
 

@@ -11,7 +11,7 @@ from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq
 from surface_consistency.studies.slaq.llm_judge import LLMJudge
 from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
 from surface_consistency.studies.slaq.score import score_slaq
-from surface_consistency.studies.slaq.tables import slaq_tables
+from surface_consistency.report.slaq.tables import slaq_tables
 
 N_PERMUTATIONS = 10
 

@@ -1,7 +1,7 @@
 """The numbers of SLAQ, from outcomes frames: scores by group, momentum, slots, recall."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from surface_consistency.metrics import TopicArraysResult
+    from surface_consistency.report.slaq.run import SlaqRun
 
-__all__ = ["SLAQ_GROUPINGS", "slaq_tables"]
+__all__ = ["SLAQ_GROUPINGS", "slaq_run_tables", "slaq_tables"]
 
 SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
@@ -87,6 +88,41 @@ def slaq_tables(
     free = frame[frame["second_condition"] == "free"]
     if len(free):
         tables["recall"] = _recall(free)
+    return tables
+
+
+def slaq_run_tables(
+    runs: "Sequence[SlaqRun]", *, n_resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
+) -> "dict[str, pd.DataFrame]":
+    """Compute the tables of runs, their noise floor and what was left unjudged included.
+
+    Args:
+        runs: The runs, their labels distinct.
+        n_resamples: As for `slaq_tables`.
+        n_null: As for `slaq_tables`.
+        seed: As for `slaq_tables`.
+
+    Returns:
+        As `slaq_tables`, and "noise_floor" and "unjudged" where there is anything to tell.
+    """
+    import pandas as pd
+
+    frame = pd.concat([run.outcomes for run in runs], ignore_index=True)
+    tables = slaq_tables(frame, n_resamples=n_resamples, n_null=n_null, seed=seed)
+    floors = [
+        run.noise_floor.assign(model=run.label)[["model", *run.noise_floor.columns]]
+        for run in runs
+        if run.noise_floor is not None
+    ]
+    if floors:
+        tables["noise_floor"] = _stack(floors)
+    rows = [
+        {"model": run.label, "judge": run.judge, "reason": reason, "n": n}
+        for run in runs
+        for reason, n in run.unjudged.items()
+    ]
+    if rows:
+        tables["unjudged"] = pd.DataFrame(rows)
     return tables
 
 
@@ -241,7 +277,7 @@ def _order_sensitivity(arrays: "TopicArraysResult", n_resamples: int, seed: int)
             {
                 "n_facts": int(several.sum()),
                 "n_changing": int(((rights > 0) & (rights < judged))[several].sum()),
-                "share_changing": float(((rights > 0) & (rights < judged))[several].mean()),
+                "changing_share": float(((rights > 0) & (rights < judged))[several].mean()),
                 "disagreement": 1.0 - result.consistency,
                 "disagreement_low": 1.0 - result.intervals["consistency"].high,
                 "disagreement_high": 1.0 - result.intervals["consistency"].low,
