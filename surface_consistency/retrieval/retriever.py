@@ -1,0 +1,61 @@
+"""What a retriever is: anything that ranks the entries of a store for a lookup."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import JsonValue
+
+from surface_consistency.schemas.memory import LookupQuery
+
+__all__ = ["Deleted", "Hits", "Retriever"]
+
+Deleted = Sequence[npt.ArrayLike | None] | None
+"""For each query the indices of the entries that do not exist for it; None where all exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hits:
+    """Result of `Retriever.search`: the closest entries of each query, closest first."""
+
+    indices: npt.NDArray[np.int64]
+    """Entries, as indices into the store's triplets, shape (n_queries, k); -1 where there are
+    fewer than k."""
+    scores: npt.NDArray[np.float32]
+    """Their scores, shape (n_queries, k); higher is closer, -inf where there is no entry."""
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Ranks the entries of one store; any class with these two members is a retriever.
+
+    Deletion is applied before the ranks are given: a deleted entry takes no slot of the k, and
+    nothing is rebuilt. Equal scores are ranked by index, lowest first, and a query's hits do not
+    depend on the queries beside it.
+    """
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell what decides the ranking: kind, settings, model, and the store's content.
+
+        Returns:
+            Plain JSON values. Under "content" stands the `content_digest` of the store, by which
+            a `TripletStore` refuses a retriever of another store.
+        """
+
+    def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
+        """Rank the entries for each query.
+
+        Args:
+            queries: What is looked up; any strings, empty ones too.
+            k: How many entries each query gets at most, at least 1.
+            deleted: Entries that do not exist for a query, one array of indices a query.
+
+        Returns:
+            Indices and scores, one row a query.
+
+        Raises:
+            ValueError: If `k` is below 1, or `deleted` does not fit the queries or the store.
+            RetrievalError: If a score is not a number; names the entries or the query.
+        """

@@ -1,0 +1,101 @@
+"""Encoders without a model, and the published audit databases."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surface_consistency.schemas import LookupQuery, Triplet, TripletDatabase
+
+
+class TableEncoder:
+    """Gives each text the vector of a table, else one drawn by the text itself."""
+
+    def __init__(self, vectors=None, *, dimension=16, name="table"):
+        self.vectors = vectors or {}
+        self.dimension = dimension
+        self.name = name
+        self.seen = []
+
+    def fingerprint(self):
+        return {"encoder": self.name, "dimension": self.dimension}
+
+    def encode(self, texts):
+        self.seen += texts
+        return np.array([self.vector(text) for text in texts], np.float32)
+
+    def vector(self, text):
+        if text in self.vectors:
+            return self.vectors[text]
+        seed = hashlib.sha256(f"{self.name} {text}".encode()).digest()
+        drawn = np.random.default_rng(list(seed)).standard_normal(self.dimension)
+        return drawn / np.linalg.norm(drawn)
+
+
+def database_of(triplets):
+    subjects, relations, objects = (sorted(set(column)) for column in zip(*triplets, strict=True))
+    return TripletDatabase(
+        entities=subjects, relationships=relations, return_values=objects, triplets=triplets
+    )
+
+
+@pytest.fixture(scope="session")
+def table_encoder():
+    """The class `TableEncoder`."""
+    return TableEncoder
+
+
+@pytest.fixture(scope="session")
+def facts():
+    """Six entries; the second and the last have one key."""
+    return [
+        Triplet("France", "capital", "Paris"),
+        Triplet("Chad", "capital", "N'Djamena"),
+        Triplet("France", "continent", "Europe"),
+        Triplet("Chad", "ISO code", "TD"),
+        Triplet("日本", "首都", "東京"),
+        Triplet("chad", "Capital", "Fort-Lamy"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def database(facts):
+    """The six entries as a database."""
+    return database_of(facts)
+
+
+@pytest.fixture(scope="session")
+def ask():
+    """A function that makes a query."""
+    return lambda entity, relation: LookupQuery(entity=entity, relation=relation)
+
+
+def published(shared_dir: Path) -> dict[str, Path]:
+    """Return the files of the thirteen databases by name."""
+    data = shared_dir / "data" / "lmlm_audit" / "data"
+    files = {
+        f"{path.parent.name}/{path.stem}": path for path in data.glob("custom_databases/*/*.json")
+    }
+    return files | {"released": data / "released_database" / "lmlm_database.json"}
+
+
+@pytest.fixture(scope="session")
+def audit_databases(shared_dir):
+    """The thirteen published databases by name."""
+    return {
+        name: TripletDatabase.model_validate_json(path.read_text(encoding="utf-8"))
+        for name, path in sorted(published(shared_dir).items())
+    }
+
+
+@pytest.fixture(scope="session")
+def audit_prompts(shared_dir):
+    """The published prompts of one style by database, as plain rows."""
+    rows = {}
+    for name, path in sorted(published(shared_dir).items()):
+        folder = path.parent / "prompts"
+        file = (folder if name == "released" else folder / path.stem) / "prompts_cloze.jsonl"
+        rows[name] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return rows
