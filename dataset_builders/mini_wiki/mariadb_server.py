@@ -1,0 +1,201 @@
+"""A private MariaDB server on a folder of its own, for writing dumps with the real `mysqldump`."""
+
+import getpass
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MariaDB", "MariaDBError", "find_programs", "running_mariadb"]
+
+_START_SECONDS = 60.0
+_PROGRAMS = {
+    "server": ("mariadbd", "mysqld"),
+    "install": ("mariadb-install-db", "mysql_install_db"),
+    "client": ("mariadb", "mysql"),
+    "dump": ("mariadb-dump", "mysqldump"),
+}
+
+
+class MariaDBError(RuntimeError):
+    """The server could not be started, or refused a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class MariaDB:
+    """A running server, reached by its socket only."""
+
+    socket: Path
+    """Its Unix socket."""
+
+    programs: dict[str, str]
+    """The programs `server`, `install`, `client` and `dump`."""
+
+    def run(self, sql: bytes, *, database: str | None = None) -> bytes:
+        """Run statements.
+
+        Args:
+            sql: Statements, as bytes of any kind.
+            database: The database they work in.
+
+        Returns:
+            What the client prints: a line a row, columns between tabs, no names of columns.
+
+        Raises:
+            MariaDBError: If a statement fails.
+        """
+        options = [
+            "--batch",
+            "--binary-mode",
+            "--skip-column-names",
+            "--default-character-set=binary",
+        ]
+        return self._call("client", [*options, *([database] if database else [])], sql)
+
+    def dump(self, database: str, table: str, *options: str) -> bytes:
+        """Write a table as `mysqldump` does.
+
+        Args:
+            database: Its database.
+            table: Its name.
+            options: Further options of `mysqldump`.
+
+        Returns:
+            The dump.
+
+        Raises:
+            MariaDBError: If there is no such table.
+        """
+        return self._call("dump", [*options, database, table], b"")
+
+    def _call(self, program: str, arguments: list[str], text: bytes) -> bytes:
+        """Run a client program on the socket."""
+        done = subprocess.run(
+            [self.programs[program], "--no-defaults", f"--socket={self.socket}", *arguments],
+            input=text,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise MariaDBError(done.stderr.decode(errors="replace").strip())
+        return done.stdout
+
+
+def find_programs() -> dict[str, str] | None:
+    """Find MariaDB's programs.
+
+    Returns:
+        Their paths by what they do (`server`, `install`, `client`, `dump`); None if one is missing.
+        Debian has them in the package `mariadb-server`.
+    """
+    found: dict[str, str] = {}
+    for use, names in _PROGRAMS.items():
+        paths = [shutil.which(name, path=_search_path()) for name in names]
+        path = next(filter(None, paths), None)
+        if path is None:
+            return None
+        found[use] = path
+    return found
+
+
+@contextmanager
+def running_mariadb(folder: Path) -> Iterator[MariaDB]:
+    """Start a server in a folder, and stop it at the end.
+
+    It listens on a Unix socket only, asks for no password and shares nothing with a server that
+    the machine may run.
+
+    Args:
+        folder: An empty folder for its files.
+
+    Yields:
+        The server, ready for statements.
+
+    Raises:
+        MariaDBError: If MariaDB is not installed or does not start.
+    """
+    programs = find_programs()
+    if programs is None:
+        raise MariaDBError("MariaDB is not installed; on Debian: apt-get install mariadb-server")
+    data = folder / "data"
+    log = folder / "server.log"
+    _install(programs["install"], data)
+    with tempfile.TemporaryDirectory(prefix="mariadb-") as short, log.open("wb") as lines:
+        socket = Path(short, "socket")
+        server = subprocess.Popen(
+            [programs["server"], *_server_options(data, socket)], stdout=lines, stderr=lines
+        )
+        try:
+            database = MariaDB(socket, programs)
+            _wait(server, database, log)
+            yield database
+        finally:
+            server.terminate()
+            try:
+                server.wait(timeout=_START_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _search_path() -> str:
+    """Return the folders of programs, with those of servers, which a user's path may lack."""
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+
+
+def _install(program: str, data: Path) -> None:
+    """Write the system tables."""
+    done = subprocess.run(
+        [
+            program,
+            "--no-defaults",
+            f"--datadir={data}",
+            f"--user={getpass.getuser()}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        output = (done.stdout + done.stderr).decode(errors="replace").strip()
+        raise MariaDBError(f"{program} failed: {output[-1000:]}")
+
+
+def _server_options(data: Path, socket: Path) -> list[str]:
+    """Return the options of a small server that no network reaches."""
+    return [
+        "--no-defaults",
+        f"--datadir={data}",
+        f"--socket={socket}",
+        f"--pid-file={data / 'pid'}",
+        f"--user={getpass.getuser()}",
+        "--skip-networking",
+        "--skip-log-bin",
+        "--innodb-buffer-pool-size=32M",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--max-allowed-packet=256M",
+        "--character-set-server=binary",
+        "--sql-mode=NO_AUTO_VALUE_ON_ZERO",
+    ]
+
+
+def _wait(server: "subprocess.Popen[bytes]", database: MariaDB, log: Path) -> None:
+    """Wait until the server answers."""
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end:
+        if server.poll() is not None:
+            break
+        try:
+            database.run(b"SELECT 1")
+        except MariaDBError:
+            time.sleep(0.05)
+        else:
+            return
+    lines = log.read_text(errors="replace").splitlines()[-5:]
+    raise MariaDBError("MariaDB did not start: " + " | ".join(lines))

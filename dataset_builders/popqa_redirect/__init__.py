@@ -1,0 +1,1 @@
+"""PopQA's questions under the redirects of their subjects, from PopQA's rows and local dumps."""

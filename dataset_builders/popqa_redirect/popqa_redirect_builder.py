@@ -1,0 +1,246 @@
+"""Builder of PopQA with redirects: the preliminary experiment of RedirectQA (appendix B.1).
+
+Facts, canonical names and accepted answers are PopQA's own; the redirects of their subjects come
+from dumps in `data_dir`. `popqa_redirect_builder` makes a builder whose cache is keyed by PopQA's
+rows, the dumps' content, the configuration and the versions of builder and package.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import datasets
+
+from dataset_builders.redirectqa.built_rows import (
+    keyed_rows,
+    prepared,
+    require_hash,
+    work_folder,
+)
+from surface_consistency import __version__
+from surface_consistency.data.features import features_of
+from surface_consistency.data.popqa import PopQA, load_popqa
+from surface_consistency.data.publishing import files_digest
+from surface_consistency.wikimedia.construction import (
+    BuildResult,
+    BuiltRow,
+    DumpPlan,
+    augment_popqa,
+    find_dumps,
+)
+
+__all__ = [
+    "PopQARedirectBuilder",
+    "PopQARedirectConfig",
+    "build_popqa_redirect",
+    "find_popqa_dumps",
+    "load_config_popqa",
+    "popqa_redirect_builder",
+    "run_augmentation",
+]
+
+
+@dataclass
+class PopQARedirectConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """One way to augment PopQA."""
+
+    popqa: str = "akariasai/PopQA"
+    """Hub id, folder or file of PopQA's rows."""
+
+    revision: str | None = None
+    """Commit of the hub repository; pin it in work to be repeated."""
+
+    wiki: str = "enwiki"
+    """Name of a wiki's configuration, or a TOML or JSON file with one."""
+
+    route: Literal["sql", "xml", "uncategorised"] | None = None
+    """Where redirects and their categories come from; None for the wiki's best."""
+
+    templates: tuple[str, ...] = ("original",)
+    """Wordings; the paper's experiment has PopQA's own alone."""
+
+    seed: int = 0
+    """Seed of the balancing."""
+
+    category_cap: int | None = None
+    """Instances at which a category is down-sampled; None for no balancing."""
+
+
+class PopQARedirectBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """Rows of PopQA with redirects; make it by `popqa_redirect_builder`."""
+
+    VERSION = datasets.Version("1.0.0")
+    BUILDER_CONFIG_CLASS = PopQARedirectConfig
+    BUILDER_CONFIGS = (
+        PopQARedirectConfig(name="original", description="PopQA's wording"),
+        PopQARedirectConfig(
+            name="two-wordings",
+            templates=("original", "paraphrase"),
+            description="PopQA's wording and a paraphrase",
+        ),
+    )
+    DEFAULT_CONFIG_NAME = "original"
+
+    result: BuildResult | None = None
+    """What the augmentation left out, once it has run; None when the rows came from the cache."""
+
+    def _info(self) -> datasets.DatasetInfo:
+        """Describe the columns and the licence of the rows."""
+        return datasets.DatasetInfo(
+            description=self.config.description,
+            features=features_of(BuiltRow),
+            license="cc-by-sa-4.0",
+        )
+
+    def _split_generators(
+        self, dl_manager: datasets.DownloadManager
+    ) -> list[datasets.SplitGenerator]:
+        """Offer the one split of PopQA."""
+        require_hash(self)
+        work = work_folder(self._cache_dir_root, self.config.wiki)
+        return [
+            datasets.SplitGenerator(
+                name=datasets.Split.TEST,
+                gen_kwargs={"data_dir": self.config.data_dir, "work": os.fspath(work)},
+            )
+        ]
+
+    def _generate_examples(self, data_dir: str, work: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Augment, and yield the validated rows under their keys."""
+        facts = load_config_popqa(self.config)
+        self.result = run_augmentation(facts, data_dir, work, self.config)
+        yield from keyed_rows(self.result)
+
+
+def popqa_redirect_builder(
+    data_dir: str | os.PathLike[str],
+    cache_dir: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    **options: object,
+) -> PopQARedirectBuilder:
+    """Make the builder of one configuration.
+
+    Args:
+        data_dir: Folder of dump files.
+        cache_dir: Where rows, and what was staged for them, are kept.
+        name: Configuration; the default one, with PopQA's wording alone, when None.
+        options: Fields of `PopQARedirectConfig` that differ from it, such as `popqa`.
+
+    Returns:
+        The builder; `download_and_prepare()` builds and `as_dataset(split="test")` gives the rows.
+
+    Raises:
+        SourceNotFoundError: If PopQA's rows or a dump are missing.
+        DataError: If PopQA's rows are broken.
+        ValueError: If there is no such configuration.
+    """
+    arguments = {
+        "cache_dir": os.fspath(cache_dir),
+        "config_name": name,
+        "dataset_name": "popqa_redirect",
+        "data_dir": os.fspath(Path(data_dir).resolve()),
+        **options,
+    }
+    config = PopQARedirectBuilder(**arguments).config
+    settings = {key: value for key, value in asdict(config).items() if key != "data_dir"}
+    plan = find_popqa_dumps(data_dir, config)
+    digest = files_digest(
+        plan.files.paths,
+        *(str(PopQARedirectBuilder.VERSION), __version__, repr(sorted(settings.items()))),
+        *(plan.config.model_dump_json(), load_config_popqa(config).source.digest),
+    )
+    return PopQARedirectBuilder(**arguments, hash=digest)
+
+
+def build_popqa_redirect(
+    data_dir: str | os.PathLike[str],
+    cache_dir: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    **options: object,
+) -> datasets.Dataset:
+    """Augment PopQA, or take it from the cache when nothing changed.
+
+    Args:
+        data_dir: Folder of dump files.
+        cache_dir: Where rows, and what was staged for them, are kept.
+        name: Configuration; the default one when None.
+        options: Fields of `PopQARedirectConfig` that differ from it, such as `popqa`.
+
+    Returns:
+        The rows, split "test".
+
+    Raises:
+        SourceNotFoundError: If PopQA's rows or a dump are missing.
+        DataError: If PopQA's rows or a dump are broken, or no fact has a redirect.
+        ValueError: If there is no such configuration.
+    """
+    return prepared(popqa_redirect_builder(data_dir, cache_dir, name=name, **options))
+
+
+def load_config_popqa(config: PopQARedirectConfig) -> PopQA:
+    """Load the rows of PopQA that a configuration names.
+
+    Args:
+        config: The configuration.
+
+    Returns:
+        The questions.
+
+    Raises:
+        SourceNotFoundError: If the source is missing or out of reach.
+        DataError: If its rows are broken.
+    """
+    return load_popqa(config.popqa, revision=config.revision)
+
+
+def find_popqa_dumps(data_dir: str | os.PathLike[str], config: PopQARedirectConfig) -> DumpPlan:
+    """Find the dumps of a configuration.
+
+    Args:
+        data_dir: Folder of dump files.
+        config: The configuration.
+
+    Returns:
+        The plan.
+
+    Raises:
+        SourceNotFoundError: If there is no such folder or wiki.
+    """
+    return find_dumps(data_dir, config.wiki, route=config.route)
+
+
+def run_augmentation(
+    popqa: PopQA,
+    data_dir: str | os.PathLike[str],
+    work: str | os.PathLike[str],
+    config: PopQARedirectConfig,
+) -> BuildResult:
+    """Run the augmentation with a configuration's settings.
+
+    Args:
+        popqa: PopQA's questions.
+        data_dir: Folder of dump files.
+        work: Folder for what is staged; builds of one wiki may share it.
+        config: The settings.
+
+    Returns:
+        The rows and what was left out on the way.
+
+    Raises:
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is broken or no fact has a redirect.
+    """
+    plan = find_popqa_dumps(data_dir, config)
+    wordings = {"question_templates": config.templates}
+    return augment_popqa(
+        [question.triple for question in popqa.questions],
+        plan.files,
+        work,
+        config=plan.config.model_copy(update=wordings),
+        seed=config.seed,
+        category_cap=config.category_cap,
+    )

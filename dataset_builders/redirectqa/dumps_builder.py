@@ -1,0 +1,231 @@
+"""Builder of RedirectQA from local dump files of Wikipedia and Wikidata.
+
+`data_dir` is a folder of dumps under the names that Wikimedia publishes them by. The configurations
+are the two releases of RedirectQA, the variant that renames objects, and other wikis.
+`dumps_builder` makes a builder whose cache is keyed by the dumps' content, the configuration and
+the versions of builder and package; rows come from `surface_consistency.wikimedia.construction`.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import datasets
+
+from dataset_builders.redirectqa.built_rows import (
+    keyed_rows,
+    prepared,
+    require_hash,
+    work_folder,
+)
+from surface_consistency import __version__
+from surface_consistency.data.features import features_of
+from surface_consistency.data.publishing import files_digest
+from surface_consistency.wikimedia.construction import (
+    CATEGORY_CAP,
+    BuildResult,
+    BuiltRow,
+    DumpPlan,
+    build_redirectqa,
+    find_dumps,
+)
+
+__all__ = [
+    "RedirectQADumpsBuilder",
+    "RedirectQADumpsConfig",
+    "build_from_dumps",
+    "dumps_builder",
+    "run_build",
+]
+
+
+@dataclass
+class RedirectQADumpsConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """One way to build RedirectQA from dumps."""
+
+    wiki: str = "enwiki"
+    """Name of a wiki's configuration, or a TOML or JSON file with one."""
+
+    route: Literal["sql", "xml", "uncategorised"] | None = None
+    """Where redirects and their categories come from; None for the wiki's best."""
+
+    months: tuple[str, ...] | None = None
+    """Months of pageviews as "YYYYMM"; None for all that are there."""
+
+    triples: int = 500_000
+    """Candidate triples that are drawn."""
+
+    seed: int = 0
+    """Seed of the draws."""
+
+    category_cap: int | None = CATEGORY_CAP
+    """Instances at which a category is down-sampled; None for no balancing."""
+
+    vary: Literal["subject", "object"] = "subject"
+    """Whose surface form varies."""
+
+    unambiguous: Literal["subject", "both"] = "subject"
+    """Whose canonical surface form must be that of one entity alone."""
+
+
+class RedirectQADumpsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """Rows of RedirectQA built from dumps; make it by `dumps_builder`."""
+
+    VERSION = datasets.Version("1.0.0")
+    BUILDER_CONFIG_CLASS = RedirectQADumpsConfig
+    BUILDER_CONFIGS = (
+        RedirectQADumpsConfig(
+            name="v1.0.0", description="English Wikipedia, 16 relations, two wordings"
+        ),
+        RedirectQADumpsConfig(
+            name="v0.1.0",
+            wiki="enwiki-v0.1.0",
+            description="English Wikipedia, 15 relations (no religion), one wording",
+        ),
+        RedirectQADumpsConfig(
+            name="v1.0.0-objects", vary="object", description="As v1.0.0, with the object renamed"
+        ),
+        RedirectQADumpsConfig(
+            name="ja", wiki="jawiki", description="Japanese Wikipedia, redirects uncategorised"
+        ),
+        RedirectQADumpsConfig(name="de", wiki="dewiki", description="German Wikipedia"),
+        RedirectQADumpsConfig(
+            name="simple", wiki="simplewiki", description="Simple English Wikipedia"
+        ),
+    )
+    DEFAULT_CONFIG_NAME = "v1.0.0"
+
+    result: BuildResult | None = None
+    """What the construction left out, once it has run; None when the rows came from the cache."""
+
+    def _info(self) -> datasets.DatasetInfo:
+        """Describe the columns and the licence of the rows."""
+        return datasets.DatasetInfo(
+            description=self.config.description,
+            features=features_of(BuiltRow),
+            homepage="https://huggingface.co/datasets/naist-nlp/RedirectQA",
+            license="cc-by-sa-4.0",
+        )
+
+    def _split_generators(
+        self, dl_manager: datasets.DownloadManager
+    ) -> list[datasets.SplitGenerator]:
+        """Offer the one split of the release."""
+        require_hash(self)
+        work = work_folder(self._cache_dir_root, self.config.wiki)
+        return [
+            datasets.SplitGenerator(
+                name=datasets.Split.TEST,
+                gen_kwargs={"data_dir": self.config.data_dir, "work": os.fspath(work)},
+            )
+        ]
+
+    def _generate_examples(self, data_dir: str, work: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Build, and yield the validated rows under their keys."""
+        self.result = run_build(data_dir, work, self.config)
+        yield from keyed_rows(self.result)
+
+
+def dumps_builder(
+    data_dir: str | os.PathLike[str],
+    cache_dir: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    **options: object,
+) -> RedirectQADumpsBuilder:
+    """Make the builder of one configuration.
+
+    Args:
+        data_dir: Folder of dump files.
+        cache_dir: Where rows, and what was staged for them, are kept.
+        name: Configuration, such as "v1.0.0", "v0.1.0" or "ja"; the default one when None.
+        options: Fields of `RedirectQADumpsConfig` that differ from it.
+
+    Returns:
+        The builder; `download_and_prepare()` builds and `as_dataset(split="test")` gives the rows.
+
+    Raises:
+        SourceNotFoundError: If a dump is missing; names each and where to fetch it.
+        ValueError: If there is no such configuration.
+    """
+    arguments = {
+        "cache_dir": os.fspath(cache_dir),
+        "config_name": name,
+        "dataset_name": "redirectqa",
+        "data_dir": os.fspath(Path(data_dir).resolve()),
+        **options,
+    }
+    config = RedirectQADumpsBuilder(**arguments).config
+    settings = {key: value for key, value in asdict(config).items() if key != "data_dir"}
+    plan = _plan(data_dir, config)
+    digest = files_digest(
+        plan.files.paths,
+        *(str(RedirectQADumpsBuilder.VERSION), __version__, repr(sorted(settings.items()))),
+        plan.config.model_dump_json(),
+    )
+    return RedirectQADumpsBuilder(**arguments, hash=digest)
+
+
+def build_from_dumps(
+    data_dir: str | os.PathLike[str],
+    cache_dir: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    **options: object,
+) -> datasets.Dataset:
+    """Build the data set, or take it from the cache when nothing changed.
+
+    Args:
+        data_dir: Folder of dump files.
+        cache_dir: Where rows, and what was staged for them, are kept.
+        name: Configuration; the default one when None.
+        options: Fields of `RedirectQADumpsConfig` that differ from it.
+
+    Returns:
+        The rows, split "test".
+
+    Raises:
+        SourceNotFoundError: If a dump is missing; names each and where to fetch it.
+        DataError: If a dump is broken, a step leaves no rows, or a row breaks its record.
+        ValueError: If there is no such configuration.
+    """
+    return prepared(dumps_builder(data_dir, cache_dir, name=name, **options))
+
+
+def run_build(
+    data_dir: str | os.PathLike[str],
+    work: str | os.PathLike[str],
+    config: RedirectQADumpsConfig,
+) -> BuildResult:
+    """Run the construction with a configuration's settings.
+
+    Args:
+        data_dir: Folder of dump files.
+        work: Folder for what is staged; builds of one wiki may share it.
+        config: The settings.
+
+    Returns:
+        The rows and what was left out on the way.
+
+    Raises:
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is broken or a step leaves no rows.
+    """
+    plan = _plan(data_dir, config)
+    return build_redirectqa(
+        plan.files,
+        work,
+        config=plan.config,
+        triples=config.triples,
+        seed=config.seed,
+        category_cap=config.category_cap,
+        variant=config.vary,
+        unambiguous=config.unambiguous,
+    )
+
+
+def _plan(data_dir: str | os.PathLike[str], config: RedirectQADumpsConfig) -> DumpPlan:
+    """Find the dumps of a configuration."""
+    return find_dumps(data_dir, config.wiki, route=config.route, months=config.months)

@@ -1,0 +1,128 @@
+"""What is in the rows: counted as they pass on their way to the disk."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas import Record
+from surface_consistency.taxonomy import CANONICAL_LABEL, types_of
+
+__all__ = ["RowCounts"]
+
+R = TypeVar("R", bound=Record)
+
+_CATEGORY_FIELDS = ("subject_surface_category", "object_surface_category")
+_SURFACE_FIELDS = (
+    "subject_surface",
+    "subject_redirect_wiki_title",
+    "object_surface",
+    "object_redirect_wiki_title",
+)
+
+
+@dataclass(slots=True)
+class RowCounts:
+    """Counts of one subset, by split and over all of its splits.
+
+    An instance is a fact under one surface form, whatever the number of its wordings; categories,
+    types and relations count instances, as Table 3 of RedirectQA does. An instance in two
+    categories counts in both.
+    """
+
+    key: Sequence[str] = ()
+    """Fields that no two rows of a split may share; not checked when empty."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    """Split to rows."""
+
+    facts: Counter[str] = field(default_factory=Counter)
+    """Split to distinct facts."""
+
+    canonical: Counter[str] = field(default_factory=Counter)
+    """Split to canonical instances."""
+
+    redirects: Counter[str] = field(default_factory=Counter)
+    """Split to redirect instances."""
+
+    categories: Counter[str] = field(default_factory=Counter)
+    """Category to redirect instances."""
+
+    types: Counter[str] = field(default_factory=Counter)
+    """Type name to redirect instances."""
+
+    relations: Counter[str] = field(default_factory=Counter)
+    """Relation to facts."""
+
+    templates: Counter[str] = field(default_factory=Counter)
+    """Wording to rows."""
+
+    def watch(self, split: str, rows: Iterable[R]) -> Iterator[R]:
+        """Pass rows on and count them.
+
+        Args:
+            split: Their split.
+            rows: Rows in the columns of RedirectQA; others are counted as rows only.
+
+        Yields:
+            The same rows.
+
+        Raises:
+            DataError: If two rows share their key; names both places.
+        """
+        keys: dict[Hashable, int] = {}
+        facts: set[Hashable] = set()
+        instances: set[Hashable] = set()
+        for number, row in enumerate(rows, start=1):
+            self._check(split, row, number, keys)
+            self.rows[split] += 1
+            if isinstance(template := getattr(row, "template", None), str):
+                self.templates[template] += 1
+            self._count(split, row, facts, instances)
+            yield row
+
+    def _check(self, split: str, row: Record, number: int, keys: dict[Hashable, int]) -> None:
+        """Refuse a row whose key was seen."""
+        if not self.key:
+            return
+        key = tuple(getattr(row, name) for name in self.key)
+        first = keys.setdefault(key, number)
+        if first != number:
+            shown = ", ".join(
+                f"{name}={value!r}" for name, value in zip(self.key, key, strict=True)
+            )
+            raise DataError(
+                f"split {split!r}: rows {first} and {number} have the same key ({shown}); "
+                "drop one of them, or name more fields as the key"
+            )
+
+    def _count(
+        self, split: str, row: Record, facts: set[Hashable], instances: set[Hashable]
+    ) -> None:
+        """Count a row's fact and surface form, the first time that they come by."""
+        fact = getattr(row, "triplet_id", None)
+        if fact is None:
+            return
+        instance = (fact, *(getattr(row, name, None) for name in _SURFACE_FIELDS))
+        if fact not in facts:
+            facts.add(fact)
+            self.facts[split] += 1
+            self.relations[str(getattr(row, "relation", None))] += 1
+        if instance in instances:
+            return
+        instances.add(instance)
+        labels = tuple(
+            dict.fromkeys(
+                label
+                for name in _CATEGORY_FIELDS
+                for label in getattr(row, name, ())
+                if label != CANONICAL_LABEL
+            )
+        )
+        is_redirect = bool(labels) or any(
+            getattr(row, name, None) is not None for name in _SURFACE_FIELDS[1::2]
+        )
+        (self.redirects if is_redirect else self.canonical)[split] += 1
+        self.categories.update(labels)
+        self.types.update(types_of(labels))

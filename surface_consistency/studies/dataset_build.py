@@ -1,0 +1,270 @@
+"""Data sets from dumps: built, validated, and written as a folder that `load_dataset` reads."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+import surface_consistency
+from surface_consistency.data.popqa import PopQA
+from surface_consistency.data.publishing import (
+    BuildManifest,
+    PublishedFolder,
+    SourceFile,
+    Subset,
+    describe_files,
+    popqa_redirect_card,
+    redirectqa_card,
+    write_folder,
+)
+from surface_consistency.wikimedia.construction import (
+    CATEGORY_CAP,
+    BuildHook,
+    BuildResult,
+    BuiltRow,
+    DumpPlan,
+    Route,
+    Variant,
+    augment_popqa,
+    build_redirectqa,
+    find_dumps,
+)
+from surface_consistency.wikimedia.construction.steps.candidates import Unambiguous
+
+__all__ = ["ROW_KEY", "BuildSettings", "write_popqa_redirect", "write_redirectqa"]
+
+ROW_KEY: Final = (
+    "triplet_id",
+    "subject_surface",
+    "subject_redirect_wiki_title",
+    "object_surface",
+    "object_redirect_wiki_title",
+    "template",
+)
+"""Fields that no two rows of a built data set share."""
+
+_VERSION: Final = "1.0.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSettings:
+    """One way to build RedirectQA from dumps."""
+
+    name: str = "default"
+    """Name of the configuration in the folder."""
+
+    wiki: str = "enwiki"
+    """Name of a wiki's configuration, or a TOML or JSON file with one."""
+
+    route: Route | None = None
+    """Where redirects and their categories come from; None for the wiki's best."""
+
+    months: Sequence[str] | None = None
+    """Months of pageviews as "YYYYMM"; None for all that are there."""
+
+    triples: int = 500_000
+    """Candidate triples that are drawn."""
+
+    seed: int = 0
+    """Seed of the draws."""
+
+    category_cap: int | None = CATEGORY_CAP
+    """Instances at which a category is down-sampled; None for no balancing."""
+
+    variant: Variant = "subject"
+    """Whose surface form varies."""
+
+    unambiguous: Unambiguous = "subject"
+    """Whose canonical surface form must be that of one entity alone."""
+
+    memory_limit: str = "2GB"
+    """Memory for DuckDB; beyond it spills to disk."""
+
+    threads: int | None = None
+    """Threads for reading and for DuckDB; None for all processors."""
+
+    allow_truncated: bool = False
+    """Whether a dump that ends early counts as far as it goes."""
+
+    def plan(self, dumps: str | os.PathLike[str]) -> DumpPlan:
+        """Look for the dump files of this build.
+
+        Args:
+            dumps: Folder of dump files.
+
+        Returns:
+            The files that are there, and those that are missing.
+        """
+        return find_dumps(dumps, self.wiki, route=self.route, months=self.months)
+
+    def described(self) -> dict[str, JsonValue]:
+        """List what decides the rows, for the card."""
+        return {
+            "wiki": Path(self.wiki).name,
+            "months": None if self.months is None else list(self.months),
+            "triples": self.triples,
+            "category_cap": self.category_cap,
+            "vary": self.variant,
+            "unambiguous": self.unambiguous,
+            "allow_truncated": self.allow_truncated,
+        }
+
+
+def write_redirectqa(
+    dumps: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    builds: Sequence[BuildSettings] = (BuildSettings(),),
+    work: str | os.PathLike[str] | None = None,
+    checksums: bool = True,
+    progress: BuildHook | None = None,
+) -> PublishedFolder:
+    """Build RedirectQA from dumps and write Parquet files with a card.
+
+    Args:
+        dumps: Folder of dump files, under the names by which Wikimedia publishes them.
+        out: Folder to write; `load_dataset(out, name)` reads it.
+        builds: What to build; the first one is the default of the folder.
+        work: Folder for what is staged, from which a stopped build goes on; `<out>.work` by
+            default.
+        checksums: Whether the card names the SHA-1 of each dump; computing it reads every byte.
+        progress: Called as dumps are read and before each step.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ValueError: If `builds` is empty or two have one name.
+        SourceNotFoundError: If a dump is missing; names each and where to fetch it.
+        DataError: If a dump is broken or a step leaves no rows.
+        MissingDependencyError: If a library of the extra `build` is not installed.
+    """
+    names = [build.name for build in builds]
+    if not builds or len(set(names)) < len(names):
+        raise ValueError(f"builds must be at least one, each with a name of its own; got {names}")
+    plans = [build.plan(dumps) for build in builds]
+    files = dict.fromkeys(path for plan in plans for path in plan.files.paths)
+    described = dict(zip(files, describe_files(files, checksums=checksums), strict=True))
+    subsets = []
+    for build, plan in zip(builds, plans, strict=True):
+        result = build_redirectqa(
+            plan.files,
+            _work_folder(work, out, plan),
+            config=plan.config,
+            triples=build.triples,
+            seed=build.seed,
+            category_cap=build.category_cap,
+            variant=build.variant,
+            unambiguous=build.unambiguous,
+            memory_limit=build.memory_limit,
+            threads=build.threads,
+            allow_truncated=build.allow_truncated,
+            progress=progress,
+        )
+        sources = tuple(described[path] for path in plan.files.paths)
+        options = {**build.described(), "route": plan.route}
+        subsets.append(_subset("redirectqa", build.name, result, build.seed, options, sources))
+    languages = tuple(dict.fromkeys(plan.config.language for plan in plans))
+    return write_folder(out, subsets, card=redirectqa_card(languages))
+
+
+def write_popqa_redirect(
+    popqa: PopQA,
+    dumps: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    build: BuildSettings | None = None,
+    templates: Sequence[str] | None = None,
+    work: str | os.PathLike[str] | None = None,
+    checksums: bool = True,
+    progress: BuildHook | None = None,
+) -> PublishedFolder:
+    """Augment PopQA with redirects and write Parquet files with a card.
+
+    Args:
+        popqa: PopQA's questions.
+        dumps: Folder of dump files.
+        out: Folder to write.
+        build: How; its wiki, route, seed, cap and resources are used.
+        templates: Question wordings; None for those of the wiki's configuration.
+        work: Folder for what is staged; `<out>.work` by default.
+        checksums: Whether the card names the SHA-1 of each dump.
+        progress: Called as dumps are read and before each step.
+
+    Returns:
+        What was written.
+
+    Raises:
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is broken, or no fact has a redirect.
+        MissingDependencyError: If a library of the extra `build` is not installed.
+    """
+    build = build or BuildSettings(category_cap=None)
+    plan = build.plan(dumps)
+    wiki = plan.config
+    if templates is not None:
+        wiki = wiki.model_copy(update={"question_templates": tuple(templates)})
+    result = augment_popqa(
+        [question.triple for question in popqa.questions],
+        plan.files,
+        _work_folder(work, out, plan),
+        config=wiki,
+        seed=build.seed,
+        category_cap=build.category_cap,
+        memory_limit=build.memory_limit,
+        threads=build.threads,
+        allow_truncated=build.allow_truncated,
+        progress=progress,
+    )
+    source = popqa.source
+    options: dict[str, JsonValue] = {
+        "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
+        "popqa_revision": source.revision,
+        "popqa_digest": source.digest,
+        "wiki": Path(build.wiki).name,
+        "route": plan.route,
+        "category_cap": build.category_cap,
+        "templates": list(wiki.question_templates),
+    }
+    sources = describe_files(plan.files.paths, checksums=checksums)
+    subset = _subset("popqa_redirect", build.name, result, build.seed, options, sources)
+    return write_folder(out, [subset], card=popqa_redirect_card())
+
+
+def _subset(
+    builder: str,
+    name: str,
+    result: BuildResult,
+    seed: int,
+    options: dict[str, JsonValue],
+    sources: Sequence[SourceFile],
+) -> Subset:
+    """Describe one configuration of a folder."""
+    manifest = BuildManifest(
+        builder=builder,
+        builder_version=_VERSION,
+        package_version=surface_consistency.__version__,
+        seed=seed,
+        options=options,
+        sources=tuple(sources),
+    )
+    return Subset(
+        name=name,
+        splits={"test": result.rows()},
+        record=BuiltRow,
+        key=ROW_KEY,
+        attrition=result.attrition,
+        manifest=manifest,
+    )
+
+
+def _work_folder(
+    work: str | os.PathLike[str] | None, out: str | os.PathLike[str], plan: DumpPlan
+) -> Path:
+    """Name the folder of what is staged: one a wiki, so that configurations share it."""
+    target = Path(out)
+    home = target.with_name(f"{target.name}.work") if work is None else Path(work)
+    return home / plan.config.wiki

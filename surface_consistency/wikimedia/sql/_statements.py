@@ -1,0 +1,125 @@
+"""Where in a dump its CREATE TABLE and the rows of its INSERTs stand."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from surface_consistency.wikimedia.sql._window import MAX_STATEMENT_BYTES, DumpFaultError, Window
+from surface_consistency.wikimedia.sql.tables import name_of
+
+__all__ = ["CreateTable", "InsertInto", "next_statement"]
+
+_SPACE = rb"(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n|/\*.*?\*/|;)*+"
+_NAME = rb"(?:`(?:[^`]|``)++`|[^\s`(.;]++)"
+_BLANK = re.compile(_SPACE, re.DOTALL)
+_COMMENT_START = re.compile(rb"--(?:\s|\Z)|#|/\*|-\Z|/\Z")
+_LINE_COMMENT = re.compile(rb"--\s|#")
+_WHOLE = re.compile(
+    rb"(?:[^'\"`;/#-]++|'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|\"[^\"\\]*+(?:(?:\\.|\"\")[^\"\\]*+)*+\""
+    rb"|`[^`]*+`|/\*.*?\*/|--\s[^\n]*+\n|\#[^\n]*+\n|[/-])*+;",
+    re.DOTALL,
+)
+_INSERT = re.compile(
+    rb"(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?"
+    rb"(%b(?:\s*\.\s*%b)?)\s*(?:\(([^()]*)\)\s*)?VALUES?(?=[\s(])\s*" % (_NAME, _NAME),
+    re.IGNORECASE,
+)
+_INSERT_START = re.compile(rb"(?:INSERT|REPLACE)\s", re.IGNORECASE)
+_CREATE_TABLE = re.compile(rb"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE\s", re.IGNORECASE)
+_WORD_START = re.compile(rb"[A-Za-z(]")
+_COLUMN = re.compile(rb"`(?:[^`]|``)++`|[^`\s,()]++")
+_HEADER_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """A CREATE TABLE statement, which has been used up."""
+
+    statement: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InsertInto:
+    """The head of an INSERT, which has been used up to the first row."""
+
+    table: str
+    columns: tuple[str, ...] | None
+    """The columns that it names, if any."""
+
+
+Statement = CreateTable | InsertInto
+
+
+def next_statement(window: Window) -> Statement | Literal["end", "cut off"]:
+    """Use up a dump to its next statement that matters here.
+
+    Args:
+        window: The dump, between statements.
+
+    Returns:
+        The statement; "end" if there is none, "cut off" if the dump ends within a statement.
+
+    Raises:
+        DumpFaultError: If what stands there is not SQL.
+    """
+    while True:
+        if not _skip_blank(window):
+            return "cut off" if window.unused else "end"
+        if not _WORD_START.match(window.data, window.position):
+            start = window.data[window.position : window.position + 40]
+            raise DumpFaultError(f"this is not SQL: {start!r}")
+        while window.unused < _HEADER_BYTES and not window.is_at_end:
+            window.fill()
+        if _INSERT_START.match(window.data, window.position):
+            return _insert(window) or "cut off"
+        statement = _whole(window)
+        if statement is None:
+            return "cut off"
+        if _CREATE_TABLE.match(statement):
+            return CreateTable(statement)
+
+
+def _skip_blank(window: Window) -> bool:
+    """Use up white space, comments and lone semicolons; False if nothing else is left."""
+    while True:
+        found = _BLANK.match(window.data, window.position)
+        window.position = found.end() if found else window.position
+        if window.unused > 1 and not _COMMENT_START.match(window.data, window.position):
+            return True
+        _refuse_endless(window, "comment")
+        if not window.fill():
+            break
+    if _LINE_COMMENT.match(window.data, window.position):
+        window.position = len(window.data)
+    return bool(window.unused) and not _COMMENT_START.match(window.data, window.position)
+
+
+def _whole(window: Window) -> bytes | None:
+    """Use up a statement to its semicolon; None if the dump ends before."""
+    while True:
+        found = _WHOLE.match(window.data, window.position)
+        if found:
+            window.position = found.end()
+            return found[0]
+        _refuse_endless(window, "statement")
+        if not window.fill():
+            return None
+
+
+def _insert(window: Window) -> InsertInto | None:
+    """Use up the head of an INSERT; None if the dump ends in it."""
+    found = _INSERT.match(window.data, window.position)
+    if found is None:
+        start = window.data[window.position : window.position + 80]
+        if window.is_at_end and b";" not in window.data[window.position :]:
+            return None
+        raise DumpFaultError(f"an INSERT that is not followed by VALUES: {start!r}")
+    window.position = found.end()
+    names = tuple(name_of(name) for name in _COLUMN.findall(found[2] or b""))
+    return InsertInto(name_of(found[1]), names or None)
+
+
+def _refuse_endless(window: Window, what: str) -> None:
+    """Refuse to hold more and more of a dump that never ends a statement."""
+    if window.unused > MAX_STATEMENT_BYTES:
+        raise DumpFaultError(f"a {what} is longer than {MAX_STATEMENT_BYTES:,} bytes")

@@ -1,0 +1,203 @@
+"""All rows of a SQL dump, in batches, with what is known of them."""
+
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DumpError,
+    MissingDependencyError,
+    TruncatedDumpWarning,
+)
+from surface_consistency.wikimedia.sql._batches import BatchBuilder
+from surface_consistency.wikimedia.sql._row_reader import RowReader
+from surface_consistency.wikimedia.sql._statements import CreateTable, InsertInto, next_statement
+from surface_consistency.wikimedia.sql._window import DumpFaultError, Window
+from surface_consistency.wikimedia.sql.tables import SqlColumn, SqlTable, parse_create_table
+from surface_consistency.wikimedia.streams import DumpStream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SqlRows", "first_table"]
+
+
+class SqlRows(Iterator["pa.RecordBatch"]):
+    """Batches of a table's rows; `read_sql` makes one.
+
+    Args:
+        stream: The dump.
+        columns: Names of the wanted columns.
+    """
+
+    def __init__(self, stream: DumpStream, columns: Sequence[str]) -> None:
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("Reading SQL dumps", "pyarrow", "build") from error
+        self._stream = stream
+        self._window = Window(stream)
+        self.table: SqlTable = first_table(self._window)
+        """The table."""
+        self.is_truncated = False
+        """Whether the dump turned out to be cut off or damaged (only where that is allowed)."""
+        self.dropped_bytes = 0
+        """Plain bytes at hand, of no whole row, where a dump ended early."""
+        self._columns = _wanted_columns(self.table, columns, stream)
+        self._builder = BatchBuilder(self._columns)
+        self._readers: dict[tuple[str, ...], RowReader] = {}
+        self._batches = self._read()
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The batches' schema; a table without rows has one too."""
+        return self._builder.schema
+
+    @property
+    def n_rows(self) -> int:
+        """Rows read so far; those of the batch in the making are among them."""
+        return self._builder.total_rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; needed only if not all batches are taken."""
+        self._batches.close()
+        self._stream.close()
+
+    def __next__(self) -> "pa.RecordBatch":
+        return next(self._batches)
+
+    def _read(self) -> "Generator[pa.RecordBatch, None, None]":
+        """Give batches until the dump ends."""
+        with self._stream:
+            try:
+                for _ in self._stretches():
+                    if self._builder.is_full:
+                        yield self._builder.take()
+            except DumpFaultError as fault:
+                self._end_early(fault)
+            except DumpError as error:
+                raise DumpError(f"{error} {self._count()} were read before.") from None
+            self.is_truncated |= self._stream.is_truncated
+            if not self._builder.is_empty:
+                yield self._builder.take()
+
+    def _stretches(self) -> Iterator[None]:
+        """Read the rows of all INSERTs, and stop after each stretch."""
+        while True:
+            statement = next_statement(self._window)
+            if isinstance(statement, InsertInto):
+                yield from self._rows(statement)
+            elif isinstance(statement, CreateTable):
+                self._refuse_other(_parsed(statement).name)
+            elif statement == "end":
+                return
+            else:
+                raise DumpFaultError("the dump ends within a statement")
+
+    def _rows(self, insert: InsertInto) -> Iterator[None]:
+        """Read the rows of one INSERT."""
+        self._refuse_other(insert.table)
+        names = insert.columns or self.table.names
+        missing = [column.name for column in self._columns if column.name not in names]
+        if missing:
+            raise DumpFaultError(f"an INSERT of {', '.join(names)} lacks {', '.join(missing)}")
+        reader = self._readers.get(names)
+        if reader is None:
+            reader = RowReader(names, self._columns, self._window, self._builder)
+            self._readers[names] = reader
+        while (state := reader.read_stretch()) == "more":
+            yield
+        if state == "cut off":
+            raise DumpFaultError("the dump ends within an INSERT")
+        yield
+
+    def _refuse_other(self, name: str) -> None:
+        """Refuse a second table."""
+        if name != self.table.name:
+            raise DumpFaultError(
+                f"there is the table {name} beside {self.table.name}; dump one table a file"
+            )
+
+    def _count(self) -> str:
+        """Name the rows read so far."""
+        return f"{self.n_rows:,} rows of {self.table.name}"
+
+    def _end_early(self, fault: DumpFaultError) -> None:
+        """Raise, or warn and go on as if the dump ended here; once, if the file was cut off."""
+        self.dropped_bytes = self._window.unused
+        place = _place(self._window, fault)
+        if not self._stream.allow_truncated:
+            raise DumpError(f"{place}; {self._count()} were read before") from None
+        self.is_truncated = True
+        if not self._stream.is_truncated:
+            warnings.warn(
+                f"{place}; the {self._count()} before it are kept",
+                TruncatedDumpWarning,
+                stacklevel=4,
+            )
+
+
+def first_table(window: Window) -> SqlTable:
+    """Use up a dump to its first CREATE TABLE.
+
+    Args:
+        window: The dump, at its start.
+
+    Returns:
+        The table.
+
+    Raises:
+        DumpError: If there is none, or rows come before it.
+    """
+    try:
+        statement = next_statement(window)
+        if isinstance(statement, InsertInto):
+            raise DumpFaultError(
+                f"an INSERT INTO {statement.table} comes before any CREATE TABLE, which says what "
+                "the columns are; dump the table with its definition"
+            )
+        if not isinstance(statement, CreateTable):
+            raise DumpFaultError("no CREATE TABLE is in the dump, or none that is whole")
+        return _parsed(statement)
+    except DumpFaultError as fault:
+        raise DumpError(_place(window, fault)) from None
+
+
+def _parsed(statement: CreateTable) -> SqlTable:
+    """Read a CREATE TABLE within a dump."""
+    try:
+        return parse_create_table(statement.statement)
+    except DumpError as error:
+        raise DumpFaultError(str(error)) from None
+
+
+def _place(window: Window, fault: DumpFaultError) -> str:
+    """Name the file and the byte of a fault."""
+    return f"{window.stream.path}: {fault}, at plain byte {window.offset:,}"
+
+
+def _wanted_columns(
+    table: SqlTable, names: Sequence[str], stream: DumpStream
+) -> tuple[SqlColumn, ...]:
+    """Find the columns asked for."""
+    known = {column.name: column for column in table.columns}
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ColumnNotFoundError(
+            f"{stream.path}: the table {table.name} has no column {', '.join(missing)}; it has "
+            f"{', '.join(known)}"
+        )
+    return tuple(known[name] for name in names)

@@ -1,0 +1,157 @@
+"""What a CREATE TABLE statement says about a table."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from surface_consistency.errors import DumpError
+
+__all__ = ["STRING", "SqlColumn", "SqlTable", "ValueKind", "name_of", "parse_create_table"]
+
+ValueKind = Literal["integer", "unsigned", "float", "decimal", "bytes"]
+
+STRING = rb"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
+"""Pattern of a string in SQL, without a group."""
+
+_TOKEN = re.compile(
+    rb"`(?:[^`]|``)*+`|%b|\"[^\"]*+\"|/\*.*?\*/|--[^\n]*+|[(),;=]|[^\s`'\"(),;=]++" % STRING,
+    re.DOTALL,
+)
+_NAME = re.compile(rb"`((?:[^`]|``)+)`|([^`.\s]+)")
+_HEADER = re.compile(
+    rb"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    rb"((?:`(?:[^`]|``)+`|[^\s`(.]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[^\s`(.]+))?)\s*\(",
+    re.IGNORECASE,
+)
+_NOT_COLUMN = re.compile(
+    rb"(?:CHECK|CONSTRAINT|FOREIGN|FULLTEXT|INDEX|KEY|PERIOD|PRIMARY|SPATIAL|UNIQUE)\Z",
+    re.IGNORECASE,
+)
+_INTEGER = re.compile("(?:tiny|small|medium|middle|big)?int(?:eger)?|int[1-48]|year|bool(?:ean)?")
+_FLOAT = re.compile("float[48]?|double|real")
+_DECIMAL = re.compile("dec(?:imal)?|numeric|fixed")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumn:
+    """A column of a table."""
+
+    name: str
+    """Its name."""
+
+    type: str
+    """Its type as the statement writes it, such as "int(8) unsigned" or "varbinary(255)"."""
+
+    @property
+    def kind(self) -> ValueKind:
+        """What its values are read as.
+
+        `integer` is a signed 64-bit number, `unsigned` one without sign (`bigint unsigned`, the
+        only type that needs it), `float` a 64-bit one. `decimal` keeps its digits as they are
+        written. All else is `bytes`.
+        """
+        words = self.type.lower().split()
+        base = words[0].split("(", 1)[0]
+        if base == "serial":
+            return "unsigned"
+        if _INTEGER.fullmatch(base):
+            is_unsigned = "unsigned" in words or "zerofill" in words
+            return "unsigned" if is_unsigned and base in {"bigint", "int8"} else "integer"
+        if _FLOAT.fullmatch(base):
+            return "float"
+        return "decimal" if _DECIMAL.fullmatch(base) else "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table as its CREATE TABLE describes it."""
+
+    name: str
+    """Its name."""
+
+    columns: tuple[SqlColumn, ...]
+    """Its columns in the order of the statement."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+
+def parse_create_table(statement: bytes) -> SqlTable:
+    """Read a CREATE TABLE statement.
+
+    Args:
+        statement: The statement, as `mysqldump` writes it.
+
+    Returns:
+        The table.
+
+    Raises:
+        DumpError: If the statement names no columns.
+
+    Examples:
+        >>> table = parse_create_table(
+        ...     b"CREATE TABLE `page` (`page_id` int(8) unsigned NOT NULL, `page_title` "
+        ...     b"varbinary(255) NOT NULL DEFAULT 'a,b', PRIMARY KEY (`page_id`)) ENGINE=InnoDB;"
+        ... )
+        >>> [(column.name, column.type, column.kind) for column in table.columns]
+        [('page_id', 'int(8) unsigned', 'integer'), ('page_title', 'varbinary(255)', 'bytes')]
+    """
+    header = _HEADER.match(statement)
+    if header is None:
+        raise DumpError(f"not a CREATE TABLE with columns: {statement[:80]!r}")
+    columns: list[SqlColumn] = []
+    for item in _items(statement, header.end()):
+        is_quoted = item[0].startswith(b"`")
+        if len(item) > 1 and (is_quoted or not _NOT_COLUMN.match(item[0])):
+            columns.append(SqlColumn(name_of(item[0]), _type(item[1:])))
+    name = name_of(header[1])
+    if not columns:
+        raise DumpError(f"the CREATE TABLE of {name} has no columns")
+    return SqlTable(name, tuple(columns))
+
+
+def name_of(identifier: bytes) -> str:
+    """Return a name without its quotes and its database.
+
+    Args:
+        identifier: A name as SQL writes it.
+
+    Returns:
+        The name.
+
+    Examples:
+        >>> name_of(b"`enwiki`.`page`")
+        'page'
+    """
+    quoted, plain = _NAME.findall(identifier)[-1]
+    return bytes(quoted.replace(b"``", b"`") or plain).decode(errors="backslashreplace")
+
+
+def _items(statement: bytes, start: int) -> list[list[bytes]]:
+    """Split what stands between the outer parentheses at its commas."""
+    items: list[list[bytes]] = [[]]
+    depth = 1
+    for found in _TOKEN.finditer(statement, start):
+        token = found[0]
+        depth += (token == b"(") - (token == b")")
+        if depth == 0:
+            break
+        if token == b"," and depth == 1:
+            items.append([])
+        elif not token.startswith((b"/*", b"--")):
+            items[-1].append(token)
+    return [item for item in items if item]
+
+
+def _type(tokens: list[bytes]) -> str:
+    """Join the tokens of a type: its word, its parenthesis, its sign."""
+    text = tokens[0]
+    rest = tokens[1:]
+    if rest and rest[0] == b"(":
+        end = rest.index(b")") + 1
+        text += b"".join(rest[:end])
+        rest = rest[end:]
+    signs = [word.lower() for word in rest[:3] if word.lower() in {b"unsigned", b"zerofill"}]
+    return b" ".join([text, *signs]).decode(errors="backslashreplace")

@@ -1,0 +1,240 @@
+"""Dump files as streams of plain bytes: packed or not, whole or cut off."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.wikimedia._decoders import DamagedInputError, Decoder, open_decoder
+
+__all__ = ["DumpStream", "ProgressHook", "ReadProgress", "open_dump"]
+
+_CHUNK_BYTES = 1 << 20
+_REMEDY = "Fetch the file again, or allow a truncated dump to keep what came before."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadProgress:
+    """How far a dump has been read."""
+
+    path: Path
+    """The dump."""
+
+    read_bytes: int
+    """Bytes of the file used so far; packed ones if it is packed."""
+
+    total_bytes: int
+    """Size of the file."""
+
+    plain_bytes: int
+    """Plain bytes handed out so far."""
+
+
+ProgressHook = Callable[[ReadProgress], None]
+
+
+def open_dump(
+    path: str | os.PathLike[str],
+    *,
+    allow_truncated: bool = False,
+    progress: ProgressHook | None = None,
+    threads: int | None = None,
+) -> "DumpStream":
+    r"""Open a dump file, whatever it is packed with.
+
+    The content decides, not the name: gzip with one or many members, bzip2 with one or many
+    streams, or plain. With the extra `build`, gzip is unpacked by isal and bzip2 by several threads
+    (indexed_bzip2); the bytes are the same without.
+
+    Args:
+        path: The file.
+        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
+            warn, rather than raise.
+        progress: Called after every chunk, and once at the end.
+        threads: How many threads may unpack bzip2; as many as there are processors when None.
+
+    Returns:
+        A stream to use in a `with` statement.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DumpError: If the file is empty, or its content is not what its name says.
+        ValueError: If `threads` is below 1.
+
+    Examples:
+        >>> import gzip, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = Path(folder.name, "pages.gz")
+        >>> _ = path.write_bytes(gzip.compress(b"one\ntwo\n"))
+        >>> with open_dump(path) as stream:
+        ...     list(stream.lines())
+        [b'one', b'two']
+        >>> folder.cleanup()
+    """
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    place = Path(path)
+    if place.is_dir():
+        raise SourceNotFoundError(f"{place} is a folder; give the dump file itself")
+    if not place.exists():
+        raise SourceNotFoundError(f"there is no dump {place}; fetch it or give its path")
+    try:
+        decoder = open_decoder(place, threads or os.cpu_count() or 1)
+    except DamagedInputError as damage:
+        raise DumpError(f"{place}: {damage}. Fetch the file again.") from None
+    return DumpStream(place, decoder, allow_truncated=allow_truncated, progress=progress)
+
+
+class DumpStream:
+    """The plain bytes of a dump, in order, once; `open_dump` makes one.
+
+    Args:
+        path: The file.
+        decoder: What unpacks it.
+        allow_truncated: Whether damage ends the stream with a warning, not an error.
+        progress: Called after every chunk, and once at the end.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        decoder: Decoder,
+        *,
+        allow_truncated: bool = False,
+        progress: ProgressHook | None = None,
+    ) -> None:
+        self.path = path
+        """The file."""
+        self.plain_bytes = 0
+        """Plain bytes handed out so far."""
+        self.is_truncated = False
+        """Whether the file turned out to be cut off or damaged (only where that is allowed)."""
+        self.line_number = 0
+        """Number, from 1, of the line that `lines` gave last."""
+        self.line_offset = 0
+        """Plain bytes before the line that `lines` gave last."""
+        self.total_bytes = path.stat().st_size
+        """Size of the file."""
+        self.allow_truncated = allow_truncated
+        """Whether damage ends the stream with a warning, not an error."""
+        self._decoder = decoder
+        self._progress = progress
+        self._is_at_end = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def compressed_offset(self) -> int:
+        """Bytes of the file used so far; by threads, to the block."""
+        return self._decoder.offset
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._decoder.close()
+
+    def chunks(self, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
+        """Give the plain bytes that have not been given yet.
+
+        Args:
+            size: Most bytes a chunk.
+
+        Yields:
+            Chunks, none of them empty.
+
+        Raises:
+            DumpError: If the file is cut off or damaged and that is not allowed.
+            ValueError: If `size` is below 1.
+
+        Warns:
+            TruncatedDumpWarning: If the file is cut off or damaged and that is allowed; once.
+        """
+        if size < 1:
+            raise ValueError(f"size must be at least 1 byte, got {size}")
+        while chunk := self._read(size):
+            self.plain_bytes += len(chunk)
+            self._report()
+            yield chunk
+
+    def lines(self) -> Iterator[bytes]:
+        r"""Give the lines that have not been given yet.
+
+        `line_number` and `line_offset` are those of the line given last. Memory holds a chunk and
+        the longest line.
+
+        Yields:
+            Lines without their end ("\n"). The rest of a line that was cut off is not given.
+
+        Raises:
+            DumpError: If the file is cut off or damaged and that is not allowed.
+
+        Warns:
+            TruncatedDumpWarning: If the file is cut off or damaged and that is allowed; once.
+        """
+        parts: list[bytes] = []
+        offset = self.plain_bytes
+        for chunk in self.chunks():
+            head, *lines = chunk.split(b"\n")
+            parts.append(head)
+            if not lines:
+                continue
+            for line in (b"".join(parts), *lines[:-1]):
+                self.line_number += 1
+                self.line_offset = offset
+                offset += len(line) + 1
+                yield line
+            parts = [lines[-1]]
+        last = b"".join(parts)
+        if last and not self.is_truncated:
+            self.line_number += 1
+            self.line_offset = offset
+            yield last
+
+    def _read(self, size: int) -> bytes:
+        """Return the next bytes, none at the end or where damage starts."""
+        if self._is_at_end:
+            return b""
+        try:
+            chunk = self._decoder.read(size)
+        except DamagedInputError as damage:
+            self._end_early(damage)
+            chunk = b""
+        if not chunk:
+            self._is_at_end = True
+            self._report()
+        return chunk
+
+    def _end_early(self, damage: DamagedInputError) -> None:
+        """Raise, or warn and go on as if the file ended here."""
+        place = (
+            f"{self.path}: {damage} at byte {self.compressed_offset:,} of {self.total_bytes:,}, "
+            f"after {self.plain_bytes:,} plain bytes"
+        )
+        if not self.allow_truncated:
+            raise DumpError(f"{place}. {_REMEDY}") from None
+        self.is_truncated = True
+        warnings.warn(f"{place}; what came before is kept", TruncatedDumpWarning, stacklevel=4)
+
+    def _report(self) -> None:
+        """Tell the caller how far the reading is."""
+        if self._progress is not None:
+            self._progress(
+                ReadProgress(
+                    path=self.path,
+                    read_bytes=self.compressed_offset,
+                    total_bytes=self.total_bytes,
+                    plain_bytes=self.plain_bytes,
+                )
+            )
