@@ -5,7 +5,7 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 __all__ = ["DamagedInputError", "Decoder", "open_decoder"]
 
@@ -263,7 +263,7 @@ def _serial_gzip(file: BinaryIO) -> Decoder:
         file,
         lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
         "gzip",
-        (igzip_lib.error,),
+        (cast("type[Exception]", igzip_lib.error),),
     )
 
 
