@@ -1,0 +1,33 @@
+"""The construction of RedirectQA from dumps."""
+
+from surface_consistency.wikimedia.construction.attrition import StepCount, attrition_frame
+from surface_consistency.wikimedia.construction.build import (
+    CATEGORY_CAP,
+    Variant,
+    build_redirectqa,
+)
+from surface_consistency.wikimedia.construction.dump_files import DumpFiles, Route
+from surface_consistency.wikimedia.construction.dump_plan import DumpPlan, PlannedDump, find_dumps
+from surface_consistency.wikimedia.construction.popqa import augment_popqa
+from surface_consistency.wikimedia.construction.progress import BuildHook, BuildProgress
+from surface_consistency.wikimedia.construction.result import BuildResult
+from surface_consistency.wikimedia.construction.rows import BuiltRow, read_rows
+
+__all__ = [
+    "CATEGORY_CAP",
+    "BuildHook",
+    "BuildProgress",
+    "BuildResult",
+    "BuiltRow",
+    "DumpFiles",
+    "DumpPlan",
+    "PlannedDump",
+    "Route",
+    "StepCount",
+    "Variant",
+    "attrition_frame",
+    "augment_popqa",
+    "build_redirectqa",
+    "find_dumps",
+    "read_rows",
+]

@@ -1,0 +1,149 @@
+"""Arrow batches on their way from readers to Parquet."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from surface_consistency.errors import MissingDependencyError
+from surface_consistency.text import surface_from_title
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TableWriter", "Tally", "batch_of", "import_arrow", "surfaces_of", "text_column"]
+
+_GROUP_ROWS = 1 << 18
+# What `surface_from_title` may change: a parenthesis at the end, and white space of any script.
+_SPECIAL = (
+    r"\)$|^ | $|[\x00-\x1f\x7f-\xa0\x{1680}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}\x{3000}]"
+)
+
+
+def import_arrow() -> Any:  # noqa: ANN401  (a module has no type)
+    """Import pyarrow, or say how to install it."""
+    try:
+        import pyarrow as pa
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError("Building data sets from dumps", "pyarrow", "build") from error
+    return pa
+
+
+class Tally:
+    """Counts of rows read, kept, and dropped by reason."""
+
+    def __init__(self) -> None:
+        self.n_in = 0
+        self.n_out = 0
+        self.removed: dict[str, int] = {}
+
+    def drop(self, reason: str, n_rows: int) -> None:
+        """Count rows that go."""
+        self.removed[reason] = self.removed.get(reason, 0) + n_rows
+
+
+class TableWriter:
+    """Parquet in row groups of even size, whatever the size of the batches.
+
+    Args:
+        path: The file.
+        schema: Its columns.
+        use_dictionary: Whether values that repeat are written once.
+    """
+
+    def __init__(self, path: Path, schema: "pa.Schema", *, use_dictionary: bool = False) -> None:
+        arrow = import_arrow()
+        self._table = arrow.Table.from_batches
+        self._schema = schema
+        self._writer = arrow.parquet.ParquetWriter(
+            path, schema, compression="zstd", compression_level=1, use_dictionary=use_dictionary
+        )
+        self._batches: list[pa.RecordBatch] = []
+        self._n_rows = 0
+
+    def write(self, batch: "pa.RecordBatch") -> None:
+        """Take rows in."""
+        self._batches.append(batch)
+        self._n_rows += batch.num_rows
+        if self._n_rows >= _GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write what was taken in."""
+        if self._batches:
+            self._writer.write_table(self._table(self._batches, self._schema), _GROUP_ROWS)
+        self._batches, self._n_rows = [], 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._flush()
+        self._writer.close()
+
+
+def text_column(
+    batch: "pa.RecordBatch", column: str, tally: Tally
+) -> "tuple[pa.RecordBatch, pa.Array]":
+    """Decode a binary column; rows that are no UTF-8 go and are counted.
+
+    Args:
+        batch: Rows.
+        column: A column of bytes or text.
+        tally: Where lost rows are counted.
+
+    Returns:
+        The rows that stay, and the column as text.
+    """
+    pa = import_arrow()
+    values = batch.column(column)
+    try:
+        return batch, values.cast(pa.string())
+    except pa.ArrowInvalid:
+        good = pa.array([value is None or _is_text(value) for value in values.to_pylist()])
+    tally.drop("title is no UTF-8", len(good) - pa.compute.sum(good).as_py())
+    kept = batch.filter(good)
+    return kept, kept.column(column).cast(pa.string())
+
+
+def _is_text(value: bytes) -> bool:
+    """Tell whether bytes are UTF-8."""
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def surfaces_of(titles: "pa.Array") -> "pa.Array":
+    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake.
+
+    Args:
+        titles: Titles, null where there is none.
+
+    Returns:
+        Surface forms, null where there is no title.
+    """
+    pa = import_arrow()
+    compute = pa.compute
+    plain = compute.replace_substring(titles, "_", " ")
+    special = compute.fill_null(compute.match_substring_regex(plain, _SPECIAL), False)
+    if not compute.any(special).as_py():
+        return plain
+    done = [surface_from_title(title) for title in titles.filter(special).to_pylist()]
+    return compute.replace_with_mask(plain, special, pa.array(done, pa.string()))
+
+
+def batch_of(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.RecordBatch":
+    """Put columns in the order and the types of a schema."""
+    pa = import_arrow()
+    arrays = [columns[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,272 @@
+"""Which dump files a build needs, which of them a folder holds, and where to get the others."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.wikimedia.construction.dump_files import DumpFiles, Route
+from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
+
+__all__ = ["DumpPlan", "PlannedDump", "find_dumps"]
+
+_SITE: Final = "https://dumps.wikimedia.org"
+_PACKED: Final = r"(?:\.gz|\.bz2)?"
+_TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
+_MONTHS: Final = tuple(f"2024{month:02}" for month in range(1, 13))
+
+# Packed sizes of the English Wikipedia's dumps of 2024 and 2025, to the order of magnitude.
+_ABOUT_BYTES: Final = {
+    "page": 2_300_000_000,
+    "page_props": 500_000_000,
+    "redirect": 200_000_000,
+    "linktarget": 1_500_000_000,
+    "categorylinks": 2_500_000_000,
+    "pages_articles": 23_000_000_000,
+    "wikidata": 95_000_000_000,
+    "pageviews": 5_000_000_000,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDump:
+    """One file of a plan."""
+
+    role: str
+    """Field of `DumpFiles` that it fills."""
+
+    name: str
+    """Its name; with a placeholder for the date when it is missing."""
+
+    path: Path | None
+    """Where it lies; None when it is missing."""
+
+    n_bytes: int | None
+    """Its size; None when it is missing."""
+
+    about_bytes: int | None
+    """Size to expect, to the order of magnitude; None when not known for this wiki."""
+
+    is_needed: bool
+    """Whether the build cannot do without."""
+
+    url: str
+    """Folder to fetch it from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpPlan:
+    """The files of a build, found and missing."""
+
+    folder: Path
+    """Where was looked."""
+
+    config: WikiConfig
+    """The wiki."""
+
+    route: Route
+    """Where redirects and their categories come from."""
+
+    dumps: tuple[PlannedDump, ...]
+    """The files, in the order in which they are read."""
+
+    @property
+    def missing(self) -> tuple[PlannedDump, ...]:
+        """Files that are needed and not there."""
+        return tuple(dump for dump in self.dumps if dump.is_needed and dump.path is None)
+
+    @property
+    def total_bytes(self) -> int:
+        """Size of the files that are there."""
+        return sum(dump.n_bytes or 0 for dump in self.dumps)
+
+    @property
+    def files(self) -> DumpFiles:
+        """The files that are there.
+
+        Raises:
+            SourceNotFoundError: If a needed one is missing; names each and where to fetch it.
+        """
+        if self.missing:
+            lines = "; ".join(f"{dump.name} (from {dump.url})" for dump in self.missing)
+            raise SourceNotFoundError(
+                f"{self.folder} lacks {len(self.missing)} dump files of {self.config.wiki}: {lines}"
+            )
+        return DumpFiles(
+            wikidata=self._one("wikidata"),
+            pageviews=self._all("pageviews"),
+            page=self._one("page"),
+            redirect=self._one("redirect"),
+            page_props=self._one("page_props"),
+            linktarget=self._one("linktarget"),
+            categorylinks=self._one("categorylinks"),
+            pages_articles=self._all("pages_articles"),
+        )
+
+    def _all(self, role: str) -> tuple[Path, ...]:
+        """Collect the files of a role."""
+        return tuple(
+            dump.path for dump in self.dumps if dump.role == role and dump.path is not None
+        )
+
+    def _one(self, role: str) -> Path | None:
+        """Return the file of a role, if there is one."""
+        return next(iter(self._all(role)), None)
+
+
+def find_dumps(
+    folder: str | os.PathLike[str],
+    wiki: str | WikiConfig,
+    *,
+    route: Route | None = None,
+    months: Sequence[str] | None = None,
+) -> DumpPlan:
+    """Look for the dump files of a build.
+
+    Files are known by the names under which Wikimedia publishes them, in the folder or one below.
+    Of several dates of the wiki the newest one is taken for which a `page` table or the pages'
+    text is there, so that tables of different dates do not mix.
+
+    Args:
+        folder: Where to look.
+        wiki: Name of a wiki, file of its configuration, or the configuration.
+        route: Where redirects and their categories come from; None for the SQL tables, unless the
+            wiki has no categories, or only the pages' text is there.
+        months: Months of pageviews as "YYYYMM"; None for all that are there, or the twelve of
+            2024 as in the paper if none is.
+
+    Returns:
+        The plan: what was found, with sizes, and what is missing.
+
+    Raises:
+        SourceNotFoundError: If there is no such folder or wiki.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceNotFoundError(f"no folder {place}; give the folder that holds the dumps")
+    config = wiki if isinstance(wiki, WikiConfig) else load_wiki(wiki)
+    names = {file.name: file for file in sorted(place.rglob("*")) if file.is_file()}
+    tables = _tables(names, config.wiki)
+    chosen = route or _route(config, tables)
+    dumps = [
+        *_planned_tables(config, chosen, tables),
+        *_planned_pageviews(names, months, config),
+        _planned_wikidata(names),
+    ]
+    return DumpPlan(folder=place, config=config, route=chosen, dumps=tuple(dumps))
+
+
+def _tables(names: dict[str, Path], wiki: str) -> dict[str, list[Path]]:
+    """Find the wiki's own files of the newest date, by role."""
+    pattern = re.compile(
+        rf"{re.escape(wiki)}-(\d{{8}}|latest)-(?:({'|'.join(_TABLES)})\.sql|"
+        rf"(pages-(?:articles|meta-current)\d*(?:-multistream\d*)?)\.xml(?:-p\d+p\d+)?){_PACKED}"
+    )
+    dates: dict[str, dict[str, list[Path]]] = {}
+    for name, path in names.items():
+        if found := pattern.fullmatch(name):
+            role = found[2] or "pages_articles"
+            dates.setdefault(found[1], {}).setdefault(role, []).append(path)
+    whole = [date for date, roles in dates.items() if roles.keys() & {"page", "pages_articles"}]
+    # "latest" sorts after every date.
+    return dates[max(whole or dates)] if dates else {}
+
+
+def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
+    """Choose by what the wiki has and what is there."""
+    if "redirect" not in tables and "pages_articles" in tables:
+        return "xml"
+    if not config.categories:
+        return "xml" if config.templates and "pages_articles" in tables else "uncategorised"
+    if "categorylinks" not in tables and "pages_articles" in tables and config.templates:
+        return "xml"
+    return "sql"
+
+
+def _planned_tables(
+    config: WikiConfig, route: Route, tables: dict[str, list[Path]]
+) -> Iterable[PlannedDump]:
+    """List the wiki's own files that a route reads."""
+    needed = {
+        "sql": ("page", "page_props", "redirect", "linktarget", "categorylinks"),
+        "uncategorised": ("page", "page_props", "redirect"),
+        "xml": ("page", "page_props", "pages_articles"),
+    }[route]
+    for role in needed:
+        is_needed = role == "pages_articles" or (route != "xml" and role != "page_props")
+        if role == "linktarget":
+            is_needed = not _has_titles(tables.get("categorylinks", []))
+        stem = "pages-articles.xml.bz2" if role == "pages_articles" else f"{role}.sql.gz"
+        yield from _planned(
+            role,
+            tables.get(role, [])[: None if role == "pages_articles" else 1],
+            f"{config.wiki}-YYYYMMDD-{stem}",
+            f"{_SITE}/{config.wiki}/",
+            is_needed=is_needed,
+            about=_ABOUT_BYTES[role] if config.wiki == "enwiki" else None,
+        )
+
+
+def _has_titles(paths: list[Path]) -> bool:
+    """Tell whether a categorylinks file names its categories itself, as until 2025."""
+    from surface_consistency.wikimedia.sql import read_create_table
+
+    return bool(paths) and "cl_to" in read_create_table(paths[0]).names
+
+
+def _planned_pageviews(
+    names: dict[str, Path], months: Sequence[str] | None, config: WikiConfig
+) -> Iterable[PlannedDump]:
+    """List the pageview files."""
+    pattern = re.compile(rf"pageviews-(\d{{6}}(?:\d\d)?)-user{_PACKED}")
+    found = {match[1]: path for name, path in names.items() if (match := pattern.fullmatch(name))}
+    for period in months or sorted(found) or _MONTHS:
+        year, month = period[:4], period[4:6]
+        kind = "monthly/" if len(period) == 6 else ""
+        yield from _planned(
+            "pageviews",
+            [found[period]] if period in found else [],
+            f"pageviews-{period}-user.bz2",
+            f"{_SITE}/other/pageview_complete/{kind}{year}/{year}-{month}/",
+            is_needed=True,
+            about=_ABOUT_BYTES["pageviews"] if kind else None,
+        )
+
+
+def _planned_wikidata(names: dict[str, Path]) -> PlannedDump:
+    """List the dump of Wikidata, the newest one."""
+    pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
+    found = sorted(name for name in names if pattern.fullmatch(name))
+    dated = [name for name in found if not name.startswith("latest")]
+    return next(
+        iter(
+            _planned(
+                "wikidata",
+                [names[(dated or found)[-1]]] if found else [],
+                "wikidata-YYYYMMDD-all.json.bz2",
+                f"{_SITE}/wikidatawiki/entities/",
+                is_needed=True,
+                about=_ABOUT_BYTES["wikidata"],
+            )
+        )
+    )
+
+
+def _planned(
+    role: str, paths: list[Path], name: str, url: str, *, is_needed: bool, about: int | None
+) -> Iterable[PlannedDump]:
+    """List the files that were found, or the one that is missing."""
+    found: list[Path | None] = [*paths] or [None]
+    for path in found:
+        yield PlannedDump(
+            role=role,
+            name=name if path is None else path.name,
+            path=path,
+            n_bytes=None if path is None else path.stat().st_size,
+            about_bytes=about,
+            is_needed=is_needed,
+            url=url,
+        )

@@ -1,0 +1,117 @@
+"""One row of a built data set: the columns of RedirectQA v1.0.0 and this package's own."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from surface_consistency.errors import MissingDependencyError, RecordError, SourceNotFoundError
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas.jsonl import describe_validation_error
+
+__all__ = ["BuiltRow", "read_rows"]
+
+
+class BuiltRow(Record):
+    """A fact under one surface form in one wording.
+
+    The first fifteen columns are those that this package writes for RedirectQA v1.0.0
+    everywhere; readers of that layout read these rows as they are.
+    """
+
+    triplet_id: int = Field(ge=0)
+    """Number of the fact: its rank among the candidate triples, whatever the sample."""
+
+    subject_id: str | None
+    """Wikidata item of the subject."""
+
+    subject_surface: NonEmpty
+    """Name of the subject in the question."""
+
+    subject_surface_category: Items[str]
+    """Redirect categories; "__MAIN__" when the subject's name is canonical."""
+
+    subject_wiki_title: NonEmpty
+    """Title of the subject's article, with underscores."""
+
+    subject_redirect_wiki_title: str | None
+    """Title of the redirect page that names the subject; None when canonical."""
+
+    subject_pageviews: int | None = Field(ge=0)
+    """Views of the subject's article over the period."""
+
+    subject_aliases: Items[str]
+    """Names of the subject: its label and aliases in Wikidata."""
+
+    relation: NonEmpty
+    """Name of the relation."""
+
+    relation_id: str | None
+    """Its Wikidata property."""
+
+    object_id: str | None
+    """Wikidata item of the gold object."""
+
+    object_surface: str | None
+    """Name of the object: its label, or in the object variant its surface form."""
+
+    object_aliases: Items[str]
+    """Accepted answers, `object_surface` first."""
+
+    template: NonEmpty
+    """Which wording of the question."""
+
+    question: NonEmpty
+    """The question."""
+
+    object_surface_category: Items[str]
+    """As `subject_surface_category`, for the object."""
+
+    object_wiki_title: str | None
+    """Title of the object's article; None when not known."""
+
+    object_redirect_wiki_title: str | None
+    """As `subject_redirect_wiki_title`, for the object."""
+
+    object_pageviews: int | None = Field(ge=0)
+    """Views of the object's article over the period."""
+
+    redirect_pageviews: int | None = Field(ge=0)
+    """Views of the redirect page's own title over the period; None when canonical."""
+
+    n_objects: int | None = Field(ge=1)
+    """Right objects of the question in Wikidata; all of them are accepted; None when not known."""
+
+
+def read_rows(path: str | os.PathLike[str]) -> Iterator[BuiltRow]:
+    """Read the rows of a build, each checked against its record.
+
+    Args:
+        path: The Parquet file that a build wrote.
+
+    Yields:
+        The rows in the file's order.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RecordError: If a row breaks its record; names row, field and value.
+        MissingDependencyError: If pyarrow is not installed.
+    """
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingDependencyError("Reading Parquet", "pyarrow", "build") from error
+    file = Path(path)
+    if not file.is_file():
+        raise SourceNotFoundError(f"no rows {file}; build them first")
+    number = 0
+    with pq.ParquetFile(file) as table:
+        for batch in table.iter_batches():
+            for row in batch.to_pylist():
+                try:
+                    yield BuiltRow.model_validate(row)
+                except ValidationError as error:
+                    message = describe_validation_error(error)
+                    raise RecordError(f"{file}, row {number}: {message}") from error
+                number += 1

@@ -1,0 +1,268 @@
+"""Each dump read once, into Parquet tables that the steps join."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.taxonomy import RELATIONS
+from surface_consistency.wikimedia.construction._arrow import (
+    TableWriter,
+    Tally,
+    batch_of,
+    import_arrow,
+)
+from surface_consistency.wikimedia.construction._digests import digest_of
+from surface_consistency.wikimedia.construction._dump_reader import DumpReader
+from surface_consistency.wikimedia.construction._staged_lines import (
+    entity_rows,
+    redirect_page_rows,
+    view_rows,
+)
+from surface_consistency.wikimedia.construction._staged_sql import (
+    categorylinks_rows,
+    linktarget_rows,
+    page_rows,
+    props_rows,
+    redirect_rows,
+)
+from surface_consistency.wikimedia.construction._table_schemas import table_schema
+from surface_consistency.wikimedia.construction._tracker import Tracker
+from surface_consistency.wikimedia.construction.attrition import StepCount
+from surface_consistency.wikimedia.construction.dump_files import DumpFiles
+from surface_consistency.wikimedia.construction.progress import BuildHook
+from surface_consistency.wikimedia.wikis import WikiConfig
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["StagedTables", "stage"]
+
+_PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedTables:
+    """What the steps read."""
+
+    files: Mapping[str, tuple[Path, ...]]
+    """Table to its Parquet files; a table that no dump gave has none."""
+
+    has_articles: bool
+    """Whether `pages` holds articles; if not, Wikidata's links tell them."""
+
+    digests: Mapping[str, str]
+    """Table to what it was made from."""
+
+    counts: tuple[StepCount, ...]
+    """Rows that each dump held and that were kept."""
+
+    seconds: Mapping[str, float]
+    """Seconds that reading each dump took."""
+
+
+def stage(
+    dumps: DumpFiles,
+    folder: str | os.PathLike[str],
+    config: WikiConfig,
+    *,
+    allow_truncated: bool = False,
+    threads: int | None = None,
+    progress: BuildHook | None = None,
+    tracker: Tracker | None = None,
+) -> StagedTables:
+    """Read each dump once; keep the wanted rows and columns as Parquet.
+
+    Memory holds a few hundred thousand rows at a time. A dump whose results are there already,
+    made from the same content with the same settings, is not read again.
+
+    Args:
+        dumps: The files.
+        folder: Where the tables go; about a tenth of the dumps' size.
+        config: The wiki.
+        allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
+        threads: Threads for unpacking; as many as there are processors when None.
+        progress: Called as the dumps are read.
+        tracker: What `build_redirectqa` counts with; replaces `progress`.
+
+    Returns:
+        The tables.
+
+    Raises:
+        SourceNotFoundError: If a dump is not there.
+        DumpError: If a dump is broken, or not the table it should be.
+        MissingDependencyError: If an extra of the dumps is not installed.
+    """
+    import_arrow()
+    dumps.check_paths()
+    reader = DumpReader(
+        Path(folder),
+        config,
+        tracker or Tracker(progress, dumps.paths, n_steps=0),
+        allow_truncated=allow_truncated,
+        threads=threads,
+    )
+    _stage_tables(reader, dumps)
+    for path in dumps.pages_articles:
+        _stage_xml(reader, path, with_pages=dumps.page is None)
+    for path in dumps.pageviews:
+        _stage_views(reader, path)
+    if dumps.wikidata is not None:
+        _stage_wikidata(reader, dumps.wikidata)
+    return StagedTables(
+        files={table: tuple(files) for table, files in reader.files.items()},
+        has_articles=dumps.page is not None,
+        digests={table: digest_of(table, {}, made) for table, made in reader.digests.items()},
+        counts=tuple(count for marker in reader.markers.values() for count in marker.counts),
+        seconds={name: marker.seconds for name, marker in reader.markers.items()},
+    )
+
+
+def _stage_tables(reader: DumpReader, dumps: DumpFiles) -> None:
+    """Read the SQL tables that are there."""
+    plain = (
+        (dumps.page, "page", "pages", page_rows, "pages"),
+        (dumps.page_props, "page_props", "page_props", props_rows, "properties"),
+        (dumps.redirect, "redirect", "redirects", redirect_rows, "redirect pages"),
+    )
+    for path, name, table, rows, unit in plain:
+        if path is not None:
+            work = partial(_write_rows, path, table, partial(rows, path, reader.sql))
+            reader.take(path, name, (table,), work, unit=unit)
+    if not reader.config.categories:
+        return
+    wanted = reader.config.categories
+    if dumps.linktarget is not None:
+        table = "category_targets"
+        rows_of = partial(linktarget_rows, dumps.linktarget, reader.sql, categories=wanted)
+        reader.take(
+            dumps.linktarget,
+            "linktarget",
+            (table,),
+            partial(_write_rows, dumps.linktarget, table, rows_of),
+            unit="link targets",
+            settings={"categories": wanted},
+        )
+    if dumps.categorylinks is not None:
+        _stage_categorylinks(reader, dumps.categorylinks)
+
+
+def _stage_categorylinks(reader: DumpReader, path: Path) -> None:
+    """Read the members of categories."""
+    from surface_consistency.wikimedia.sql import read_create_table
+
+    pa = import_arrow()
+    columns = read_create_table(path).names
+    if "cl_to" not in columns and not reader.files["category_targets"]:
+        raise SourceNotFoundError(
+            f"{path} names its categories by numbers (dumps of 2025 and later); give the "
+            "linktarget dump of the same date too"
+        )
+    targets: dict[int, str] = {}
+    for file in reader.files["category_targets"]:
+        found = pa.parquet.read_table(file).to_pydict()
+        targets.update(zip(found["target_id"], found["label"], strict=True))
+    rows_of = partial(
+        categorylinks_rows,
+        path,
+        reader.sql,
+        columns=columns,
+        categories=reader.config.categories,
+        targets=targets,
+    )
+    reader.take(
+        path,
+        "categorylinks",
+        ("categories",),
+        partial(_write_rows, path, "categories", rows_of),
+        unit="category links",
+        settings={"categories": reader.config.categories},
+        inputs=reader.digests["category_targets"],
+    )
+
+
+def _write_rows(
+    path: Path,
+    table: str,
+    rows: "Callable[[Tally], Iterator[pa.RecordBatch]]",
+    writers: Mapping[str, TableWriter],
+    tally: Tally,
+) -> None:
+    """Write the rows of a dump that gives one table."""
+    for batch in rows(tally):
+        writers[table].write(batch)
+
+
+def _stage_xml(reader: DumpReader, path: Path, *, with_pages: bool) -> None:
+    """Read redirects off the pages' text."""
+    from surface_consistency.wikimedia.xml import read_redirects
+
+    def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
+        """Read the export."""
+        pages = read_redirects(path, **reader.options)
+        for tables in redirect_page_rows(pages, reader.config, tally):
+            for table, writer in writers.items():
+                writer.write(tables[table])
+
+    tables = ("pages", "redirects", "categories") if with_pages else ("redirects", "categories")
+    settings = {
+        "categories": reader.config.categories,
+        "templates": reader.config.templates,
+        "tables": list(tables),
+    }
+    name = path.name.partition(".")[0]
+    reader.take(path, name, tables, work, unit="redirect pages", settings=settings)
+
+
+def _stage_views(reader: DumpReader, path: Path) -> None:
+    """Read the pageviews of the wiki."""
+    from surface_consistency.wikimedia.pageviews import read_pageviews
+
+    project = reader.config.project
+
+    def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
+        """Read the lines of one project."""
+        batches = read_pageviews(path, project=project, **reader.options)
+        for batch in view_rows(batches, tally):
+            writers["views"].write(batch)
+
+    name = path.name.partition(".")[0]
+    settings = {"project": project}
+    reader.take(path, name, ("views",), work, unit="lines of the wiki", settings=settings)
+
+
+def _stage_wikidata(reader: DumpReader, path: Path) -> None:
+    """Read labels, aliases and claims."""
+    from surface_consistency.wikimedia.wikidata import read_entity_batches
+
+    config = reader.config
+
+    def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
+        """Read the entities; claims of all relations, so that a choice among them costs nothing."""
+        for batch in read_entity_batches(
+            path,
+            properties=_PROPERTIES,
+            language=config.language,
+            wiki=config.wiki,
+            **reader.options,
+        ):
+            writers["entities"].write(entity_rows(batch.entities, tally))
+            for table, rows in (("aliases", batch.aliases), ("claims", batch.claims)):
+                columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+                writers[table].write(batch_of(columns, table_schema(table)))
+
+    reader.take(
+        path,
+        "wikidata",
+        ("entities", "aliases", "claims"),
+        work,
+        unit="entities",
+        settings={
+            "language": config.language,
+            "wiki": config.wiki,
+            "properties": list(_PROPERTIES),
+        },
+    )

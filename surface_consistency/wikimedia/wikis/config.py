@@ -1,0 +1,150 @@
+"""What the construction has to know about one wiki."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
+from surface_consistency.wikimedia.xml.rcat_templates import template_key
+
+__all__ = ["UNCATEGORISED_LABEL", "WikiConfig"]
+
+UNCATEGORISED_LABEL = "Redirects_uncategorised"
+"""Label of redirects without a category, in wikis that do not sort their redirects."""
+
+
+def _label(name: str, text: str) -> str:
+    """Find the label that a category or template is mapped to."""
+    category = parse_category(text)
+    if category is None:
+        raise ValueError(
+            f"{name!r} is mapped to {text!r}, which is none of the {len(CATEGORIES)} redirect "
+            "categories of the taxonomy"
+        )
+    return category.label
+
+
+class WikiConfig(Record):
+    """One wiki: its names in the dumps, its redirect categories, the questions asked of it."""
+
+    name: NonEmpty
+    """Name of the configuration, such as "enwiki"."""
+
+    wiki: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Database name, the first part of the dumps' file names, such as "enwiki"."""
+
+    language: NonEmpty
+    """Language code of Wikidata's labels and aliases, such as "en"."""
+
+    project: NonEmpty
+    """Name in the pageview files, such as "en.wikipedia"."""
+
+    categories: dict[str, str] = Field(default_factory=dict)
+    """Category title of the wiki, with underscores and without namespace, to one of the 33 labels
+    of the taxonomy; several titles may share a label."""
+
+    templates: dict[str, str] = Field(default_factory=dict)
+    """Template name to one of the 33 labels, for reading categories off the pages' text; names
+    are folded by `template_key`, so that letter case and "Redirect from" do not matter."""
+
+    uncategorised: bool = False
+    """Whether redirects in none of the categories are kept, as `UNCATEGORISED_LABEL`."""
+
+    relations: Items[str] = tuple(RELATIONS)
+    """Relations to ask, by their names in the taxonomy."""
+
+    question_templates: Items[str] = TEMPLATES
+    """Wordings to ask in, by name."""
+
+    questions: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Relation to wording to question, with `{}` where the subject goes; English where not
+    given."""
+
+    parenthesis: Literal["strip", "keep"] = "strip"
+    """Whether a trailing parenthesis of a title is left out of the surface form."""
+
+    notes: str = ""
+    """What is known about the wiki's redirect categories."""
+
+    @field_validator("categories")
+    @classmethod
+    def _categories_of_the_taxonomy(cls, value: dict[str, str]) -> dict[str, str]:
+        """Spell labels as the taxonomy does, titles as the tables do."""
+        return {
+            title.strip().replace(" ", "_"): _label(title, text) for title, text in value.items()
+        }
+
+    @field_validator("templates")
+    @classmethod
+    def _templates_of_the_taxonomy(cls, value: dict[str, str]) -> dict[str, str]:
+        """Spell labels as the taxonomy does, names as the reader of templates looks them up."""
+        return {template_key(name): _label(name, text) for name, text in value.items()}
+
+    @field_validator("relations")
+    @classmethod
+    def _relations_of_the_taxonomy(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse unknown, repeated or no relations."""
+        unknown = [name for name in value if name not in RELATIONS]
+        if unknown or not value or len(set(value)) < len(value):
+            raise ValueError(
+                f"relations must be one or more distinct names of {', '.join(RELATIONS)}; "
+                f"got {', '.join(value) or 'none'}"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _can_ask_and_sort(self) -> "WikiConfig":
+        """Refuse a wiki without questions or without any redirect to keep."""
+        if not self.question_templates:
+            raise ValueError("question_templates must name at least one wording")
+        for relation in self.relations:
+            for template in self.question_templates:
+                if self._wording(relation, template).count("{}") != 1:
+                    raise ValueError(
+                        f"the {template!r} question of {relation!r} must hold {{}} exactly once"
+                    )
+        if not self.uncategorised and not self.categories and not self.templates:
+            raise ValueError("a wiki without categories and templates needs uncategorised = true")
+        return self
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels that its redirects can carry, sorted."""
+        found = {*self.categories.values(), *self.templates.values()}
+        if self.uncategorised:
+            found.add(UNCATEGORISED_LABEL)
+        return tuple(sorted(found))
+
+    @property
+    def properties(self) -> dict[int, str]:
+        """Number of the Wikidata property to relation, such as 19 to "place_of_birth"."""
+        return {int(RELATIONS[name].property_id[1:]): name for name in self.relations}
+
+    def question(self, relation: str, surface: str, *, template: str) -> str:
+        """Ask a relation of a subject.
+
+        Args:
+            relation: One of `relations`.
+            surface: Name of the subject, used as it is.
+            template: One of `question_templates`.
+
+        Returns:
+            The question.
+
+        Raises:
+            ValueError: If the relation has no wording of that name.
+        """
+        return self._wording(relation, template).replace("{}", surface)
+
+    def _wording(self, relation: str, template: str) -> str:
+        """Find a wording here, or the English one."""
+        own = self.questions.get(relation, {})
+        if template in own:
+            return own[template]
+        if template in TEMPLATES:
+            return RELATIONS[relation].question("{}", template=template)
+        raise ValueError(
+            f"relation {relation!r} has no question template {template!r}; "
+            f"there are {', '.join(sorted({*own, *TEMPLATES}))}"
+        )

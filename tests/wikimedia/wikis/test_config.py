@@ -1,0 +1,100 @@
+import pytest
+from pydantic import ValidationError
+
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
+from surface_consistency.wikimedia.wikis import UNCATEGORISED_LABEL, WIKIS, WikiConfig, load_wiki
+
+SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipedia"}
+
+
+def test_enwiki_has_every_category_and_relation():
+    wiki = load_wiki("enwiki")
+
+    assert wiki.labels == tuple(sorted(CATEGORIES))
+    assert set(wiki.categories) == set(CATEGORIES)
+    assert set(wiki.templates.values()) == set(CATEGORIES)
+    assert wiki.relations == tuple(RELATIONS)
+
+
+def test_first_release_has_fifteen_relations_and_one_wording():
+    wiki = load_wiki("enwiki-v0.1.0")
+
+    assert set(RELATIONS) - set(wiki.relations) == {"religion"}
+    assert wiki.question_templates == ("original",)
+
+
+@pytest.mark.parametrize("name", sorted(WIKIS))
+def test_every_question_of_every_wiki_names_its_subject_once(name):
+    wiki = load_wiki(name)
+
+    questions = {
+        (relation, template): wiki.question(relation, "Zyx", template=template)
+        for relation in wiki.relations
+        for template in wiki.question_templates
+    }
+
+    assert all(question.count("Zyx") == 1 for question in questions.values())
+    assert len(set(questions.values())) == len(questions)
+
+
+@pytest.mark.parametrize("name", ["jawiki", "dewiki"])
+def test_wikis_of_other_languages_ask_in_their_own(name):
+    wiki = load_wiki(name)
+
+    assert wiki.labels == (UNCATEGORISED_LABEL,)
+    for relation in wiki.relations:
+        for template in TEMPLATES:
+            english = RELATIONS[relation].question("Zyx", template=template)
+            assert wiki.question(relation, "Zyx", template=template) != english
+
+
+def test_properties_are_those_of_the_relations():
+    wiki = WikiConfig(**SMALL, uncategorised=True, relations=["place_of_birth", "mother"])
+
+    assert wiki.properties == {19: "place_of_birth", 25: "mother"}
+
+
+def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
+    wiki = WikiConfig(
+        **SMALL,
+        categories={"Weiterleitung (Kurzform)": "from short names"},
+        templates={"redirect_from Short  name": "Redirects_from_short_names"},
+    )
+
+    assert wiki.categories == {"Weiterleitung_(Kurzform)": "Redirects_from_short_names"}
+    assert wiki.templates == {"r from short name": "Redirects_from_short_names"}
+    assert wiki.labels == ("Redirects_from_short_names",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "needs uncategorised = true"),
+        ({"categories": {"X": "from books"}}, "none of the 33 redirect categories"),
+        ({"uncategorised": True, "relations": ["spouse"]}, "distinct names of occupation"),
+        ({"uncategorised": True, "relations": []}, "got none"),
+        ({"uncategorised": True, "relations": ["sport", "sport"]}, "one or more distinct"),
+        ({"uncategorised": True, "question_templates": ["short"]}, "no question template 'short'"),
+        ({"uncategorised": True, "question_templates": []}, "at least one wording"),
+        (
+            {"uncategorised": True, "questions": {"sport": {"original": "Which?"}}},
+            "must hold {} exactly once",
+        ),
+        ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
+        ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_config_rejects(fields, message):
+    with pytest.raises(ValidationError, match=message):
+        WikiConfig.model_validate(SMALL | fields)
+
+
+def test_own_wording_takes_the_place_of_the_english_one():
+    wiki = WikiConfig(
+        **SMALL, uncategorised=True, questions={"sport": {"original": "Quel sport, {}?"}}
+    )
+
+    assert wiki.question("sport", "X", template="original") == "Quel sport, X?"
+    assert wiki.question("sport", "X", template="paraphrase") == RELATIONS["sport"].question(
+        "X", template="paraphrase"
+    )
