@@ -12,13 +12,13 @@ from surface_consistency.wikimedia.construction._arrow import (
     text_column,
 )
 from surface_consistency.wikimedia.construction._table_schemas import table_schema
-from surface_consistency.wikimedia.xml import categories_of_templates
+from surface_consistency.wikimedia.pages_xml import categories_of_templates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from surface_consistency.wikimedia.pages_xml import RedirectPage
     from surface_consistency.wikimedia.wikis import WikiConfig
-    from surface_consistency.wikimedia.xml import RedirectPage
 
 __all__ = ["entity_rows", "redirect_page_rows", "view_rows"]
 

@@ -198,7 +198,7 @@ def _write_rows(
 
 def _stage_xml(reader: DumpReader, path: Path, *, with_pages: bool) -> None:
     """Read redirects off the pages' text."""
-    from surface_consistency.wikimedia.xml import read_redirects
+    from surface_consistency.wikimedia.pages_xml import read_redirects
 
     def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
         """Read the export."""

@@ -1,8 +1,8 @@
 """English Wikipedia: every category of the taxonomy, and the templates that set them."""
 
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS
+from surface_consistency.wikimedia.pages_xml.rcat_templates import ENWIKI_TABLE
 from surface_consistency.wikimedia.wikis.config import WikiConfig
-from surface_consistency.wikimedia.xml.rcat_templates import ENWIKI_TABLE
 
 __all__ = ["ENWIKI", "ENWIKI_V0_1_0", "SIMPLEWIKI"]
 

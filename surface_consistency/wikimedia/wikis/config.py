@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
-from surface_consistency.wikimedia.xml.rcat_templates import template_key
+from surface_consistency.wikimedia.pages_xml.rcat_templates import template_key
 
 __all__ = ["UNCATEGORISED_LABEL", "WikiConfig"]
 

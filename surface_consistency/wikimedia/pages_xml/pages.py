@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from surface_consistency.wikimedia._ahead import open_ahead
+from surface_consistency.wikimedia.pages_xml._export_parser import export_pages
 from surface_consistency.wikimedia.streams import ProgressHook
-from surface_consistency.wikimedia.xml._export_parser import export_pages
 
 __all__ = ["WikiPage", "read_pages"]
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from surface_consistency.wikimedia._ahead import open_ahead
-from surface_consistency.wikimedia.streams import ProgressHook
-from surface_consistency.wikimedia.xml._export_parser import RawPage, export_pages
-from surface_consistency.wikimedia.xml.enwiki_templates import ENWIKI_SHELLS
-from surface_consistency.wikimedia.xml.magic_words import redirect_link
-from surface_consistency.wikimedia.xml.rcat_templates import template_key
-from surface_consistency.wikimedia.xml.wikitext import (
+from surface_consistency.wikimedia.pages_xml._export_parser import RawPage, export_pages
+from surface_consistency.wikimedia.pages_xml.enwiki_templates import ENWIKI_SHELLS
+from surface_consistency.wikimedia.pages_xml.magic_words import redirect_link
+from surface_consistency.wikimedia.pages_xml.rcat_templates import template_key
+from surface_consistency.wikimedia.pages_xml.wikitext import (
     TemplateCall,
     category_links,
     rendered_part,
     template_calls,
 )
+from surface_consistency.wikimedia.streams import ProgressHook
 
 __all__ = ["RedirectPage", "read_redirects"]
 

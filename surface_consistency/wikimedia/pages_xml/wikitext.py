@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from surface_consistency.wikimedia.xml.site import SiteInfo
+from surface_consistency.wikimedia.pages_xml.site import SiteInfo
 
 __all__ = ["TemplateCall", "category_links", "rendered_part", "template_calls"]
 

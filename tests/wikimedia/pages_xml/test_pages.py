@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
-from surface_consistency.wikimedia.xml import WikiPage, read_pages
+from surface_consistency.wikimedia.pages_xml import WikiPage, read_pages
 
 REAL = (
     "enwiki-slice-pages-articles.xml.bz2",

@@ -6,8 +6,8 @@ from xml.parsers import expat
 
 from surface_consistency.errors import DumpError
 from surface_consistency.wikimedia._early_end import end_early
+from surface_consistency.wikimedia.pages_xml.site import SiteInfo
 from surface_consistency.wikimedia.streams import DumpStream
-from surface_consistency.wikimedia.xml.site import SiteInfo
 
 __all__ = ["RawPage", "export_pages"]
 

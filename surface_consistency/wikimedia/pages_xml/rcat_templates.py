@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from surface_consistency.taxonomy import CATEGORIES
-from surface_consistency.wikimedia.xml.enwiki_templates import ENWIKI_TEMPLATES
+from surface_consistency.wikimedia.pages_xml.enwiki_templates import ENWIKI_TEMPLATES
 
 __all__ = [
     "ENWIKI_TABLE",

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from surface_consistency.wikimedia.xml.interwiki import INTERWIKI_PREFIXES
+from surface_consistency.wikimedia.pages_xml.interwiki import INTERWIKI_PREFIXES
 
 __all__ = ["CANONICAL_NAMESPACES", "SiteInfo"]
 

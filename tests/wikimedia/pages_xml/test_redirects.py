@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surface_consistency.errors import DumpError, TruncatedDumpWarning
-from surface_consistency.wikimedia.xml import (
+from surface_consistency.wikimedia.pages_xml import (
     RedirectPage,
     categories_of_templates,
     read_pages,
