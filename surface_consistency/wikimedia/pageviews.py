@@ -21,6 +21,7 @@ _MALFORMED_ALLOWED: Final = 100
 _MALFORMED_SHARE: Final = 0.01
 _PROJECT: Final = re.compile(r"[^\s.]+(?:\.[^\s.]+)*")
 _FIELDS: Final = rb"(\S+)(?: (?:(\d{1,18})|null|-))? [a-z][a-z-]* (\d{1,18}) \S+"
+_ACCESS: Final = re.compile(rb"[a-z][a-z-]*")
 _SAMPLE: Final = re.compile(rb"^\S+ " + _FIELDS + rb"\r?$", re.MULTILINE)
 
 
@@ -95,12 +96,68 @@ def read_pageviews(
             if start < 0:
                 continue
             end = block.find(b"\n", block.rfind(b"\n" + prefix) + 1)
-            found = lines.findall(block, max(start, 0), len(block) if end < 0 else end)
+            last = len(block) if end < 0 else end
+            batch = _plain_batch(block[start:last].lstrip(b"\n"), project)
+            if batch is not None:
+                seen.n_rows += batch.num_rows
+                yield batch
+                continue
+            found = lines.findall(block, start, last)
             rows = _sound_rows(found, seen, project, stream)
             if rows:
                 yield _batch(rows)
         if seen.n_malformed and not seen.n_rows:
             raise _too_many(seen, project, stream)
+
+
+def _plain_batch(block: bytes, project: str) -> "pa.RecordBatch | None":
+    """Read lines of six fields at once; None where a line needs a closer look.
+
+    Quotes are looked at closely, and so are lines without a page, of other line ends, or of fields
+    that are not what they should be.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    if b' "' in block or b"\r" in block or b"\n\n" in block:
+        return None
+    types = {"project": pa.binary(), "title": pa.binary(), "page_id": pa.int64()}
+    types |= {"access": pa.binary(), "views": pa.int64(), "hours": pa.binary()}
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(block),
+            read_options=csv.ReadOptions(column_names=list(types), block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=types, null_values=["null", "-"], check_utf8=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    own = pc.equal(table["project"], pa.scalar(project.encode(), pa.binary()))
+    table = table.filter(own).combine_chunks()
+    if not table.num_rows or not _is_sound(table):
+        return None
+    [batch] = table.select(["title", "page_id", "views"]).to_batches()
+    return batch
+
+
+def _is_sound(table: "pa.Table") -> bool:
+    """Tell whether every line has a title, views and an access of letters, as a pattern would."""
+    import pyarrow.compute as pc
+
+    accesses = pc.unique(table["access"]).to_pylist()
+    views = pc.min_max(table["views"]).as_py()
+    pages = pc.min_max(table["page_id"]).as_py()["min"]
+    return (
+        all(_ACCESS.fullmatch(access) for access in accesses)
+        and table["views"].null_count == 0
+        and views["min"] >= 0
+        and (pages is None or pages >= 0)
+        and pc.min(pc.binary_length(table["title"])).as_py() > 0
+        and pc.min(pc.binary_length(table["hours"])).as_py() > 0
+    )
 
 
 def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]:

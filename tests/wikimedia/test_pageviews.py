@@ -198,3 +198,35 @@ def test_pageviews_are_those_that_were_written(
         for wiki, title, page, views in lines
         if wiki == "en.wikipedia"
     ]
+
+
+def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypatch):
+    """The fast way is taken for plain lines, and never says anything else than the other."""
+    from surface_consistency.wikimedia import pageviews
+
+    lines = [
+        f"{project} Title_{n}\xe9 {page} {access} {n + 1} A{n + 1}"
+        for n, (project, page, access) in enumerate(
+            [
+                ("en.wikipedia", "12", "desktop"),
+                ("en.wikipedia", "null", "mobile-web"),
+                ("en.wikipedia.m", "5", "desktop"),
+                ("en.wikipedia", "0", "mobile-app"),
+                ("fr.wikipedia", "7", "desktop"),
+            ]
+            * 50
+        )
+    ]
+    path = tmp_path / "pageviews-202401-user"
+    path.write_bytes("\n".join(lines).encode("latin-1") + b"\n")
+    taken = []
+    fast = pageviews._plain_batch
+    monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: taken.append(fast(*a)) or taken[-1])
+    at_once = [b.to_pylist() for b in pageviews.read_pageviews(path, project="en.wikipedia")]
+    monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: None)
+
+    one_by_one = [b.to_pylist() for b in pageviews.read_pageviews(path, project="en.wikipedia")]
+
+    assert taken[0] is not None
+    assert at_once == one_by_one
+    assert len(at_once[0]) == 150
