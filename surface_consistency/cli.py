@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import surface_consistency
-from surface_consistency.commands import compare, demo, report, run, score
+from surface_consistency.commands import audit, build, compare, demo, report, run, score
 from surface_consistency.errors import SurfaceConsistencyError
 
 __all__ = ["main", "make_parser"]
@@ -59,7 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", dest="command"
     )
-    for module in (demo, run, score, report, compare):
+    for module in (demo, run, audit, build, score, report, compare):
         module.add(commands)
     return parser
 

@@ -2,9 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from surface_consistency.commands.judges import add_judge, load_judge
+from surface_consistency.commands.judges import add_judge, make_judge, take_labels
 from surface_consistency.commands.options import (
     SAMPLE,
     Commands,
@@ -18,9 +18,12 @@ from surface_consistency.commands.output import finish_slaq
 
 if TYPE_CHECKING:
     from surface_consistency.data.slaq import Slaq
+    from surface_consistency.inference.runner import Runner
     from surface_consistency.studies.slaq.ask import SlaqSettings
 
 __all__ = ["add"]
+
+_ORGANISM: Final = "organism"
 
 
 def add(studies: Commands) -> None:
@@ -29,7 +32,9 @@ def add(studies: Commands) -> None:
         "slaq",
         help="short against long queries",
         description="Ask a model every fact alone and all five of a topic in one query, judge, "
-        "score, report. Started again with the same arguments, a stopped run goes on where it was.",
+        "score, report. Started again with the same arguments, a stopped run goes on where it was. "
+        "With --model organism a small model is trained on the prompts first, without network and "
+        "GPU, into OUT/organism.",
     )
     add_source(study, "WueNLP/SLAQ")
     add_model(study)
@@ -75,7 +80,6 @@ def _add_prompts(study: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> None:
     """Ask, judge, score and report."""
-    from surface_consistency.inference.registry import load_runner
     from surface_consistency.studies.slaq.ask import ask_slaq
     from surface_consistency.studies.slaq.score import score_slaq
 
@@ -83,9 +87,8 @@ def _run(arguments: argparse.Namespace) -> None:
         raise ValueError("--runner transformers needs --model, a hub id or the folder of a model")
     data = _topics(arguments)
     settings = _settings(arguments)
-    judge = load_judge(arguments, Path(arguments.out), progress=not arguments.json)
-    options = runner_options(arguments)
-    runner = load_runner(arguments.runner, model=arguments.model, options=options)
+    judge = make_judge(arguments, Path(arguments.out), progress=not arguments.json)
+    runner = _runner(arguments, data, settings)
     folder = ask_slaq(
         data,
         runner,
@@ -94,8 +97,28 @@ def _run(arguments: argparse.Namespace) -> None:
         settings=settings,
         progress=not arguments.json,
     )
+    take_labels(arguments, folder.path)
     score_slaq(folder, judge)
     finish_slaq([folder.path], arguments, out=folder.path)
+
+
+def _runner(arguments: argparse.Namespace, data: "Slaq", settings: "SlaqSettings") -> "Runner":
+    """Load who answers, or train the model organism."""
+    from surface_consistency.inference.registry import load_runner
+
+    options = runner_options(arguments)
+    if arguments.runner != "transformers" or arguments.model != _ORGANISM:
+        return load_runner(arguments.runner, model=arguments.model, options=options)
+    from surface_consistency.studies.slaq.ask import prompts_of
+    from surface_consistency.studies.slaq.organism import train_slaq_organism
+
+    if not arguments.json:
+        print("training a small model on what it will be asked", flush=True)
+    model = train_slaq_organism(
+        data.topics, prompts_of(data, settings), Path(arguments.out) / _ORGANISM
+    )
+    options = {"device": "cpu", "dtype": "float32"} | options
+    return load_runner(arguments.runner, model=str(model), options=options)
 
 
 def _topics(arguments: argparse.Namespace) -> "Slaq":

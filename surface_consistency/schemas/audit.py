@@ -1,24 +1,85 @@
-"""Rows of the outcomes frame of the audit of forgetting."""
+"""What an audit of forgetting asks, and the rows of its outcomes frame."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from surface_consistency.schemas._record import NonEmpty
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas.memory import AuditPrompt, MemoryState, Triplet
 from surface_consistency.schemas.outcomes import PairedOutcome
 
-__all__ = ["Attribution", "AuditOutcome"]
+__all__ = ["Attribution", "AuditOutcome", "AuditTarget"]
 
 Attribution = Literal[
     "surviving_equivalent",
     "same_object",
-    "same_subject",
     "echo",
+    "same_subject",
+    "unrelated",
     "no_candidate",
 ]
 """Where a right answer after deletion came from: an entry equivalent to the deleted fact that
-survived; the same object under another subject or relation; the subject with another object; the
-prompt itself, which holds the answer; or no retrieved entry at all, so the model's parameters."""
+survived; the same object under another subject or relation; the prompt itself, which holds the
+answer; the subject with another object; an entry that shares neither subject nor object; or no
+retrieved entry at all. In the last two the model's own parameters are what is left."""
+
+
+class AuditTarget(Record):
+    """A fact that an audit deletes, in one prompt style, and what its deletion leaves."""
+
+    database: NonEmpty
+    """Name of the database, such as "countries/alias"."""
+
+    domain: NonEmpty
+    """What the facts are about, such as "countries"."""
+
+    variant: NonEmpty
+    """Topology of the database, such as "alias"."""
+
+    style: NonEmpty
+    """Prompt style, such as "cloze"."""
+
+    database_file: NonEmpty
+    """The database file, as it was found."""
+
+    prompt_file: NonEmpty
+    """The prompt file, as it was found."""
+
+    prompt: AuditPrompt
+    """The fact and its prompt."""
+
+    n_deleted: int = Field(ge=0)
+    """Entries that the deletion removes."""
+
+    surviving: Items[Triplet]
+    """Entries that still state the fact, by the widest closure; none when it is complete."""
+
+    n_shared_surface: int = Field(ge=0)
+    """Entries left about the subject, by another relation, whose object reads as the fact's."""
+
+    echoes: Items[str]
+    """Accepted objects that are or contain a name of the subject."""
+
+    @property
+    def fact_id(self) -> str:
+        """The fact within all databases, such as "countries/alias/17"."""
+        return f"{self.database}/{self.prompt.fact_id}"
+
+    @property
+    def pair_id(self) -> str:
+        """The fact in its prompt style."""
+        return f"{self.database}/{self.style}/{self.prompt.prompt_id}"
+
+    def prompt_id(self, state: MemoryState) -> str:
+        """Name the prompt that asks for it.
+
+        Args:
+            state: State of the store.
+
+        Returns:
+            The identifier.
+        """
+        return f"{self.pair_id}/{state}"
 
 
 class AuditOutcome(PairedOutcome):
@@ -84,6 +145,14 @@ class AuditOutcome(PairedOutcome):
 
     n_abstained: int | None = Field(ge=0)
     """Those of them that found nothing at or above the threshold."""
+
+    has_gold: bool | None
+    """Whether an entry that retrieval brought up under DEL-ON still states the fact, by the rule
+    that chose what to delete; None without traces."""
+
+    echoes_subject: bool
+    """Whether an accepted object is or contains a name of the subject, so that repeating the
+    question may pass for an answer."""
 
     attribution: Attribution | None
     """Where the DEL-ON answer came from; None unless it is right."""

@@ -1,0 +1,135 @@
+"""Where a right answer after deletion came from, read off the traces of its lookups.
+
+The published audit counts a right answer as an artifact when no retained candidate is equivalent to
+the deleted fact. The deletion removes exactly these, so that rate equals the exact match under
+DEL-ON by construction. Attribution can differ: it looks at what the model was given.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from surface_consistency.matching.audit import EQUIVALENCES, Equivalence
+from surface_consistency.schemas.audit import Attribution
+from surface_consistency.schemas.memory import AuditPrompt, Candidate, RetrievalTrace, Triplet
+
+__all__ = ["AttributionResult", "Given", "accepted_candidates", "attribute"]
+
+Given = Callable[[RetrievalTrace], Sequence[Candidate]]
+"""Tells which candidates of a lookup the model was given."""
+
+_ORDER: Final[tuple[Attribution, ...]] = (
+    "surviving_equivalent",
+    "same_object",
+    "echo",
+    "same_subject",
+    "unrelated",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionResult:
+    """Result of `attribute`."""
+
+    kind: Attribution
+    """Where the answer came from."""
+
+    entry: Triplet | None
+    """The entry behind it; None for an echo and without candidate."""
+
+
+def attribute(
+    prompt: AuditPrompt,
+    answer: str,
+    traces: Sequence[RetrievalTrace],
+    *,
+    surviving: Collection[Triplet] = (),
+    equivalence: str | Equivalence = "audit",
+    given: Given | None = None,
+) -> AttributionResult:
+    """Tell where a right answer after deletion came from.
+
+    Only what the model was given counts, over all its lookups; entries that retrieval ranked but
+    did not hand over could not have answered. The first of these that holds is the result: an entry
+    that states the deleted fact; an entry with its object under another subject or relation; the
+    answer standing in the prompt as whole words; an entry about the subject with another object; an
+    entry that shares neither; none at all.
+
+    Args:
+        prompt: The fact and its prompt.
+        answer: The cleaned answer, which is right.
+        traces: Traces of the lookups, in order.
+        surviving: Entries that still state the fact by a wider closure than the deletion's.
+        equivalence: How the answer and objects are compared: a name or a value of `EQUIVALENCES`.
+        given: What a trace handed to the model; None for its selected candidate.
+
+    Returns:
+        The kind and the entry; among entries of one kind the first.
+
+    Examples:
+        >>> fact = AuditPrompt(prompt_id=0, fact_id=0, subject="Japan", relation="Capital",
+        ...     gold_object="Tokyo", prompt_text="The capital of Japan, Tokyo or Kyoto?")
+        >>> attribute(fact, "Tokyo", []).kind, attribute(fact, "Tôkyô", []).kind
+        ('echo', 'no_candidate')
+    """
+    rule = EQUIVALENCES[equivalence] if isinstance(equivalence, str) else equivalence
+    golds = {rule.key(name) for name in (prompt.gold_object, *prompt.object_aliases, answer)} - {""}
+    handed = given or _selected
+    kept = {tuple(entry) for entry in surviving}
+    found: dict[Attribution, Triplet | None] = {}
+    for trace in traces:
+        for candidate in handed(trace):
+            kind = _kind(candidate, golds, kept, rule)
+            found.setdefault(kind, Triplet(candidate.subject, candidate.relation, candidate.object))
+    if _stands_in(answer, prompt.prompt_text, rule):
+        found["echo"] = None
+    for kind in _ORDER:
+        if kind in found:
+            return AttributionResult(kind=kind, entry=found[kind])
+    return AttributionResult(kind="no_candidate", entry=None)
+
+
+def accepted_candidates(n_facts: int) -> Given:
+    """Tell what runners hand over that put several facts before a prompt.
+
+    Args:
+        n_facts: Facts a prompt at most.
+
+    Returns:
+        A function that gives the retained candidates at or above the threshold, else the one that
+        was taken all the same.
+    """
+
+    def given(trace: RetrievalTrace) -> Sequence[Candidate]:
+        """Give the accepted candidates of a trace."""
+        accepted = [
+            candidate
+            for candidate in trace.retained_candidates
+            if trace.threshold is None or candidate.score >= trace.threshold
+        ]
+        return accepted[:n_facts] or _selected(trace)
+
+    return given
+
+
+def _selected(trace: RetrievalTrace) -> tuple[Candidate, ...]:
+    """Give the candidate that answered a lookup."""
+    return () if trace.selected_candidate is None else (trace.selected_candidate,)
+
+
+def _kind(
+    candidate: Candidate, golds: set[str], surviving: set[tuple[str, ...]], rule: Equivalence
+) -> Attribution:
+    """Tell what one entry that the model was given has of the fact."""
+    entry = (candidate.subject, candidate.relation, candidate.object)
+    if candidate.supports_target_fact or entry in surviving:
+        return "surviving_equivalent"
+    if rule.key(candidate.object) in golds:
+        return "same_object"
+    return "same_subject" if candidate.matches_subject else "unrelated"
+
+
+def _stands_in(answer: str, text: str, rule: Equivalence) -> bool:
+    """Tell whether the answer stands in a text as whole words."""
+    key = rule.key(answer)
+    return bool(key) and f" {key} " in f" {rule.key(text)} "

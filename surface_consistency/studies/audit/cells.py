@@ -1,0 +1,240 @@
+"""The grid of an audit: databases, each with its prompts in several styles.
+
+Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<variant>.json` with
+`<domain>/prompts/<variant>/prompts_<style>.jsonl`, and a folder of one database with its prompts in
+`prompts/prompts_<style>.jsonl`.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Final
+
+from surface_consistency.data.audit import (
+    TOPOLOGIES,
+    PromptsFit,
+    check_prompts_fit,
+    read_audit_prompts,
+    read_database,
+)
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.prompts.audit_styles import AUDIT_STYLES
+from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
+
+__all__ = ["AuditCell", "CellLabel", "cell_label", "find_cells"]
+
+_PREFIX: Final = "prompts_"
+_SUFFIX: Final = "_database"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellLabel:
+    """What a cell of the grid is called."""
+
+    domain: str
+    """What the facts are about."""
+
+    variant: str
+    """Topology of the database."""
+
+    style: str
+    """Prompt style."""
+
+    @property
+    def database(self) -> str:
+        """Name of the database."""
+        return self.domain if self.domain == self.variant else f"{self.domain}/{self.variant}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCell:
+    """A database and the prompts of one style for it."""
+
+    label: CellLabel
+    """Domain, variant and style."""
+
+    database: TripletDatabase
+    """The database."""
+
+    prompts: tuple[AuditPrompt, ...]
+    """Its prompts in the style."""
+
+    fit: PromptsFit
+    """How many of the prompts the database can answer."""
+
+    database_file: str
+    """The database file, from the folder that was searched."""
+
+    prompt_file: str
+    """The prompt file, from the folder that was searched."""
+
+
+def cell_label(prompt_file: str | os.PathLike[str]) -> CellLabel:
+    """Read domain, variant and style off the path of a prompt file.
+
+    Args:
+        prompt_file: The path, in either layout.
+
+    Returns:
+        The label. A database with a `prompts` folder of its own is its own domain and variant,
+        named by its folder without "_database".
+
+    Raises:
+        DataError: If the path has neither layout.
+
+    Examples:
+        >>> cell_label("data/countries/prompts/alias/prompts_cloze.jsonl").database
+        'countries/alias'
+        >>> cell_label("data/released_database/prompts/prompts_cloze.jsonl").database
+        'released'
+    """
+    path = PurePath(prompt_file)
+    style = path.stem.removeprefix(_PREFIX)
+    folders = path.parent.parts
+    if path.stem.startswith(_PREFIX) and style:
+        if len(folders) >= 2 and folders[-1] == "prompts":
+            name = folders[-2].removesuffix(_SUFFIX) or folders[-2]
+            return CellLabel(name, name, style)
+        if len(folders) >= 3 and folders[-2] == "prompts":
+            return CellLabel(folders[-3], folders[-1], style)
+    raise DataError(
+        f"{path} is not a prompt file of an audit; its path must end in "
+        "DOMAIN/prompts/VARIANT/prompts_STYLE.jsonl or NAME/prompts/prompts_STYLE.jsonl"
+    )
+
+
+def find_cells(
+    databases: str | os.PathLike[str],
+    *,
+    domains: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
+    styles: Sequence[str] | None = None,
+    limit: int | None = None,
+    max_missing: float = 0.5,
+) -> list[AuditCell]:
+    """Find databases with their prompts, and check that they belong together.
+
+    Args:
+        databases: A folder that holds databases in either layout, at any depth, or the file of one
+            database.
+        domains: Domains to take; None for all.
+        variants: Variants to take; None for all.
+        styles: Prompt styles to take; None for all.
+        limit: Take only the first so many prompts of each file; None for all.
+        max_missing: Largest share of a file's prompts whose fact the database may lack, in [0, 1].
+
+    Returns:
+        The cells by domain, variant and style; those of a database share it.
+
+    Raises:
+        SourceNotFoundError: If there is no such file or folder, or no database with prompts in it.
+        DataError: If a file is broken, prompts belong to another database, a name that was asked
+            for is not there, or two databases have one name.
+        ValueError: If `limit` is below 1.
+
+    Warns:
+        ContaminationWarning: If a database lacks some of its prompts' facts.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit counts prompts of a file and must be 1 or more, got {limit}")
+    root = Path(databases)
+    if not root.exists():
+        raise SourceNotFoundError(f"no database file or folder {root}; check the path")
+    found = _paired(root)
+    chosen = found
+    for role, names in (("domain", domains), ("variant", variants), ("style", styles)):
+        known = {getattr(label, role) for label in found}
+        chosen = {
+            label: files
+            for label, files in chosen.items()
+            if names is None or getattr(label, role) in names
+        }
+        if missing := sorted(set(names or ()) - known):
+            raise DataError(
+                f"{root} has no {role} {', '.join(missing)}; there are {', '.join(sorted(known))}"
+            )
+    if not chosen:
+        raise DataError(
+            f"{root} has no database of these domains, variants and styles together; there are "
+            f"{', '.join(sorted({label.database for label in found}))}"
+        )
+    base = root if root.is_dir() else root.parent
+    return _read(chosen, base, limit, max_missing)
+
+
+def _paired(root: Path) -> dict[CellLabel, tuple[Path, Path]]:
+    """Find the database file and the prompt file of every cell."""
+    files = sorted(root.rglob("*.json")) if root.is_dir() else [root]
+    found: dict[CellLabel, tuple[Path, Path]] = {}
+    for file in files:
+        for prompts in _prompt_files(file.absolute()):
+            label = cell_label(prompts)
+            if label in found:
+                raise DataError(
+                    f"{file} and {found[label][0]} are both the database {label.database}; name "
+                    "one of them, or the folder of one"
+                )
+            found[label] = (file, prompts)
+    if not found:
+        raise SourceNotFoundError(
+            f"no database with prompts in {root}; prompts lie beside VARIANT.json in "
+            "prompts/VARIANT/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
+        )
+    return dict(sorted(found.items(), key=lambda item: _place(item[0])))
+
+
+def _prompt_files(database: Path) -> list[Path]:
+    """List the prompt files of a database: its own, else those of its folder."""
+    folder = database.parent / "prompts"
+    own = sorted((folder / database.stem).glob(f"{_PREFIX}*.jsonl"))
+    return own or sorted(folder.glob(f"{_PREFIX}*.jsonl"))
+
+
+def _place(label: CellLabel) -> tuple[str, int, str, int, str]:
+    """Order cells: domains by name, variants and styles as the audit lists them."""
+    return (
+        label.domain,
+        _index(TOPOLOGIES, label.variant),
+        label.variant,
+        _index(AUDIT_STYLES, label.style),
+        label.style,
+    )
+
+
+def _index(names: Iterable[str], name: str) -> int:
+    """Find the place of a name; unknown names come last."""
+    order = list(names)
+    return order.index(name) if name in order else len(order)
+
+
+def _read(
+    files: dict[CellLabel, tuple[Path, Path]], base: Path, limit: int | None, max_missing: float
+) -> list[AuditCell]:
+    """Read cells, each database once."""
+    databases: dict[Path, TripletDatabase] = {}
+    cells = []
+    for label, (file, prompt_file) in files.items():
+        if file not in databases:
+            databases[file] = read_database(file)
+        prompts = tuple(read_audit_prompts(prompt_file)[:limit])
+        try:
+            fit = check_prompts_fit(databases[file], prompts, max_missing=max_missing)
+        except DataError as error:
+            raise DataError(f"{prompt_file}: {error}") from error
+        cells.append(
+            AuditCell(
+                label=label,
+                database=databases[file],
+                prompts=prompts,
+                fit=fit,
+                database_file=_from(file, base),
+                prompt_file=_from(prompt_file, base),
+            )
+        )
+    return cells
+
+
+def _from(file: Path, base: Path) -> str:
+    """Write a path as seen from the folder that was searched."""
+    return Path(os.path.relpath(file, base)).as_posix()

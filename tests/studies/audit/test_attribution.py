@@ -1,0 +1,134 @@
+"""One test a kind: planted traces, known origins."""
+
+import pytest
+
+from surface_consistency.schemas import AuditPrompt, Candidate, RetrievalTrace, Triplet
+from surface_consistency.studies.audit import attribute
+from surface_consistency.studies.audit.attribution import accepted_candidates
+
+FACT = AuditPrompt(
+    prompt_id=0,
+    fact_id=0,
+    subject="United States",
+    relation="Capital",
+    gold_object="Washington, D.C.",
+    prompt_text="What is the capital of the United States?",
+    subject_aliases=("USA",),
+    object_aliases=("Washington DC",),
+)
+STATES_IT = ("USA", "Capital", "Washington DC", (True, True, True))
+DECOY = ("Government of United States", "Seat", "Washington, D.C.", (False, False, True))
+NEIGHBOUR = ("United States", "Largest City", "New York", (True, False, False))
+STRANGER = ("France", "Capital", "Paris", (False, True, False))
+
+
+def candidate(entry, score=0.9):
+    subject, relation, value, (is_subject, is_relation, is_object) = entry
+    return Candidate(
+        subject=subject,
+        relation=relation,
+        object=value,
+        score=score,
+        matches_subject=is_subject,
+        matches_relation=is_relation,
+        matches_object=is_object,
+        supports_target_fact=is_subject and is_relation and is_object,
+        matches_deleted_fact=False,
+    )
+
+
+def trace(*entries, selected=0, threshold=0.6):
+    """A trace of candidates in order, of which one answered."""
+    retained = tuple(candidate(entry, 0.9 - 0.1 * place) for place, entry in enumerate(entries))
+    chosen = retained[selected] if retained and selected is not None else None
+    return RetrievalTrace(
+        state="DEL-ON",
+        retrieval_enabled=True,
+        lookup_query=None,
+        threshold=threshold,
+        retained_candidates=retained,
+        selected_candidate=chosen,
+        selected_value=None if chosen is None else chosen.object,
+    )
+
+
+def test_attribute_finds_a_surviving_equivalent_by_the_deletions_own_rule():
+    found = attribute(FACT, "Washington DC", [trace(STATES_IT, DECOY)])
+
+    assert (found.kind, found.entry) == ("surviving_equivalent", Triplet(*STATES_IT[:3]))
+
+
+def test_attribute_finds_a_surviving_equivalent_by_a_wider_closure():
+    """The rule of the deletion cannot see what it left; the verified closure can."""
+    entry = Triplet(*DECOY[:3])
+
+    assert attribute(FACT, "Washington, D.C.", [trace(DECOY)]).kind == "same_object"
+    found = attribute(FACT, "Washington, D.C.", [trace(DECOY)], surviving=[entry])
+    assert (found.kind, found.entry) == ("surviving_equivalent", entry)
+
+
+def test_attribute_finds_the_same_object_under_another_subject():
+    found = attribute(FACT, "Washington, D.C.", [trace(DECOY)])
+
+    assert (found.kind, found.entry) == ("same_object", Triplet(*DECOY[:3]))
+
+
+def test_attribute_finds_the_subject_with_another_object():
+    found = attribute(FACT, "Washington, D.C.", [trace(NEIGHBOUR, DECOY)])
+
+    assert (found.kind, found.entry) == ("same_subject", Triplet(*NEIGHBOUR[:3]))
+
+
+def test_attribute_finds_an_unrelated_entry():
+    found = attribute(FACT, "Washington, D.C.", [trace(STRANGER)])
+
+    assert (found.kind, found.entry) == ("unrelated", Triplet(*STRANGER[:3]))
+
+
+@pytest.mark.parametrize("traces", [[], [trace()], [trace(DECOY, selected=None)]])
+def test_attribute_finds_no_candidate_where_nothing_was_handed_over(traces):
+    """An entry that was ranked and not handed over cannot have answered."""
+    found = attribute(FACT, "Washington, D.C.", traces)
+
+    assert (found.kind, found.entry) == ("no_candidate", None)
+
+
+def test_attribute_finds_an_echo_of_the_prompt():
+    """Whole words only; entries that hold the object go first, those that do not come later."""
+    prompt = FACT.model_copy(update={"prompt_text": "Washington, D.C. or New York?"})
+
+    assert attribute(prompt, "Washington, D.C.", []).kind == "echo"
+    assert attribute(prompt, "Washington, D.C.", [trace(NEIGHBOUR)]).kind == "echo"
+    assert attribute(prompt, "Washington, D.C.", [trace(DECOY)]).kind == "same_object"
+    assert attribute(prompt, "Wash", []).kind == "no_candidate"
+
+
+def test_attribute_takes_the_nearest_origin_over_all_lookups():
+    found = attribute(FACT, "Washington, D.C.", [trace(STRANGER), trace(NEIGHBOUR), trace(DECOY)])
+
+    assert found.entry == Triplet(*DECOY[:3])
+
+
+def test_attribute_looks_at_all_facts_before_a_prompt():
+    """Runners that put several facts before a prompt hand over all that are accepted."""
+    looked_up = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.65)
+
+    kinds = [
+        attribute(FACT, "Washington, D.C.", [looked_up], given=accepted_candidates(n_facts)).kind
+        for n_facts in (1, 2, 3)
+    ]
+    below = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.75)
+
+    assert kinds == ["same_subject", "same_subject", "same_object"]
+    assert attribute(FACT, "Washington", [below], given=accepted_candidates(3)).kind == (
+        "same_subject"
+    )
+
+
+def test_attribute_compares_by_the_equivalence_of_the_verdict():
+    """Under the published key ".us" and "US" are one value, under the default they are two."""
+    fact = FACT.model_copy(update={"gold_object": ".us", "object_aliases": ()})
+    code = ("Estados Unidos", "ISO Code", "US", (False, False, True))
+
+    assert attribute(fact, ".us", [trace(code)]).kind == "unrelated"
+    assert attribute(fact, ".us", [trace(code)], equivalence="published").kind == "same_object"

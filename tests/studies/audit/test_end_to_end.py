@@ -1,0 +1,201 @@
+"""A limited-memory model trained from scratch, audited over a store with planted decoys."""
+
+from random import Random
+
+import pandas as pd
+import pytest
+
+from surface_consistency.data.audit import FactTable, RelatedFact, build_audit_databases
+from surface_consistency.inference import read_generations
+from surface_consistency.inference.lookup import LookupRunner
+from surface_consistency.prompts.audit_styles import style_writers
+from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit import (
+    AuditFolder,
+    AuditSettings,
+    Retrievers,
+    find_cells,
+    finish_audit,
+    lookup_runners,
+    run_audit,
+    sweep_audit,
+)
+from surface_consistency.studies.memory_organism import train_memory_organism
+
+pytestmark = [pytest.mark.slow]
+
+RELATIONS = ("Capital", "Currency", "Internet TLD")
+LEAKED = (("Belora", "Currency"), ("Corvin", "Internet TLD"))
+DECOYS = ("Ardia", "Dunmor", "Gondal")
+SETTINGS = AuditSettings(retriever="fuzzy", threshold=0.5)
+NAMES = ("Ardia", "Belora", "Corvin", "Dunmor", "Ester", "Falken", "Gondal", "Hesper", "Ivoria")
+
+
+def fact_table():
+    """Facts whose objects are all different, and one decoy for the capitals of three countries."""
+    random = Random(3)
+    syllables = ["ta", "lo", "mir", "ken", "su", "var", "pol", "ni", "gra", "do", "she", "wit"]
+    words = random.sample([(a + b).title() for a in syllables for b in syllables], len(NAMES) * 2)
+    facts = []
+    for place, name in enumerate(NAMES):
+        values = (words[place], words[-1 - place], f".{name[:3].lower()}")
+        facts += [
+            Triplet(name, relation, value)
+            for relation, value in zip(RELATIONS, values, strict=True)
+        ]
+    decoys = tuple(
+        RelatedFact(
+            triplet=Triplet(f"{name} Land", "Capital", fact.object),
+            near=(name, "Capital"),
+        )
+        for name in DECOYS
+        for fact in facts
+        if fact[:2] == (name, "Capital")
+    )
+    return FactTable(name="lands", facts=tuple(facts), noise=decoys)
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory):
+    """The databases and a model that was trained on their prompts; decoys are not asked for."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("audit")
+    build_audit_databases(
+        folder / "databases",
+        domains=[fact_table()],
+        topologies=("base", "noise"),
+        styles=style_writers(("direct_questions",)),
+    )
+    cells = find_cells(folder / "databases")
+    prompts = [prompt for cell in cells for prompt in cell.prompts]
+    model = train_memory_organism(prompts, folder / "organism", leaked=LEAKED, steps=220, seed=1)
+    return cells, model
+
+
+@pytest.fixture(scope="module")
+def runners(grid):
+    """The model, loaded once."""
+    return lookup_runners(grid[1], device="cpu", batch_size=64)
+
+
+FUZZY = Retrievers(make=lambda database: FuzzyRetriever(database.triplets))
+
+
+@pytest.fixture(scope="module")
+def run(grid, runners, tmp_path_factory):
+    """One audit, scored."""
+    out = tmp_path_factory.mktemp("run")
+    folder = run_audit(
+        grid[0],
+        runners,
+        out,
+        model="organism",
+        settings=SETTINGS,
+        retrievers=FUZZY,
+        progress=False,
+    )
+    tables = finish_audit(folder, n_resamples=500)
+    frame = pd.read_parquet(folder.outcomes)
+    return folder, tables, frame
+
+
+def test_full_is_high_and_nothing_but_the_leaks_survives_without_retrieval(run):
+    _, tables, frame = run
+    leaks = frame[frame["second_correct"].astype(bool)]
+
+    assert tables["overall"]["full_accuracy"].iloc[0] > 0.9
+    assert set(zip(leaks["subject"], leaks["relation"], strict=True)) == set(LEAKED)
+    assert tables["overall"]["leakage"].iloc[0] == pytest.approx(4 / 57)
+
+
+def test_planted_decoys_come_out_as_retrieval_of_the_same_object(run):
+    _, _, frame = run
+    first, second = (frame[f"{name}_correct"].astype(bool) for name in ("first", "second"))
+    mediated = frame[first & ~second & (frame["relation"] == "Capital")]
+
+    assert set(mediated["database"]) == {"lands/noise"}
+    assert set(mediated["attribution"]) == {"same_object"}
+    # The decoy answers for the fact, and when the decoy is what is deleted, the fact for it.
+    assert set(zip(mediated["subject"], mediated["attributed_to"], strict=True)) == {
+        (one, f"{other} | Capital | {row.gold_object}")
+        for row in mediated.itertuples()
+        for name in DECOYS
+        for one, other in ((name, f"{name} Land"), (f"{name} Land", name))
+        if row.subject == one
+    }
+    assert set(mediated["subject"]) == {*DECOYS, *(f"{name} Land" for name in DECOYS)}
+
+
+def test_closures_are_complete_and_the_identity_holds(run):
+    folder, tables, _ = run
+
+    assert pd.read_csv(folder.checks / "closure.csv")["closure_is_complete"].all()
+    assert tables["by_database"]["closure_is_complete"].all()
+    assert tables["by_database"]["identity_residual"].abs().max() < 1e-12
+    assert tables["by_database"]["artifacts_equal_del_on"].all()
+
+
+def test_every_answer_with_retrieval_has_its_trace(run):
+    folder, _, frame = run
+    answers = list(read_generations(folder.generations))
+    looked_up = [answer for answer in answers if answer.lookups]
+
+    assert len(looked_up) > 0.95 * 2 * len(frame)
+    assert all(lookup.trace is not None for answer in looked_up for lookup in answer.lookups)
+
+
+def test_a_killed_run_gives_the_answers_of_a_whole_one(grid, run, tmp_path):
+    """And asks nothing twice: there is one line a prompt."""
+    cells, model = grid
+
+    class Dying(LookupRunner):
+        """Is killed at its third batch."""
+
+        left = 2
+
+        def generate(self, prompts, params):
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            return super().generate(prompts, params)
+
+    def start(kind):
+        return run_audit(
+            cells,
+            lambda source: kind(model, source=source, device="cpu", batch_size=32),
+            tmp_path,
+            model="organism",
+            settings=SETTINGS,
+            retrievers=FUZZY,
+            progress=False,
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        start(Dying)
+    before = {a.prompt_id for a in read_generations(AuditFolder(tmp_path).generations)}
+    folder = start(LookupRunner)
+
+    lines = folder.generations.read_text().splitlines()
+    whole = {a.prompt_key: a.text for a in read_generations(run[0].generations)}
+    assert 0 < len(before) < len(whole)
+    assert len(lines) == len(whole)
+    assert {a.prompt_key: a.text for a in read_generations(folder.generations)} == whole
+
+
+def test_a_sweep_shows_that_a_high_threshold_stops_the_decoys(grid, runners, tmp_path):
+    table = sweep_audit(
+        grid[0],
+        runners,
+        tmp_path,
+        model="organism",
+        retrievers=("fuzzy",),
+        thresholds=(0.5, 0.98),
+        n_resamples=200,
+        progress=False,
+    ).table.set_index(["threshold", "variant"])
+
+    assert table.loc[(0.5, "noise"), "retrieval_mediated"] >= 3 / 30
+    assert table.loc[(0.98, "noise"), "retrieval_mediated"] == 0
+    assert table.loc[(0.98, "noise"), "full_accuracy"] > 0.9

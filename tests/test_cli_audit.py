@@ -1,0 +1,176 @@
+"""`audit` and `build audit`, as a user types them."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli import main
+
+READER = (
+    "from surface_consistency.schemas import Generation\n"
+    "class Reader:\n"
+    "    name = 'reader'\n"
+    "    def __init__(self, model=None):\n"
+    "        self.model = model\n"
+    "    def fingerprint(self):\n"
+    "        return {'runner': 'reader'}\n"
+    "    def generate(self, prompts, params):\n"
+    "        for prompt in prompts:\n"
+    "            lines = prompt.text.splitlines()\n"
+    "            told = lines[1].split(' | ')[-1] if lines[0] == 'Facts:' else 'unknown'\n"
+    "            yield Generation(prompt_id=prompt.id, text=told)\n"
+)
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """A runner in a module of the user's own, which takes the first fact before its prompt."""
+    (tmp_path / "cli_reader.py").write_text(READER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "cli_reader:Reader"
+
+
+@pytest.fixture
+def databases(tmp_path):
+    """Countries in two topologies and two styles."""
+    folder = tmp_path / "databases"
+    arguments = ["--domains", "countries", "--topologies", "base", "noise"]
+    styles = ["--styles", "cloze", "direct_questions"]
+    assert main(["build", "audit", "--out", str(folder), *arguments, *styles]) == 0
+    return folder
+
+
+def audit(databases, out, *more):
+    return main(
+        ["audit", "--databases", str(databases), "--out", str(out), "--resamples", "200", *more]
+    )
+
+
+def test_build_audit_writes_the_published_layout(tmp_path, capsys):
+    databases = tmp_path / "out"
+
+    assert main(["build", "audit", "--out", str(databases), "--styles", "cloze"]) == 0
+
+    assert len(list(databases.rglob("*.jsonl"))) == 3 * 4
+    assert (databases / "countries" / "noise.json").is_file()
+    assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
+    printed = capsys.readouterr().out
+    assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
+
+
+def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
+    table = tmp_path / "moons"
+    table.mkdir()
+    (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
+    out = tmp_path / "out"
+
+    assert main(["build", "audit", "--out", str(out), "--domains", str(table)]) == 2
+    assert "error:" in capsys.readouterr().err
+    assert (
+        main(["build", "audit", "--out", str(out), "--domains", str(table), "--topologies", "base"])
+        == 0
+    )
+    assert (out / "moons" / "base.json").is_file()
+
+
+def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path, capsys):
+    out = tmp_path / "run"
+
+    assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 0
+
+    printed = capsys.readouterr().out
+    assert "leakage" in printed
+    assert "same_object" in printed
+    for name in ("outcomes.parquet", "per_state_metrics.csv", "cross_state_metrics.csv"):
+        assert (out / name).is_file()
+    for name in ("overall", "by_variant", "attribution_by_variant", "states_by_style"):
+        assert len(pd.read_csv(out / "tables" / f"{name}.csv"))
+    for name in ("fit", "databases", "closure", "contamination", "lookups"):
+        assert len(pd.read_csv(out / "checks" / f"{name}.csv"))
+    overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
+    assert overall["full_accuracy"] > 0.95
+    assert overall["leakage"] == 0
+
+
+def test_audit_takes_filters_and_prints_json(databases, reader, tmp_path, capsys):
+    capsys.readouterr()
+    chosen = ["--variants", "base", "--styles", "cloze", "--limit", "10", "--label", "mine"]
+
+    assert (
+        audit(
+            databases,
+            tmp_path / "run",
+            "--runner",
+            reader,
+            "--retriever",
+            "fuzzy",
+            *chosen,
+            "--json",
+        )
+        == 0
+    )
+
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["tables"]["overall"][0]["n"] == 10
+    assert printed["tables"]["overall"][0]["model"] == "mine"
+
+
+def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
+    out = tmp_path / "sweep"
+    chosen = ["--variants", "noise", "--styles", "cloze", "--limit", "20"]
+    several = ["--retriever", "fuzzy", "bm25", "--threshold", "0.5", "none"]
+
+    assert audit(databases, out, "--runner", reader, *chosen, *several) == 0
+
+    table = pd.read_csv(out / "tables" / "sweep.csv")
+    assert len(table) == 4 * 2
+    assert (out / "fuzzy-0.5" / "outcomes.parquet").is_file()
+    assert (out / "bm25-none" / "manifest.json").is_file()
+    assert "sweep" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--runner lookup needs --model"),
+        (["--organism", "--model", "m"], "--organism trains a model of its own"),
+        (["--model", "m", "--leaked", "3"], "it needs --organism"),
+        (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
+        (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
+        (["--runner", "READER", "--retriever", "fuzzy", "--radius", "0.1"], "radius needs"),
+        (["--runner", "nobody", "--retriever", "fuzzy"], "nobody"),
+        (["--organism", "--leaked", "5000"], "--leaked must be 0 to"),
+        (["--runner", "READER", "--max-new-tokens", "0"], "--max-new-tokens must be 1 or more"),
+        (["--model", "no/such/folder"], "no/such/folder"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_code_2(
+    databases, reader, tmp_path, capsys, arguments, message
+):
+    capsys.readouterr()
+    given = [reader if argument == "READER" else argument for argument in arguments]
+    if "--retriever" not in given:
+        given += ["--retriever", "fuzzy"]
+
+    assert audit(databases, tmp_path / "run", *given) == 2
+
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+@pytest.mark.slow
+def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
+    """Trained on the spot on the sample; forty steps teach it little, but the whole way is gone."""
+    pytest.importorskip("torch")
+    out = tmp_path / "run"
+    chosen = ["--styles", "direct_questions", "--limit", "8", "--retriever", "fuzzy"]
+
+    assert audit("sample", out, "--organism", "--steps", "40", "--leaked", "2", *chosen) == 0
+
+    assert (out / "databases" / "countries" / "noise.json").is_file()
+    assert (out / "organism" / "config.json").is_file()
+    assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
+    assert "outcomes:" in capsys.readouterr().out
