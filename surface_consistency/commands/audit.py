@@ -23,7 +23,7 @@ from surface_consistency.commands.options import (
     add_output,
     runner_options,
 )
-from surface_consistency.commands.output import as_json, as_text
+from surface_consistency.commands.output import as_json, as_text, finish_audit_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def _audit(arguments: argparse.Namespace) -> None:
 
     rules = {"cleaner": arguments.cleaner, "equivalence": arguments.equivalence}
     if len(arguments.retriever) * len(arguments.threshold) > 1:
-        table = sweep_audit(
+        swept = sweep_audit(
             cells,
             runner,
             out,
@@ -89,8 +89,9 @@ def _audit(arguments: argparse.Namespace) -> None:
             n_resamples=arguments.resamples,
             progress=not arguments.json,
             **rules,
-        ).table
-        _tell({"sweep": table}, arguments, out, table)
+        )
+        page, _ = finish_audit_page([folder.path for folder in swept.folders], out=out)
+        _tell({"sweep": swept.table}, arguments, out, swept.table, page=page)
         return
     folder = run_audit(
         cells,
@@ -103,10 +104,11 @@ def _audit(arguments: argparse.Namespace) -> None:
         progress=not arguments.json,
     )
     tables = finish_audit(folder, n_resamples=arguments.resamples, **rules)
+    page, _ = finish_audit_page([folder.path], out=out)
     import pandas as pd
 
     shown = pd.concat([tables["overall"].assign(variant="all"), tables["by_variant"]])
-    _tell(tables, arguments, out, shown, attribution=tables["attribution"])
+    _tell(tables, arguments, out, shown, page=page, attribution=tables["attribution"])
 
 
 def _settings(arguments: argparse.Namespace) -> "AuditSettings":
@@ -207,12 +209,12 @@ def _tell(
     out: Path,
     shown: "pd.DataFrame",
     *,
+    page: Path,
     attribution: "pd.DataFrame | None" = None,
 ) -> None:
     """Print the main table and where the files are."""
     if arguments.json:
-        told = as_json(out, out, tables)
-        print(json.dumps({name: told[name] for name in ("out", "tables")}, ensure_ascii=False))
+        print(json.dumps(as_json(out, page, tables), ensure_ascii=False))
         return
     print(as_text(shown[[name for name in _SHOWN if name in shown]]))
     if "closure_note" in shown:
@@ -222,7 +224,7 @@ def _tell(
         found = attribution[attribution["count"] > 0]
         print("\nright answers after deletion come from:")
         print(as_text(found[["attribution", "count", "share"]]) if len(found) else "nowhere")
-    print(f"\ntables: {out / 'tables'}")
+    print(f"\nreport: {page}\ntables: {out / 'tables'}")
     if attribution is not None:
         print(f"outcomes: {out / 'outcomes.parquet'}\nanswers with traces: {out / 'results'}")
         print(f"checks: {out / 'checks'}")

@@ -13,7 +13,7 @@ from surface_consistency.errors import MissingDependencyError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_json", "as_text", "finish", "finish_slaq", "study_of"]
+__all__ = ["as_json", "as_text", "finish", "finish_audit_page", "finish_slaq", "study_of"]
 
 _SHOWN: Final = ("template", "n", "first_accuracy", "second_accuracy", "consistency", "flip_rate")
 
@@ -93,6 +93,30 @@ def finish_slaq(
         return
     print(as_text(tables["overall"][list(_SHOWN_OF_SLAQ)]))
     print(f"\nreport: {page}\ntables: {out / 'tables'}")
+
+
+def finish_audit_page(
+    runs: Sequence[str | Path], *, out: Path
+) -> "tuple[Path, dict[str, pd.DataFrame]]":
+    """Write the page and the figures of audits; return the page and the tables it shows."""
+    from surface_consistency.report import write_tables
+    from surface_consistency.report.audit import (
+        audit_run_tables,
+        load_audit_runs,
+        write_audit_figures,
+        write_audit_report,
+    )
+
+    loaded = load_audit_runs(runs)
+    tables = audit_run_tables(loaded)
+    if len(loaded) > 1:
+        write_tables(tables, out / "tables", runs=loaded)
+    page = write_audit_report(loaded, out / "report.html", tables=tables)
+    try:
+        write_audit_figures(tables, out / "figures")
+    except MissingDependencyError as error:
+        print(f"warning: {error}", file=sys.stderr)
+    return page, tables
 
 
 def study_of(runs: Sequence[str | Path]) -> str:

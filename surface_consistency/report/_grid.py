@@ -74,6 +74,7 @@ _RATE_ENDS: Final = (
     "disagreement",
     "probability",
     "recall",
+    "f1",
 )
 _SIGNED_ENDS: Final = ("signed_alignment", "difference", "slope")
 

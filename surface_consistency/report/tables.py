@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.report._names import rank
@@ -15,7 +15,7 @@ from surface_consistency.schemas.jsonl import write_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GROUPINGS", "stacked", "study_tables", "write_tables"]
+__all__ = ["GROUPINGS", "Signed", "stacked", "study_tables", "write_tables"]
 
 GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
@@ -28,6 +28,18 @@ GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
 _CLUSTERS: Final = ("fact_id", "subject_id")
 _SINGULAR: Final = {"types": "type", "categories": "category"}
 _USED: Final = ("template", "relation", "categories", "types", "first_correct", "second_correct")
+
+
+class Signed(Protocol):
+    """A run, as far as tables name it."""
+
+    @property
+    def label(self) -> str:
+        """Name of the run."""
+
+    @property
+    def signature(self) -> str:
+        """What made it, in one line."""
 
 
 def study_tables(
@@ -79,7 +91,7 @@ def write_tables(
     tables: "Mapping[str, pd.DataFrame]",
     folder: str | os.PathLike[str],
     *,
-    runs: Sequence[StudyRun],
+    runs: Sequence[Signed],
 ) -> list[Path]:
     """Write tables as CSV files that `pandas.read_csv` loads without options.
 

@@ -1,0 +1,91 @@
+import json
+
+import pytest
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.report.audit import fact_story, load_audit_runs, surviving_facts
+
+FACT = "countries/noise/7"
+
+
+def test_fact_story_tells_deletion_candidates_and_answers(told_run):
+    story = fact_story(told_run(), FACT)
+
+    assert [state.state for state in story.states] == ["FULL", "DEL-ON", "DEL-OFF"]
+    assert [state.is_correct for state in story.states] == [True, True, False]
+    assert [state.answer for state in story.states][2] == "unknown"
+    assert story.deleted == (("United States", "Capital", "Washington, D.C."),)
+    assert [len(state.lookups) for state in story.states] == [1, 2, 0]
+    assert story.attribution == "same_object"
+
+
+def test_story_in_text_shows_each_candidate_with_score_and_fate(told_run):
+    lines = fact_story(told_run(), FACT, style="cloze").to_text().splitlines()
+
+    state = lines.index("  DEL-ON: right")
+    after = [line.strip() for line in lines[state:]]
+    gold = '"United States" | "Capital" | "Washington, D.C."'
+    assert f"0.9800  {gold}  [same subject, relation, object; deleted]" in after
+    decoy = '"Government" | "Seat" | "Washington, D.C."'
+    assert f"0.7100  {decoy}  [same object; retained; SELECTED]" in after
+    assert 'lookup  "nowhere" | "at all" gave nothing' in after
+    assert "abstained, threshold 0.6" in after
+    assert "  SURVIVED  1: the closure is incomplete" in lines
+    assert "  DEL-OFF: wrong" in lines
+    assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
+
+
+def test_story_in_text_escapes_what_a_terminal_would_obey(told_run):
+    story = fact_story(told_run(subject="\x1b[31mred\nline"), FACT)
+
+    text = story.to_text()
+
+    assert "\x1b" not in text
+    assert '"\\u001b[31mred\\nline" | "Capital"' in text
+
+
+def test_story_of_an_error_names_it(told_run):
+    folder = told_run()
+    log = folder / "generations.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines[2] |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert "DEL-OFF: no answer (out of memory)" in fact_story(folder, FACT).to_text()
+
+
+def test_story_of_a_run_that_was_stopped_tells_what_there_is(told_run):
+    folder = told_run()
+    log = folder / "generations.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+
+    states = fact_story(folder, FACT).states
+
+    assert [state.generation is None for state in states] == [False, True, True]
+
+
+def test_fact_story_rejects_what_the_run_does_not_hold(told_run):
+    folder = told_run()
+
+    with pytest.raises(DataError, match=r"has no fact 'countries/noise/8'; it has countries/noise"):
+        fact_story(folder, "countries/noise/8")
+    with pytest.raises(DataError, match="not in style 'direct_questions'; it does in cloze"):
+        fact_story(folder, FACT, style="direct_questions")
+    (folder / "targets.jsonl").write_text("")
+    with pytest.raises(DataError, match=r"targets\.jsonl lacks countries/noise/cloze/0"):
+        fact_story(folder, FACT)
+    (folder / "generations.jsonl").unlink()
+    (folder / "targets.jsonl").unlink()
+    with pytest.raises(SourceNotFoundError, match=r"has no targets.jsonl, which"):
+        fact_story(folder, FACT)
+
+
+def test_surviving_facts_takes_each_origin_in_turn(audit_run, audit_frame, audit_manifest):
+    kinds = ["same_object", "same_object", "no_candidate", None, "surviving_equivalent"]
+    rows = [{"first_correct": kind is not None, "attribution": kind} for kind in kinds]
+    [run] = load_audit_runs([audit_run("run", audit_frame(rows), audit_manifest())])
+
+    picked = [pair_id.rsplit("/", 1)[1] for pair_id in surviving_facts(run, 10)]
+
+    assert picked == ["4", "0", "2", "1"]
+    assert len(surviving_facts(run, 2)) == 2
