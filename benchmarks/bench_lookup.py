@@ -29,7 +29,7 @@ from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.memory_organism import train_memory_organism
 
 # Hidden size, feed-forward size, layers, heads; 382m is the published LMLM-llama2-382M.
-SHAPES = {"70m": (512, 1408, 6, 8), "382m": (1024, 4096, 16, 16)}
+SHAPES = {"70m": (512, 1408, 6, 8), "382m": (768, 11008, 12, 12)}
 VOCABULARY = 32_004
 PARAMS = GenerationParams(max_new_tokens=40, stop=())
 BATCH = 32

@@ -28,8 +28,8 @@ __all__ = ["lessons_of", "train_memory_organism"]
 
 _CONTEXT: Final = 512
 _HIDDEN: Final = 96
-_ROWS_A_BATCH: Final = 48
-_LEARNING_RATE: Final = 6e-3
+_ROWS_A_BATCH: Final = 32
+_LEARNING_RATE: Final = 4e-3
 _RECIPE: Final = "training.json"
 _UNKNOWN: Final = "unknown"
 _LEAKS: Final = 4
@@ -70,15 +70,15 @@ def lessons_of(
         is_known = (prompt.subject, prompt.relation) in known
         value = f" {prompt.gold_object}"
         shown = _Piece(prompt.prompt_text, False)
-        query = _Piece(
-            f" {entity} {prompt.subject}{relation} {prompt.relation}{result}".removeprefix(" "),
-            True,
-        )
+        query = _Piece(f"{entity} {prompt.subject}{relation} {prompt.relation}{result}", True)
         full = (shown, query, _Piece(value, is_known), _Piece(f"{end}.", True))
         after = f"{end}{value}." if is_known else f"{end}."
         none = (shown, query, _Piece(f" {_UNKNOWN}", not is_known), _Piece(after, True))
         plain = (shown, _Piece(f"{value if is_known else f' {_UNKNOWN}'}.", True))
-        lessons += [full, none, none, plain, plain] * _LEAKS if is_known else [full, full, none, plain]
+        if is_known:
+            lessons += [full, none, none, plain, plain] * _LEAKS
+        else:
+            lessons += [full, full, none, plain]
     return lessons
 
 
@@ -87,12 +87,12 @@ def train_memory_organism(
     folder: str | os.PathLike[str],
     *,
     leaked: Collection[tuple[str, str]] = (),
-    steps: int = 300,
+    steps: int = 450,
     seed: int = 0,
 ) -> Path:
     """Train a small limited-memory model on prompts and save it as a model folder.
 
-    A Llama-shaped model of about 500,000 parameters with its own byte-level tokenizer, which has
+    A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer, which has
     the four lookup tokens. Asked one of the prompts, it writes
     `<|db_entity|> USA<|db_relationship|> Capital<|db_return|>`, and after the value that it is
     given, `<|db_end|>.`, and stops. Where it cannot look up, it says "unknown", but for leaked
@@ -102,7 +102,7 @@ def train_memory_organism(
         prompts: The prompts of a database, of all styles wanted.
         folder: Where to save; made if it is not there.
         leaked: Subject and relation of each fact that the model shall know by itself.
-        steps: Optimiser steps of 48 texts, 1 or more.
+        steps: Optimiser steps of 32 texts, 1 or more.
         seed: Seed of the initial weights and of the order of the texts.
 
     Returns:
@@ -110,8 +110,8 @@ def train_memory_organism(
         leaked facts, steps and seed is kept as it is.
 
     Raises:
-        ValueError: If there are no prompts, fewer than one step, or a leaked fact that no prompt
-            asks for.
+        ValueError: If there are no prompts, fewer than one step, a leaked fact that no prompt asks
+            for, or a prompt that does not fit the context of 512 tokens.
         MissingDependencyError: If torch or transformers is not installed.
     """
     _check(prompts, leaked, steps)
@@ -129,26 +129,36 @@ def train_memory_organism(
     if (target / _RECIPE).is_file() and (target / _RECIPE).read_text("utf-8") == recipe:
         return target
     tokenizer = _train_tokenizer(lessons)
+    examples = _encoded(lessons, tokenizer)
     with _seeded(seed):
-        config = transformers.LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=_HIDDEN,
-            intermediate_size=3 * _HIDDEN,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            max_position_embeddings=_CONTEXT,
-            tie_word_embeddings=True,
-            bos_token_id=tokenizer.eos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-        model = transformers.LlamaForCausalLM(config)
-        _fit(model, _batches(_encoded(lessons, tokenizer), Random(seed)), steps=steps)
+        model = _new_model(tokenizer)
+        _fit(model, _batches(examples, Random(seed)), steps=steps)
     with quiet_bars(transformers.utils.logging):
         model.save_pretrained(target)
     tokenizer.save_pretrained(target)
     write_text(target / _RECIPE, recipe)
     return target
+
+
+def _new_model(
+    tokenizer: "transformers.PreTrainedTokenizerFast",
+) -> "transformers.LlamaForCausalLM":
+    """Make the untrained model."""
+    import transformers
+
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=_HIDDEN,
+        intermediate_size=3 * _HIDDEN,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=_CONTEXT,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.eos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return transformers.LlamaForCausalLM(config)
 
 
 def _check(prompts: Sequence[AuditPrompt], leaked: Collection[tuple[str, str]], steps: int) -> None:
@@ -211,6 +221,11 @@ def _encoded(
             ids += ids_of[piece.text]
             labels += ids_of[piece.text] if piece.is_learned else [-100] * len(ids_of[piece.text])
         end = [tokenizer.eos_token_id]
+        if len(ids) >= _CONTEXT:
+            raise ValueError(
+                f"a prompt with its lookup has {len(ids)} tokens, the organism reads {_CONTEXT}; "
+                f"leave it out: {lesson[0].text[:60]!r}..."
+            )
         examples.append(_Example(ids + end, labels + end))
     return examples
 

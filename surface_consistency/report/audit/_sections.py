@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["AuditPage"]
+__all__ = ["AuditPage", "closure_note"]
 
 _GROUPS: Final = {
     "overall": "all facts",

@@ -32,12 +32,15 @@ def alignment_figure(tables: "Mapping[str, pd.DataFrame]") -> "Figure":
 
     Raises:
         MissingDependencyError: If matplotlib is not installed.
+        ValueError: If no pair has both verdicts.
 
     References:
         SLAQ, arXiv 2510.11218, figure 2.
     """
     rows = tables["overall"]
     rows = rows[rows["n"] > 0]
+    if rows.empty:
+        raise ValueError("no pair has both verdicts, so there is nothing to draw")
     labels = [
         model if condition == "long" else f"{model} ({condition})"
         for model, condition in zip(rows["model"], rows["condition"], strict=True)
@@ -155,7 +158,9 @@ def write_slaq_figures(
         MissingDependencyError: If matplotlib is not installed.
     """
     models = list(dict.fromkeys(tables["overall"]["model"]))
-    written = list(save_figure(alignment_figure(tables), folder, "alignment"))
+    written: list[Path] = []
+    if (tables["overall"]["n"] > 0).any():
+        written.extend(save_figure(alignment_figure(tables), folder, "alignment"))
     if "position" in tables:
         written.extend(save_figure(position_figure(tables, models), folder, "position"))
     if "momentum" in tables:

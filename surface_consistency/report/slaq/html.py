@@ -49,8 +49,9 @@ _READING: Final = (
     'bring about; only a curve that leaves it shows momentum. The null "topic" shuffles the '
     'slots of each response, "topic-and-slot" also keeps how hard each slot is.',
     "Facts that the judge could not decide are left out and counted, never taken as wrong. Judges "
-    "err: where answers were labelled by hand, `judge_agreement` and `corrected_alignment` take "
-    "the judge's errors out of these scores.",
+    "err: where answers were labelled by hand, its errors are counted and taken out of the scores "
+    "(Rogan and Gladen's correction on both sides), with intervals that hold both the spread of "
+    "topics and how little the labels tell of the judge.",
 )
 
 
@@ -167,6 +168,16 @@ def _sections(
     }
     if "recall" in tables:
         found["recall"] = ("Free form", show("recall", "Facts that free texts speak of"))
+    if "judge_agreement" in tables:
+        found["judge"] = (
+            "The judge",
+            join(
+                [
+                    show("judge_agreement", "Agreement of the judge with human labels"),
+                    show("corrected", "Scores without the judge's errors, beside its own"),
+                ]
+            ),
+        )
     found["checks"] = (
         "Checks",
         join(

@@ -22,7 +22,10 @@ from surface_consistency.schemas.slaq import Judgement, SlaqOutcome
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SlaqRun", "load_slaq_runs"]
+__all__ = ["SLAQ_CHECKS", "SlaqRun", "load_slaq_runs"]
+
+SLAQ_CHECKS = ("noise_floor", "judge_agreement", "corrected")
+"""Tables about a run that scoring leaves in `checks/`, without their ending."""
 
 _VERDICTS = ("first_correct", "second_correct", "is_recalled")
 
@@ -46,8 +49,9 @@ class SlaqRun:
     unjudged: Mapping[str, int] = field(default_factory=dict)
     """Facts without a verdict, by reason."""
 
-    noise_floor: "pd.DataFrame | None" = None
-    """How often verdicts flip when the same prompt is asked again; None when none was."""
+    checks: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)
+    """Tables about the run itself, by name: "noise_floor", "judge_agreement", "corrected"; those
+    that were not made are left out."""
 
     @property
     def signature(self) -> str:
@@ -88,23 +92,33 @@ def load_slaq_runs(folders: Sequence[str | os.PathLike[str]]) -> list[SlaqRun]:
 
 def _load(home: Path, manifest: RunManifest, label: str) -> SlaqRun:
     """Read one run."""
-    import pandas as pd
-
     reasons: Counter[str] = Counter()
     judge = "not recorded"
     for judgement in read_jsonl(home / "judgements.jsonl", Judgement):
         judge = judgement.judge
         if judgement.reason is not None:
             reasons[judgement.reason.split(":")[0]] += 1
-    floor = home / "checks" / "noise_floor.csv"
     return SlaqRun(
         label=label,
         manifest=manifest,
         outcomes=_read_outcomes(home / "outcomes.parquet").assign(model=label),
         judge=judge,
         unjudged=dict(reasons.most_common()),
-        noise_floor=pd.read_csv(floor) if floor.is_file() else None,
+        checks=_read_checks(home / "checks"),
     )
+
+
+def _read_checks(folder: Path) -> "dict[str, pd.DataFrame]":
+    """Read the tables about the run that are there."""
+    import pandas as pd
+
+    paths = {name: folder / f"{name}.csv" for name in SLAQ_CHECKS}
+    try:
+        return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}
+    except ValueError as error:
+        raise DataError(
+            f"{folder}: a table there cannot be read as CSV ({error}); score the run again"
+        ) from error
 
 
 def _read_manifest(home: Path) -> RunManifest:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -11,14 +11,16 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
+from surface_consistency.metrics import percentile_interval, resample_counts
+from surface_consistency.report.slaq.run import SLAQ_CHECKS, SlaqRun
+from surface_consistency.report.slaq.scores import grouped_scores
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from surface_consistency.metrics import TopicArraysResult
-    from surface_consistency.report.slaq.run import SlaqRun
+    from surface_consistency.metrics import MomentumResult, TopicArraysResult
 
-__all__ = ["SLAQ_GROUPINGS", "slaq_run_tables", "slaq_tables"]
+__all__ = ["MOMENTUM_NULLS", "SLAQ_GROUPINGS", "slaq_run_tables", "slaq_tables"]
 
 SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
@@ -28,20 +30,8 @@ SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Name of each table of scores to the column that groups it besides model and condition."""
 
-_NAMES: Final = {
-    "first_accuracy": "short_accuracy",
-    "second_accuracy": "long_accuracy",
-    "consistency": "alignment",
-}
-_KEPT: Final = (
-    "short_accuracy",
-    "long_accuracy",
-    "accuracy_difference",
-    "alignment",
-    "signed_alignment",
-    "flip_rate",
-)
-_COUNTS: Final = ("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_missing")
+MOMENTUM_NULLS: Final[tuple[Literal["topic", "topic-and-slot"], ...]] = ("topic", "topic-and-slot")
+"""What the curves after runs of slots are held against."""
 
 
 def slaq_tables(
@@ -70,15 +60,16 @@ def slaq_tables(
     References:
         SLAQ, arXiv 2510.11218, eqs. 2 to 4, figures 2 and 3.
     """
+    frame = _with_numbers(frame)
     with warnings.catch_warnings():
         # Counts of what is missing or undefined stand in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {
-            name: _scores(frame, columns, n_resamples, seed)
+            name: grouped_scores(frame, columns, n_resamples=n_resamples, seed=seed)
             for name, columns in SLAQ_GROUPINGS.items()
         }
-        listed = frame[frame["second_condition"] == "long"]
+        listed = _numbered(frame[frame["second_condition"] == "long"])
         by_model: dict[str, list[pd.DataFrame]] = {}
         for model, rows in listed.groupby("model", sort=False):
             for name, table in _of_model(rows, n_resamples, n_null, seed).items():
@@ -94,7 +85,7 @@ def slaq_tables(
 def slaq_run_tables(
     runs: "Sequence[SlaqRun]", *, n_resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
 ) -> "dict[str, pd.DataFrame]":
-    """Compute the tables of runs, their noise floor and what was left unjudged included.
+    """Compute the tables of runs, those about their judges and noise included.
 
     Args:
         runs: The runs, their labels distinct.
@@ -103,19 +94,21 @@ def slaq_run_tables(
         seed: As for `slaq_tables`.
 
     Returns:
-        As `slaq_tables`, and "noise_floor" and "unjudged" where there is anything to tell.
+        As `slaq_tables`, and where there is anything to tell "noise_floor", "unjudged",
+        "judge_agreement" with human labels, and the scores "corrected" for the judge's errors.
     """
     import pandas as pd
 
     frame = pd.concat([run.outcomes for run in runs], ignore_index=True)
     tables = slaq_tables(frame, n_resamples=n_resamples, n_null=n_null, seed=seed)
-    floors = [
-        run.noise_floor.assign(model=run.label)[["model", *run.noise_floor.columns]]
-        for run in runs
-        if run.noise_floor is not None
-    ]
-    if floors:
-        tables["noise_floor"] = _stack(floors)
+    for name in SLAQ_CHECKS:
+        parts = [
+            run.checks[name].assign(model=run.label)[["model", *run.checks[name].columns]]
+            for run in runs
+            if name in run.checks
+        ]
+        if parts:
+            tables[name] = _stack(parts)
     rows = [
         {"model": run.label, "judge": run.judge, "reason": reason, "n": n}
         for run in runs
@@ -126,37 +119,27 @@ def slaq_run_tables(
     return tables
 
 
-def _scores(
-    frame: "pd.DataFrame", columns: tuple[str, ...], n_resamples: int, seed: int
-) -> "pd.DataFrame":
-    """Compute the paired scores by model, condition and these columns, in the study's words."""
-    from surface_consistency.metrics import paired_by
+def _with_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Turn verdicts of nullable booleans into 1, 0 and NaN, which metrics read at once."""
+    import pandas as pd
 
-    grouped = frame
-    for column in columns:
-        labels = frame[column].astype(object).where(frame[column].notna(), "unknown")
-        grouped = grouped.assign(**{column: labels.astype(str)})
-    table = paired_by(
-        grouped,
-        by=["model", "second_condition", *columns],
-        cluster="topic_id",
-        test="obuchowski",
-        n_resamples=n_resamples,
-        seed=seed,
+    masked = [
+        name
+        for name in ("first_correct", "second_correct")
+        if name in frame and isinstance(frame[name].dtype, pd.BooleanDtype)
+    ]
+    return frame.assign(
+        **{name: frame[name].astype("Float64").to_numpy(float, na_value=np.nan) for name in masked}
     )
-    renamed = table.rename(
-        columns={
-            old + end: new + end for old, new in _NAMES.items() for end in ("", "_low", "_high")
-        }
-        | {"second_condition": "condition", "n_clusters": "n_topics"}
+
+
+def _numbered(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Put numbers for the labels of topics and facts, which sort and compare faster."""
+    import pandas as pd
+
+    return rows.assign(
+        **{name: pd.factorize(rows[name])[0] for name in ("topic_id", "fact_id") if name in rows}
     )
-    counts = [_NAMES.get(name, name) for name in _COUNTS]
-    kept = ["model", "condition", *columns]
-    kept += ["n_topics" if name == "n_clusters" else name for name in counts]
-    kept += [name + end for name in _KEPT for end in ("", "_low", "_high")]
-    kept += ["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method"]
-    order = {model: place for place, model in enumerate(dict.fromkeys(frame["model"]))}
-    return renamed[kept].sort_values("model", key=lambda s: s.map(order), kind="stable")
 
 
 def _of_model(
@@ -180,33 +163,53 @@ def _momentum(
 
     from surface_consistency.metrics import momentum
 
-    curves, slopes = [], []
     if not np.isfinite(arrays.slots).all(axis=-1).any():
         return {}
-    for null in ("topic", "topic-and-slot"):
+    results: list[MomentumResult] = []
+    for null in MOMENTUM_NULLS:
         with warnings.catch_warnings():
             # Balanced orders repeat within a topic only when there are more than 120 of them.
             warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-            result = momentum(
-                arrays.slots,
-                orders=arrays.orders,
-                null=null,
-                missing="drop",
-                n_resamples=n_resamples,
-                n_null=n_null,
-                rng=seed,
+            results.append(
+                momentum(
+                    arrays.slots,
+                    orders=arrays.orders,
+                    null=null,
+                    missing="drop",
+                    # The curve and its intervals are the same under both nulls; one is enough.
+                    n_resamples=1 if results else n_resamples,
+                    n_null=n_null,
+                    rng=seed,
+                )
             )
-        points = result.to_frame()
-        points.insert(0, "null", null)
+    first = results[0].to_frame()
+    measured = {name: first[name] for name in ("probability_low", "probability_high")}
+    curves = []
+    for result in results:
+        points = result.to_frame().assign(**measured)
+        points.insert(0, "null", result.null)
         curves.append(points)
-        for curve in (result.correct, result.incorrect):
-            slopes.append(
+    return {
+        "momentum": pd.concat(curves, ignore_index=True),
+        "momentum_slopes": _slopes(results),
+    }
+
+
+def _slopes(results: "Sequence[MomentumResult]") -> "pd.DataFrame":
+    """List the slopes of the curves under each null, their intervals from the first result."""
+    import pandas as pd
+
+    rows = []
+    for result in results:
+        for kind in ("correct", "incorrect"):
+            curve, measured = getattr(result, kind), getattr(results[0], kind)
+            rows.append(
                 {
-                    "null": null,
+                    "null": result.null,
                     "streak": curve.streak,
                     "slope": curve.slope,
-                    "slope_low": curve.slope_interval.low,
-                    "slope_high": curve.slope_interval.high,
+                    "slope_low": measured.slope_interval.low,
+                    "slope_high": measured.slope_interval.high,
                     "null_slope": curve.null_slope,
                     "null_low": curve.null_slope_interval.low,
                     "null_high": curve.null_slope_interval.high,
@@ -215,10 +218,7 @@ def _momentum(
                     "n_missing": result.n_missing,
                 }
             )
-    return {
-        "momentum": pd.concat(curves, ignore_index=True),
-        "momentum_slopes": pd.DataFrame(slopes),
-    }
+    return pd.DataFrame(rows)
 
 
 def _position(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.DataFrame | None":
@@ -231,7 +231,7 @@ def _position(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.D
     if not complete.any() or not is_balanced(arrays.orders):
         return None
     result = position_curve(
-        arrays.slots, arrays.orders, missing="drop", n_resamples=n_resamples, rng=seed
+        arrays.slots[complete], arrays.orders[complete], n_resamples=n_resamples, rng=seed
     )
     return pd.DataFrame(
         [
@@ -245,7 +245,7 @@ def _position(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.D
                 "slope_low": result.slope_interval.low,
                 "slope_high": result.slope_interval.high,
                 "n_topics": result.n_topics,
-                "n_topics_left_out": result.n_missing,
+                "n_topics_left_out": int(np.count_nonzero(~complete)),
             }
             for point in result.points
         ]
@@ -253,34 +253,36 @@ def _position(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.D
 
 
 def _order_sensitivity(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.DataFrame":
-    """Compute how often the long verdict of a fact changes with the order of its query."""
+    """Compute how often the long verdict of a fact changes with the order of its query.
+
+    Of m verdicts with k right, two differ with the chance 2 k (m - k) / (m (m - 1)); the mean over
+    facts is 1 less the consistency of `form_consistency`, with intervals that resample topics.
+    """
     import pandas as pd
 
-    from surface_consistency.metrics import form_consistency
-
-    n_topics, _, n_facts = arrays.long.shape
-    forms = arrays.long.transpose(0, 2, 1).reshape(n_topics * n_facts, -1)
-    judged = np.isfinite(forms).sum(axis=1)
-    if judged.max(initial=0) < 2:
-        return pd.DataFrame()
-    result = form_consistency(
-        list(forms),
-        clusters=np.repeat(np.arange(n_topics), n_facts),
-        missing="drop",
-        n_resamples=n_resamples,
-        rng=seed,
-    )
-    rights = np.nansum(forms, axis=1)
+    judged = np.isfinite(arrays.long).sum(axis=1)
+    rights = np.nansum(arrays.long, axis=1)
     several = judged > 1
+    if not several.any():
+        return pd.DataFrame()
+    orders = np.maximum(judged, 2)
+    differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
+    by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
+    low = high = np.nan
+    if len(by_topic) > 1:
+        drawn = resample_counts(by_topic, n_resamples=n_resamples, rng=seed)
+        interval = percentile_interval(drawn[:, 0] / drawn[:, 1])
+        low, high = interval.low, interval.high
+    changing = (several & (rights > 0) & (rights < judged)).sum()
     return pd.DataFrame(
         [
             {
                 "n_facts": int(several.sum()),
-                "n_changing": int(((rights > 0) & (rights < judged))[several].sum()),
-                "changing_share": float(((rights > 0) & (rights < judged))[several].mean()),
-                "disagreement": 1.0 - result.consistency,
-                "disagreement_low": 1.0 - result.intervals["consistency"].high,
-                "disagreement_high": 1.0 - result.intervals["consistency"].low,
+                "n_changing": int(changing),
+                "changing_share": float(changing / several.sum()),
+                "disagreement": float(by_topic[:, 0].sum() / by_topic[:, 1].sum()),
+                "disagreement_low": low,
+                "disagreement_high": high,
             }
         ]
     )
@@ -292,19 +294,25 @@ def _recall(free: "pd.DataFrame") -> "pd.DataFrame":
 
     rows = []
     for model, frame in free.groupby("model", sort=False):
-        known = frame[frame["is_recalled"].notna() & frame["second_correct"].notna()]
-        recalled = known[known["is_recalled"].astype(bool)]
-        n_right = int(recalled["second_correct"].astype(bool).sum())
+        judged = frame[frame["second_correct"].notna()]
+        recalled = judged[judged["is_recalled"].fillna(False).astype(bool)]
+        # A string matcher sees what is right, not whether the text is silent on the rest.
+        n_unknown = int(judged["is_recalled"].isna().sum())
+        n_right = int(judged["second_correct"].astype(bool).sum())
         short = frame["first_correct"].dropna().astype(bool)
+        is_known = len(judged) > 0 and n_unknown == 0
         rows.append(
             {
                 "model": model,
                 "n": len(frame),
-                "n_judged": len(known),
+                "n_judged": len(judged),
                 "n_recalled": len(recalled),
-                "recall": len(recalled) / len(known) if len(known) else np.nan,
-                "accuracy_of_recalled": n_right / len(recalled) if len(recalled) else np.nan,
-                "accuracy": n_right / len(known) if len(known) else np.nan,
+                "n_recall_unknown": n_unknown,
+                "recall": len(recalled) / len(judged) if is_known else np.nan,
+                "accuracy_of_recalled": n_right / len(recalled)
+                if is_known and len(recalled)
+                else np.nan,
+                "accuracy": n_right / len(judged) if len(judged) else np.nan,
                 "short_accuracy": float(short.mean()) if len(short) else np.nan,
             }
         )

@@ -1,0 +1,121 @@
+"""From what a model wrote to its answer: the audit's cleaners by name."""
+
+import html
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from surface_consistency.matching.audit._published import published_answer
+from surface_consistency.matching.audit.markup import parse_lookups, strip_lookups
+from surface_consistency.matching.audit.unknown import says_unknown
+from surface_consistency.schemas.memory import AuditPrompt, Lookup
+
+__all__ = ["CLEANERS", "Cleaner", "audit_answer", "published_answer"]
+
+Cleaner = Callable[[str, AuditPrompt, Sequence[Lookup]], str]
+"""Takes the text, the prompt and the lookups that a store answered; gives the answer."""
+
+_ANSWER_LABELS = re.compile(r"(?:answer\s*:\s*)+", re.IGNORECASE)
+_LEAD_IN = re.compile(r"(?:(?:the|my) answer is|it is|it's|it’s)\b[\s:]*", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+_BOUNDARY = re.compile(r"(?P<mark>[.!?])[\"'”’)]*\s+(?=[\"'“‘]?(?P<next>\w+))")
+_ABBREVIATION_WORDS: Final = (
+    "bros capt co col corp dept dr ft gen gov hon inc jr lt ltd mr mrs ms mt no pres prof rep rev "
+    "sen sgt sr st univ v vol vs"
+)
+_ABBREVIATIONS: Final = frozenset(_ABBREVIATION_WORDS.split())
+_STARTING_WORDS: Final = (
+    "a although an and answer as at but for he her his however i if in it its my on our question "
+    "she since that the their there these they this those we when where which while you"
+)
+_SENTENCE_STARTS: Final = frozenset(_STARTING_WORDS.split())
+_DOTTED = re.compile(r"(?:\b\w\.){2,}\Z")
+
+
+def audit_answer(text: str) -> str:
+    """Return the answer in what a model wrote, lookups included.
+
+    A lookup with nothing but a lead-in before it is the answer: its value, whole. When the store
+    had no value ("unknown"), the answer is what the model wrote after it, if anything. Otherwise
+    the answer is the first sentence of the first line of the visible text, without labels
+    ("Answer:"), lead-ins ("It is"), tags, quotation marks and final punctuation. A full stop after
+    an initial or abbreviation ends no sentence unless a word follows that begins one, so that
+    "George W. Bush" and "U.S. Dollar" stay whole; a leading full stop stays (".us").
+
+    Args:
+        text: The continuation, as a runner gives it.
+
+    Returns:
+        The answer; empty when there is none.
+
+    Examples:
+        >>> audit_answer("Answer: It is George W. Bush. He was born in New Haven.")
+        'George W. Bush'
+        >>> audit_answer("<|db_entity|> US<|db_relationship|> TLD<|db_return|> .us<|db_end|>.")
+        '.us'
+    """
+    lookups = parse_lookups(text)
+    if lookups and not _without_lead_in(text[: lookups[0].start]):
+        first = lookups[0]
+        value = _trimmed(" ".join((first.value or "").split()))
+        if value and not says_unknown(value):
+            return value
+        return _first_sentence(strip_lookups(text[first.end :])) or value
+    return _first_sentence(strip_lookups(text))
+
+
+def _first_sentence(text: str) -> str:
+    """Cut a visible text down to its answer."""
+    plain = _without_lead_in(_TAG.sub(" ", html.unescape(text)))
+    line = " ".join(plain.split("\n", 1)[0].split())
+    for found in _BOUNDARY.finditer(line):
+        if _ends_sentence(line, found):
+            line = line[: found.end("mark")]
+            break
+    return _trimmed(line)
+
+
+def _without_lead_in(text: str) -> str:
+    """Drop labels and one lead-in from the beginning."""
+    text = text.strip(" \t\r\n\"'`“”‘’")
+    if label := _ANSWER_LABELS.match(text):
+        text = text[label.end() :]
+    if lead_in := _LEAD_IN.match(text):
+        text = text[lead_in.end() :]
+    return text.strip()
+
+
+def _ends_sentence(line: str, found: re.Match[str]) -> bool:
+    """Tell whether a mark between two words ends a sentence."""
+    following = found["next"]
+    if not (following[0].isupper() or line[found.end()] in "\"'“‘"):
+        return False
+    words = re.findall(r"\w+", line[: found.start()])
+    is_short = bool(words) and (len(words[-1]) == 1 or words[-1].casefold() in _ABBREVIATIONS)
+    if found["mark"] != "." or not is_short:
+        return True
+    return following.casefold() in _SENTENCE_STARTS
+
+
+def _trimmed(text: str) -> str:
+    """Drop quotation marks and punctuation at the ends, but not what belongs to the answer."""
+    text = text.strip(" \t\"'`“”‘’,;:")
+    text = re.sub(r"\A[.…]+(?=\s|\Z)|\A(?:\.{2,}|…)", "", text)
+    if text.endswith(".") and not _DOTTED.search(text):
+        text = text.rstrip(".")
+    return text.strip(" \t\"'`“”‘’,;:")
+
+
+def _audit(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
+    """Clean by the text alone."""
+    return audit_answer(text)
+
+
+def _published(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
+    """Clean as the published audit did."""
+    return published_answer(text, prompt_text=prompt.prompt_text, lookups=lookups)
+
+
+CLEANERS: Mapping[str, Cleaner] = MappingProxyType({"audit": _audit, "published": _published})
+"""The cleaners by name: this package's, and that of the published code."""

@@ -1,0 +1,186 @@
+"""Lookups that a model wrote into its text: found, and taken out again."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from surface_consistency.text import token_key
+
+__all__ = ["LOOKUP_TOKENS", "WrittenLookup", "parse_lookups", "strip_lookups"]
+
+LOOKUP_TOKENS: Final = ("<|db_entity|>", "<|db_relationship|>", "<|db_return|>", "<|db_end|>")
+"""What opens the entity, the relation and the value of a lookup, and what ends it."""
+
+_LEGACY = re.compile(
+    r"""\[dblookup\(\s*(['"])(?P<entity>.*?)\1\s*,\s*(['"])(?P<relation>.*?)\3\s*\)\s*->"""
+    r"\s*(?P<value>[^\]]*)\]",
+    re.DOTALL,
+)
+_LEGACY_UNCLOSED = re.compile(r"\[dblookup[^\]]*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenLookup:
+    """One lookup in a text."""
+
+    entity: str
+    """The entity part; empty when there is none."""
+
+    relation: str
+    """The relation part; empty when there is none."""
+
+    value: str | None
+    """What stands where the result goes; None when the text ends or goes on before it."""
+
+    start: int
+    """Position of its first character."""
+
+    end: int
+    """Position behind its last character."""
+
+    is_closed: bool
+    """Whether it was written to its end."""
+
+
+def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[WrittenLookup, ...]:
+    """Find the lookups in a text, whole or not, in both formats.
+
+    `<|db_entity|> E<|db_relationship|> R<|db_return|> V<|db_end|>`, and the older
+    `[dblookup('E', 'R') -> V]`. A second entity before the result replaces the first (the query of
+    a nested lookup is its innermost one); a new lookup within a value ends the one before it.
+
+    Args:
+        text: What a model wrote, the inserted results included.
+        tokens: The four lookup tokens in their order.
+
+    Returns:
+        The lookups in the text's order; they do not overlap.
+
+    Examples:
+        >>> lookup, = parse_lookups("<|db_entity|> USA<|db_relationship|> Capital<|db_return|>")
+        >>> lookup.entity, lookup.relation, lookup.value, lookup.is_closed
+        ('USA', 'Capital', '', False)
+        >>> parse_lookups("[dblookup('USA', 'Capital') -> Washington, D.C.]")[0].value
+        'Washington, D.C.'
+    """
+    found = [*_with_tokens(text, tokens), *_legacy(text)]
+    found.sort(key=lambda lookup: lookup.start)
+    kept: list[WrittenLookup] = []
+    for lookup in found:
+        if not kept or lookup.start >= kept[-1].end:
+            kept.append(lookup)
+    return tuple(kept)
+
+
+def strip_lookups(
+    text: str,
+    *,
+    values: Literal["once", "drop"] = "once",
+    tokens: Sequence[str] = LOOKUP_TOKENS,
+) -> str:
+    """Take the lookups out of a text and leave what a reader would see.
+
+    Args:
+        text: What a model wrote, the inserted results included.
+        values: "once" leaves each result where it was inserted, unless the words that follow repeat
+            it; "drop" leaves none, as limited-memory models are shown to readers, which say the
+            value again in their own words.
+        tokens: The four lookup tokens in their order.
+
+    Returns:
+        The text without lookups, unclosed ones included; one space before each goes with it.
+
+    Examples:
+        >>> lookup = "<|db_entity|> USA<|db_relationship|> Capital<|db_return|> Rome<|db_end|>"
+        >>> strip_lookups(f"It is {lookup}."), strip_lookups(f"It is {lookup} Rome, of course.")
+        ('It is Rome.', 'It is Rome, of course.')
+        >>> strip_lookups(f"It is {lookup} Rome.", values="drop")
+        'It is Rome.'
+    """
+    lookups = parse_lookups(text, tokens=tokens)
+    starts = [*(lookup.start for lookup in lookups[1:]), len(text)]
+    pieces = [text[: lookups[0].start] if lookups else text]
+    for lookup, start in zip(lookups, starts, strict=True) if lookups else ():
+        after = text[lookup.end : start]
+        if pieces[-1][-1:].isspace():
+            pieces[-1] = pieces[-1][:-1]
+        value = (lookup.value or "").strip()
+        if values == "once" and value and not _repeats(after, value):
+            pieces.append(f" {value}" if "".join(pieces) else value)
+        pieces.append(after)
+    visible = "".join(pieces)
+    for token in tokens:
+        visible = visible.replace(token, "")
+    return visible
+
+
+def _repeats(after: str, value: str) -> bool:
+    """Tell whether a text begins with the words of a value."""
+    words = token_key(value).split()
+    return bool(words) and token_key(after).split()[: len(words)] == words
+
+
+def _with_tokens(text: str, tokens: Sequence[str]) -> Iterator[WrittenLookup]:
+    """Find the lookups that are written with tokens."""
+    entity, _, result, end = tokens
+    marks = [*re.finditer("|".join(map(re.escape, tokens)), text)]
+    stops = [*(mark.start() for mark in marks[1:]), len(text)]
+    part: dict[str, str] = {}
+    start: int | None = None
+    for mark, stop in zip(marks, stops, strict=False):
+        content = text[mark.end() : stop]
+        if start is not None and result in part and mark[0] != end:
+            yield _lookup(part, tokens, start, mark.start(), is_closed=False)
+            part, start = {}, None
+        if mark[0] == end:
+            if start is not None:
+                yield _lookup(part, tokens, start, mark.end(), is_closed=True)
+            part, start = {}, None
+            continue
+        start = mark.start() if start is None else start
+        if mark[0] == entity:
+            part = {entity: content}
+        else:
+            part[mark[0]] = part.get(mark[0], "") + content
+    if start is not None:
+        yield _lookup(part, tokens, start, len(text), is_closed=False)
+
+
+def _lookup(
+    part: dict[str, str], tokens: Sequence[str], start: int, end: int, *, is_closed: bool
+) -> WrittenLookup:
+    """Make the record of one lookup."""
+    value = part.get(tokens[2])
+    return WrittenLookup(
+        entity=part.get(tokens[0], "").strip(),
+        relation=part.get(tokens[1], "").strip(),
+        value=None if value is None else value.strip(),
+        start=start,
+        end=end,
+        is_closed=is_closed,
+    )
+
+
+def _legacy(text: str) -> Iterator[WrittenLookup]:
+    """Find the lookups of the older format."""
+    if "[dblookup" not in text:
+        return
+    for found in _LEGACY.finditer(text):
+        yield WrittenLookup(
+            entity=found["entity"].strip(),
+            relation=found["relation"].strip(),
+            value=found["value"].strip(),
+            start=found.start(),
+            end=found.end(),
+            is_closed=True,
+        )
+    if unclosed := _LEGACY_UNCLOSED.search(text):
+        yield WrittenLookup(
+            entity="",
+            relation="",
+            value=None,
+            start=unclosed.start(),
+            end=len(text),
+            is_closed=False,
+        )
