@@ -12,7 +12,9 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from surface_consistency.data.popqa import load_popqa
     from surface_consistency.data.redirectqa import load_redirectqa
+    from surface_consistency.data.slaq.load import load_slaq
     from surface_consistency.inference.fake import FakeRunner
+    from surface_consistency.inference.openai_compatible.runner import OpenAICompatibleRunner
     from surface_consistency.inference.runner import Runner
     from surface_consistency.inference.transformers_runner import TransformersRunner
     from surface_consistency.matching.rules import match
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "FakeRunner": "inference.fake",
+    "OpenAICompatibleRunner": "inference.openai_compatible.runner",
     "PairedTable": "metrics.paired.table",
     "Runner": "inference.runner",
     "TransformersRunner": "inference.transformers_runner",
     "load_popqa": "data.popqa",
     "load_redirectqa": "data.redirectqa",
+    "load_slaq": "data.slaq.load",
     "match": "matching.rules",
     "mcnemar": "metrics.paired.mcnemar",
     "paired_by": "metrics.paired.grouped",
@@ -37,11 +41,13 @@ _HOMES = {
 
 __all__ = [
     "FakeRunner",
+    "OpenAICompatibleRunner",
     "PairedTable",
     "Runner",
     "TransformersRunner",
     "load_popqa",
     "load_redirectqa",
+    "load_slaq",
     "match",
     "mcnemar",
     "paired_by",

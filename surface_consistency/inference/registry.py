@@ -33,7 +33,7 @@ def available_runners() -> tuple[str, ...]:
 
     Examples:
         >>> available_runners()[:3]
-        ('fake', 'stored', 'transformers')
+        ('fake', 'openai', 'stored')
     """
     others = {f"{_distribution(point)}:{point.name}" for point in _foreign_points()}
     return (*sorted(_BUILT_IN), *sorted(others))

@@ -1,6 +1,7 @@
 """Records: the only language between the stages of a study."""
 
 from surface_consistency.schemas._record import Record
+from surface_consistency.schemas.audit import AuditOutcome, AuditTarget
 from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
@@ -18,10 +19,20 @@ from surface_consistency.schemas.memory import (
 from surface_consistency.schemas.outcomes import PairedOutcome, RedirectOutcome
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
 from surface_consistency.schemas.questions import CanonicalRedirectPair, QuestionRealization
+from surface_consistency.schemas.slaq import (
+    Judgement,
+    SlaqArticle,
+    SlaqOutcome,
+    SlaqPrompt,
+    SlaqQuestion,
+    SlaqTopic,
+)
 from surface_consistency.schemas.verdicts import Verdict
 
 __all__ = [
+    "AuditOutcome",
     "AuditPrompt",
+    "AuditTarget",
     "Candidate",
     "CanonicalRedirectPair",
     "DataSource",
@@ -29,6 +40,7 @@ __all__ = [
     "FactualTriple",
     "Generation",
     "GenerationParams",
+    "Judgement",
     "Lookup",
     "LookupQuery",
     "MemoryState",
@@ -41,6 +53,11 @@ __all__ = [
     "RedirectOutcome",
     "RetrievalTrace",
     "RunManifest",
+    "SlaqArticle",
+    "SlaqOutcome",
+    "SlaqPrompt",
+    "SlaqQuestion",
+    "SlaqTopic",
     "SurfaceForm",
     "Triplet",
     "TripletDatabase",

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -49,6 +50,14 @@ class Prompt(Record):
         if self.messages is not None and not self.messages:
             raise ValueError("`messages` holds at least one message")
         return self
+
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> "Prompt":
+        """Copy, without the key of the content before the update; see `pydantic.BaseModel`."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("key", None)
+        return copied
 
     @cached_property
     def key(self) -> str:

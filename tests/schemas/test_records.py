@@ -199,3 +199,21 @@ def test_manifest_signature_is_one_line():
     assert "\n" not in signature
     for part in ("data:rows@abababababab", "model:pythia", "shots:15", "seed:0"):
         assert part in signature
+
+
+def test_the_key_of_a_changed_copy_is_its_own():
+    """A key that was computed before a copy does not stick to the copy."""
+    prompt = Prompt(id="a", text="one")
+    before = prompt.key
+
+    changed = prompt.model_copy(update={"text": "two"})
+
+    assert changed.key == Prompt(id="a", text="two").key != before
+
+
+def test_prompts_of_one_content_under_two_conditions_are_asked_apart():
+    plain, full, deleted = (
+        Prompt(id="a", text="one", condition=condition) for condition in (None, "FULL", "DEL-ON")
+    )
+
+    assert len({plain.key, full.key, deleted.key}) == 3
