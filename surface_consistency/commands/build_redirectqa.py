@@ -1,10 +1,11 @@
 """`build redirectqa` and `build popqa`: data sets from Wikimedia's dumps."""
 
 import argparse
+import math
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from surface_consistency.commands.options import Commands
 
@@ -15,8 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
-_GIGA: Final = 1e9
-_SECONDS_BETWEEN_LINES: Final = 1.0
+_SECONDS_ON_TERMINAL: Final = 1.0
+_SECONDS_IN_LOG: Final = 60.0
+
+
+class _Resources(TypedDict):
+    """Options that all data sets share."""
+
+    work: str | None
+    checksums: bool
+    progress: "_Lines | None"
 
 
 def add(builds: Commands) -> None:
@@ -117,18 +126,10 @@ def _build_redirectqa(arguments: argparse.Namespace) -> None:
     build = _settings(arguments)
     if arguments.plan:
         _show_plan(build.plan(arguments.dumps))
-        return
-    _finish(
-        arguments,
-        write_redirectqa(
-            arguments.dumps,
-            _out(arguments),
-            builds=[build],
-            work=arguments.work,
-            checksums=not arguments.no_checksums,
-            progress=None if arguments.quiet else _Lines(),
-        ),
-    )
+    else:
+        out = _out(arguments)
+        written = write_redirectqa(arguments.dumps, out, builds=[build], **_resources(arguments))
+        _finish(arguments, written)
 
 
 def _build_popqa(arguments: argparse.Namespace) -> None:
@@ -138,28 +139,34 @@ def _build_popqa(arguments: argparse.Namespace) -> None:
 
     build = _settings(arguments)
     if arguments.plan:
-        _show_plan(build.plan(arguments.dumps))
-        return
-    _finish(
-        arguments,
-        write_popqa_redirect(
-            load_popqa(arguments.popqa, revision=arguments.revision),
-            arguments.dumps,
-            _out(arguments),
-            build=build,
-            work=arguments.work,
-            checksums=not arguments.no_checksums,
-            progress=None if arguments.quiet else _Lines(),
-        ),
-    )
+        _show_plan(build.plan(arguments.dumps, needs_views=False))
+    else:
+        out = _out(arguments)
+        popqa = load_popqa(arguments.popqa, revision=arguments.revision)
+        written = write_popqa_redirect(
+            popqa, arguments.dumps, out, build=build, **_resources(arguments)
+        )
+        _finish(arguments, written)
+
+
+def _resources(arguments: argparse.Namespace) -> "_Resources":
+    """Gather where the work is done and who hears of it."""
+    return {
+        "work": arguments.work,
+        "checksums": not arguments.no_checksums,
+        "progress": None if arguments.quiet else _Lines(),
+    }
 
 
 def _settings(arguments: argparse.Namespace) -> "BuildSettings":
     """Gather how to build."""
+    from surface_consistency.data.publishing import check_repo_id
     from surface_consistency.studies.dataset_build import BuildSettings
 
     if arguments.push_to_hub is None and arguments.no_dry_run:
         raise ValueError("--no-dry-run belongs to --push-to-hub OWNER/NAME")
+    if arguments.push_to_hub is not None:
+        check_repo_id(arguments.push_to_hub)
     settings = BuildSettings(
         wiki=arguments.wiki,
         route=arguments.route,
@@ -207,7 +214,23 @@ def _size(n_bytes: int | None, *, about: bool = False) -> str:
     """Write a size, or that it is not known."""
     if n_bytes is None:
         return f"{'?':>12}"
-    return f"{'~' if about else ''}{n_bytes / _GIGA:.3f} GB".rjust(12)
+    return f"{'~' if about else ''}{_amount(n_bytes)}".rjust(12)
+
+
+def _amount(n_bytes: int) -> str:
+    """Write a number of bytes in the unit that suits it."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
+def _duration(seconds: float) -> str:
+    """Write a time to the nearest unit that matters."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _finish(arguments: argparse.Namespace, written: "PublishedFolder") -> None:
@@ -230,7 +253,7 @@ def _finish(arguments: argparse.Namespace, written: "PublishedFolder") -> None:
 
 
 class _Lines:
-    """Prints how far a build is: in place on a terminal, else a line a stage."""
+    """Prints how far a build is: in place on a terminal, else a line a stage and a minute."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -241,7 +264,8 @@ class _Lines:
         now = time.monotonic()
         is_new = progress.stage != self._stage
         on_terminal = sys.stderr.isatty()
-        if not is_new and (not on_terminal or now - self._printed < _SECONDS_BETWEEN_LINES):
+        pause = _SECONDS_ON_TERMINAL if on_terminal else _SECONDS_IN_LOG
+        if not is_new and now - self._printed < pause:
             return
         self._stage, self._printed = progress.stage, now
         print(
@@ -253,9 +277,9 @@ class _Lines:
 
     def _line(self, progress: "BuildProgress") -> str:
         """Say what is done and how long the reading will take."""
-        read, total = progress.read_bytes / _GIGA, progress.total_bytes / _GIGA
         if progress.path is None:
             return f"step {progress.steps_done + 1}/{progress.steps_total}: {progress.stage}"
         left = progress.seconds_left
-        rest = "" if left != left else f", about {left / 60:.0f} min left"
-        return f"reading {progress.stage}: {read:.2f} of {total:.2f} GB{rest}"
+        rest = "" if math.isnan(left) else f", about {_duration(left)} of reading left"
+        done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
+        return f"{progress.stage}: {done}{rest}"

@@ -29,7 +29,7 @@ from surface_consistency.schemas.slaq import SlaqForm
 from surface_consistency.studies.noise import Relayable, sample_prompts
 from surface_consistency.studies.slaq.folder import SlaqFolder
 
-__all__ = ["SlaqSettings", "ask_slaq"]
+__all__ = ["SlaqSettings", "ask_slaq", "prompts_of"]
 
 _LONGEST: Mapping[SlaqForm, int] = {"short": 64, "long": 512, "free": 768}
 
@@ -108,15 +108,7 @@ def ask_slaq(
     settings = settings or SlaqSettings()
     if settings.repeat < 0:
         raise ValueError(f"repeat counts prompts and must be 0 or more, got {settings.repeat}")
-    asked = slaq_prompts(
-        data.topics,
-        forms=settings.forms,
-        n_permutations=settings.n_permutations,
-        seed=settings.seed,
-        wording=settings.wording,
-        style=settings.style,
-        instructions=settings.instructions,
-    )
+    asked = prompts_of(data, settings)
     manifest = _manifest(data, runner, model, settings)
     folder = SlaqFolder.create(out)
     by_form = _by_form(asked)
@@ -128,6 +120,30 @@ def ask_slaq(
     for form in settings.forms:
         _ask(folder, runner, by_form[form], manifest, settings, form, progress=progress)
     return folder
+
+
+def prompts_of(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
+    """Build what `ask_slaq` asks.
+
+    Args:
+        data: The topics.
+        settings: How to ask.
+
+    Returns:
+        The prompts, form by form.
+
+    Raises:
+        ValueError: If a setting is out of range.
+    """
+    return slaq_prompts(
+        data.topics,
+        forms=settings.forms,
+        n_permutations=settings.n_permutations,
+        seed=settings.seed,
+        wording=settings.wording,
+        style=settings.style,
+        instructions=settings.instructions,
+    )
 
 
 def _ask(

@@ -33,6 +33,11 @@ class SlaqFolder(RunFolder):
         """What the judge said of the prompts that were asked again: lines of `Judgement`."""
         return self.path / "judgements-repeat.jsonl"
 
+    @property
+    def labels(self) -> Path:
+        """What people said of some answers, where they did: see `read_labels`."""
+        return self.path / "labels.csv"
+
     def log(self, form: SlaqForm, *, repeat: bool = False) -> Path:
         """Name the run log of a form.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import surface_consistency
+from surface_consistency.errors import RunMismatchError
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.progress import Progress
 from surface_consistency.inference.run_log import RunLog, read_generations
@@ -133,7 +134,7 @@ class LLMJudge:
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        with RunLog.open(self._log, manifest, manifest_path=self._manifest_path) as log:
+        with self._open_log(manifest) as log:
             run_prompts(self._runner, prompts, self._params, log, progress=self._progress)
         wanted = {prompt.key for prompt in prompts}
         return {
@@ -141,6 +142,16 @@ class LLMJudge:
             for answer in read_generations(self._log)
             if answer.prompt_key is not None and answer.prompt_key in wanted
         }
+
+    def _open_log(self, manifest: RunManifest) -> RunLog:
+        """Open the log, which belongs to one judge."""
+        try:
+            return RunLog.open(self._log, manifest, manifest_path=self._manifest_path)
+        except RunMismatchError as error:
+            raise RunMismatchError(
+                f"{error}. A judge with other settings needs a folder of its own: give it another "
+                "label (--judge-label)"
+            ) from error
 
     def _without_asking(self, task: JudgeTask) -> Iterator[Judgement]:
         """Judge what needs no model: an answer that is missing, or empty."""

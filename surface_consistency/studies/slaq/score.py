@@ -1,30 +1,33 @@
 """SLAQ, scored: generations to judgements to the outcomes frame."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from surface_consistency.data.features import to_parquet
 from surface_consistency.errors import DataError, UnjudgedWarning
 from surface_consistency.inference.run_log import read_generations
 from surface_consistency.schemas import Prompt, read_jsonl, write_jsonl
 from surface_consistency.schemas.jsonl import write_text
-from surface_consistency.schemas.slaq import Judgement, SlaqOutcome, SlaqPrompt, SlaqTopic
+from surface_consistency.schemas.slaq import Judgement, SlaqPrompt, SlaqTopic
 from surface_consistency.studies.slaq.folder import SlaqFolder
+from surface_consistency.studies.slaq.human_judge import HumanJudge
 from surface_consistency.studies.slaq.judge import Judge, JudgeTask
+from surface_consistency.studies.slaq.judge_quality import judge_quality
+from surface_consistency.studies.slaq.labels import read_labels
+from surface_consistency.studies.slaq.noise_floor import noise_floor
+from surface_consistency.studies.slaq.outcomes import slaq_frame, write_slaq_outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["score_slaq", "slaq_outcomes", "slaq_tasks"]
-
-_N_FACTS = 5
+__all__ = ["read_slaq_tasks", "score_slaq", "slaq_tasks"]
 
 
 def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
     """Judge a run's answers, those to repeated prompts too, and write the outcomes.
+
+    Where the folder holds `labels.csv`, the judge is held against it: `checks/judge_agreement.csv`
+    and `checks/corrected.csv`, see `judge_quality`.
 
     Args:
         folder: A run that `ask_slaq` finished, or stopped in.
@@ -36,7 +39,8 @@ def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
 
     Raises:
         SourceNotFoundError: If a file of the run is not there.
-        DataError: If the run holds no answer, or a judge did not judge what it was given.
+        DataError: If the run holds no answer, a judge did not judge what it was given, or the
+            labels are of another run.
     """
     topics = list(read_jsonl(folder.topics, SlaqTopic))
     details = list(read_jsonl(folder.details, SlaqPrompt))
@@ -47,15 +51,34 @@ def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
             "in its generations-*.jsonl"
         )
     judgements = _judge(judge, slaq_tasks(topics, details, answers))
-    write_jsonl(folder.judgements, judgements)
-    _warn_unjudged(judgements)
     model = folder.read_manifest().model
-    outcomes = list(slaq_outcomes(topics, details, judgements, answers, model=model))
-    if not outcomes:
+    frame = slaq_frame(topics, details, judgements, answers, model=model)
+    if frame.empty:
         raise DataError(f"{folder.path} has no fact that was asked both alone and in a long query")
-    to_parquet(folder.outcomes, outcomes, SlaqOutcome)
-    _score_repeat(folder, judge, topics, details, judgements)
-    return _frame(outcomes)
+    write_jsonl(folder.judgements, judgements)
+    write_slaq_outcomes(folder.outcomes, frame)
+    _warn_unjudged(judgements)
+    again = _answers(folder, details, repeat=True)
+    repeated = _judge(judge, slaq_tasks(topics, details, again)) if again else None
+    _write_checks(folder, details, judgements, repeated)
+    return frame
+
+
+def read_slaq_tasks(folder: SlaqFolder) -> list[JudgeTask]:
+    """Gather what a judge, or a person with a sheet, is given of a run.
+
+    Args:
+        folder: A run that `ask_slaq` finished, or stopped in.
+
+    Returns:
+        As `slaq_tasks`, for the first answers.
+
+    Raises:
+        SourceNotFoundError: If a file of the run is not there.
+    """
+    details = list(read_jsonl(folder.details, SlaqPrompt))
+    answers = _answers(folder, details, repeat=False)
+    return slaq_tasks(read_jsonl(folder.topics, SlaqTopic), details, answers)
 
 
 def slaq_tasks(
@@ -93,65 +116,6 @@ def slaq_tasks(
     return tasks
 
 
-def slaq_outcomes(
-    topics: Iterable[SlaqTopic],
-    details: Iterable[SlaqPrompt],
-    judgements: Iterable[Judgement],
-    answers: Mapping[str, str | None],
-    *,
-    model: str,
-) -> Iterator[SlaqOutcome]:
-    """Pair the verdict on each fact alone with its verdict in each long answer.
-
-    Args:
-        topics: The topics.
-        details: What each prompt asked for.
-        judgements: What the judge said.
-        answers: Text by prompt id, to show.
-        model: Label of the model.
-
-    Yields:
-        One outcome for each fact in each long prompt, and in the free one; "short" first, and
-        "long" or "free" second. A verdict that is missing is None.
-    """
-    by_topic = {topic.id: topic for topic in topics}
-    said = {(j.prompt_id, j.question_id): j for j in judgements}
-    prompts = list(details)
-    alone = {d.question_id: d.prompt_id for d in prompts if d.form == "short"}
-    for detail in prompts:
-        if detail.form == "short":
-            continue
-        topic = by_topic[detail.topic_id]
-        for question in topic.questions:
-            name = alone.get(question.id)
-            if name is None:
-                continue
-            first = said.get((name, question.id))
-            second = said.get((detail.prompt_id, question.id))
-            yield SlaqOutcome(
-                study="slaq",
-                model=model,
-                pair_id=f"{detail.prompt_id}/{question.index}",
-                fact_id=question.id,
-                first_condition="short",
-                second_condition=detail.form,
-                first_correct=first.is_correct if first else None,
-                second_correct=second.is_correct if second else None,
-                topic_id=topic.id,
-                category=topic.category,
-                popularity=topic.popularity,
-                is_entity=question.is_entity,
-                question_index=question.index,
-                permutation=detail.permutation,
-                slot=detail.slot_of(question.index) if detail.order else None,
-                n_slots=len(detail.order) or None,
-                order_id=detail.order_id,
-                is_recalled=second.is_recalled if second else None,
-                first_prediction=answers.get(name),
-                second_prediction=answers.get(detail.prompt_id),
-            )
-
-
 def _answers(
     folder: SlaqFolder, details: Sequence[SlaqPrompt], *, repeat: bool
 ) -> dict[str, str | None]:
@@ -181,66 +145,28 @@ def _judge(judge: Judge, tasks: Sequence[JudgeTask]) -> list[Judgement]:
     return judgements
 
 
-def _score_repeat(
+def _write_checks(
     folder: SlaqFolder,
-    judge: Judge,
-    topics: Sequence[SlaqTopic],
     details: Sequence[SlaqPrompt],
     judgements: Sequence[Judgement],
+    repeated: Sequence[Judgement] | None,
 ) -> None:
-    """Judge the prompts that were asked again, and write how many verdicts flipped."""
-    answers = _answers(folder, details, repeat=True)
-    if not answers:
-        return
-    again = _judge(judge, slaq_tasks(topics, details, answers))
-    write_jsonl(folder.repeat_judgements, again)
-    table = _noise_floor(judgements, again, {d.prompt_id: d for d in details})
-    write_text(folder.checks / "noise_floor.csv", table.to_csv(index=False, lineterminator="\n"))
-
-
-def _noise_floor(
-    judgements: Sequence[Judgement],
-    again: Sequence[Judgement],
-    details: Mapping[str, SlaqPrompt],
-) -> "pd.DataFrame":
-    """Compare the verdicts on two answers to the same prompts, by form."""
-    import pandas as pd
-
-    from surface_consistency.metrics import wilson_interval
-
-    first = {(j.prompt_id, j.question_id): j.is_correct for j in judgements}
-    flips: dict[str, list[bool]] = {}
-    for judgement in again:
-        before = first.get((judgement.prompt_id, judgement.question_id))
-        if before is not None and judgement.is_correct is not None:
-            form = details[judgement.prompt_id].form
-            flips.setdefault(form, []).append(before != judgement.is_correct)
-    rows = []
-    for asked, flipped in flips.items():
-        interval = wilson_interval(sum(flipped), len(flipped))
-        rows.append(
-            {
-                "form": asked,
-                "n_repeated": len(flipped),
-                "n_verdict_flips": sum(flipped),
-                "flip_rate": float(np.mean(flipped)),
-                "flip_rate_low": interval.low,
-                "flip_rate_high": interval.high,
-            }
-        )
-    columns = ["form", "n_repeated", "n_verdict_flips"]
-    columns += ["flip_rate", "flip_rate_low", "flip_rate_high"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _frame(outcomes: Sequence[SlaqOutcome]) -> "pd.DataFrame":
-    """Gather outcomes into the frame that metrics and the report read."""
-    import pandas as pd
-
-    columns = list(SlaqOutcome.model_fields)
-    rows = [tuple(getattr(item, name) for name in columns) for item in outcomes]
-    verdicts = ("first_correct", "second_correct", "is_recalled")
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(verdicts, "boolean"))
+    """Write noise floor and quality of the judge, or remove those of an earlier scoring."""
+    tables: dict[str, pd.DataFrame] = {}
+    if repeated is not None:
+        write_jsonl(folder.repeat_judgements, repeated)
+        tables["noise_floor"] = noise_floor(judgements, repeated, details)
+    is_human = any(judgement.judge == HumanJudge.name for judgement in judgements[:1])
+    if folder.labels.is_file() and not is_human:
+        quality = judge_quality(folder, read_labels(folder.labels))
+        tables |= {"judge_agreement": quality.agreement, "corrected": quality.corrected}
+    for name in ("noise_floor", "judge_agreement", "corrected"):
+        path = folder.checks / f"{name}.csv"
+        table = tables.get(name)
+        if table is None or table.empty:
+            path.unlink(missing_ok=True)
+        else:
+            write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 
 def _warn_unjudged(judgements: Sequence[Judgement]) -> None:

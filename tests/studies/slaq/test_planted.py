@@ -7,11 +7,11 @@ import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.inference import FakeRunner
+from surface_consistency.report.slaq.tables import slaq_tables
 from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq
 from surface_consistency.studies.slaq.llm_judge import LLMJudge
 from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
 from surface_consistency.studies.slaq.score import score_slaq
-from surface_consistency.report.slaq.tables import slaq_tables
 
 N_PERMUTATIONS = 10
 

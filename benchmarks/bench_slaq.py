@@ -1,0 +1,178 @@
+"""Scoring of SLAQ at the size of the paper: 16 models, 600 topics, 5 orders of each long query.
+
+Run `python benchmarks/bench_slaq.py`; prints a Markdown table. From judgements to outcomes to all
+tables in under 5 s, and the tables at least 20 times as fast as what one would write oneself: a
+`groupby` of pandas and a loop over resamples of topics (a few of which are timed and scaled up).
+Exits with an error where a budget is missed.
+"""
+
+import argparse
+import platform
+import statistics
+import time
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.prompts.slaq import slaq_prompts
+from surface_consistency.report.slaq.tables import SLAQ_GROUPINGS, slaq_tables
+from surface_consistency.schemas.slaq import Judgement, SlaqQuestion, SlaqTopic
+from surface_consistency.studies.slaq.outcomes import slaq_frame
+
+N_MODELS, N_TOPICS, N_PERMUTATIONS = 16, 600, 5
+N_RESAMPLES = 10_000
+N_LOOPED = 3
+BUDGET_S = 5.0
+SPEED_UP = 20
+SCORES = ("short", "long", "alignment", "signed", "difference", "flip")
+
+
+def made_up_topics(n_topics):
+    """Return topics of the shape of SLAQ: twelve categories, half popular, two entities in five."""
+    topics = []
+    for number in range(n_topics):
+        name = f"topic-{number:04}"
+        questions = tuple(
+            SlaqQuestion(
+                id=f"{name}/{k}",
+                index=k,
+                question=f"What is fact {k} of topic {number}?",
+                answer=f"answer {number} {k}",
+                is_entity=(number + k) % 5 < 2,
+            )
+            for k in range(1, 6)
+        )
+        clauses = ", ".join(f"({k}) fact {k} of topic {number}" for k in range(1, 6))
+        topics.append(
+            SlaqTopic(
+                id=name,
+                category=f"category {number % 12}",
+                topic=f"Topic {number}",
+                url=None,
+                questions=questions,
+                long_question=f"Discuss topic {number} by covering {clauses}.",
+                long_answer="All of them.",
+                popularity="popular" if number % 2 else "obscure",
+            )
+        )
+    return topics
+
+
+def judgements_of(topics, details, rng):
+    """Return the verdicts of a model on every fact, one in a hundred of them missing."""
+    by_id = {topic.id: topic for topic in topics}
+    made = []
+    for detail in details:
+        for question in by_id[detail.topic_id].questions:
+            if detail.form == "short" and question.id != detail.question_id:
+                continue
+            draw = rng.random()
+            made.append(
+                Judgement(
+                    prompt_id=detail.prompt_id,
+                    question_id=question.id,
+                    judge="judge",
+                    is_correct=None if draw < 0.01 else draw < 0.45,
+                    reason="unread" if draw < 0.01 else None,
+                )
+            )
+    return made
+
+
+def by_hand(frame, n_resamples):
+    """Score each group by `groupby` and `apply`, with a loop over resamples of topics."""
+    rng = np.random.default_rng(0)
+
+    def scores(part):
+        short, long = part["first"], part["second"]
+        aligned = short == long
+        return pd.Series(
+            [
+                short.mean(),
+                long.mean(),
+                aligned.mean(),
+                short.mean() + long.mean() - 1,
+                long.mean() - short.mean(),
+                1 - aligned.mean(),
+            ],
+            index=SCORES,
+        )
+
+    def with_interval(part):
+        by_topic = dict(list(part.groupby("topic_id")))
+        names = list(by_topic)
+        drawn = [
+            scores(pd.concat([by_topic[names[i]] for i in rng.integers(0, len(names), len(names))]))
+            for _ in range(n_resamples)
+        ]
+        return pd.concat([scores(part), pd.DataFrame(drawn).quantile([0.025, 0.975]).stack()])
+
+    known = frame.dropna(subset=["first_correct", "second_correct"])
+    known = known.assign(
+        first=known["first_correct"].astype(bool), second=known["second_correct"].astype(bool)
+    )
+    tables = []
+    for columns in SLAQ_GROUPINGS.values():
+        for _, part in known.groupby(["model", *columns]):
+            tables.append(with_interval(part))
+    return tables
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=int, default=N_MODELS)
+    parser.add_argument("--topics", type=int, default=N_TOPICS)
+    parser.add_argument("--rounds", type=int, default=3, help="timed rounds (default: 3)")
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    topics = made_up_topics(options.topics)
+    details = slaq_prompts(topics, n_permutations=N_PERMUTATIONS).details
+    answers = {detail.prompt_id: "An answer of some length." for detail in details}
+    runs = {f"model-{m:02}": judgements_of(topics, details, rng) for m in range(options.models)}
+
+    def outcomes():
+        frames = [
+            slaq_frame(topics, details, judgements, answers, model=model)
+            for model, judgements in runs.items()
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    parts = {"judgements to outcomes": [], "outcomes to tables": [], "both": []}
+    for _ in range(options.rounds + 1):
+        start = time.perf_counter()
+        frame = outcomes()
+        middle = time.perf_counter()
+        slaq_tables(frame, n_resamples=N_RESAMPLES)
+        end = time.perf_counter()
+        for name, seconds in zip(parts, (middle - start, end - middle, end - start), strict=True):
+            parts[name].append(seconds)
+    one = frame[frame["model"] == "model-00"]
+    start = time.perf_counter()
+    by_hand(one, N_LOOPED)
+    looped = (time.perf_counter() - start) * options.models * N_RESAMPLES / N_LOOPED
+    print(
+        f"{options.models} models, {options.topics} topics, {N_PERMUTATIONS} orders, "
+        f"{len(frame):,} pairs, {N_RESAMPLES:,} resamples, {options.rounds} rounds, Python "
+        f"{platform.python_version()}, numpy {np.__version__}, pandas {pd.__version__}\n"
+    )
+    print("| what | median | min to max |\n|---|---|---|")
+    for name, times in parts.items():
+        kept = times[1:]
+        print(
+            f"| {name} | {statistics.median(kept):.2f} s | {min(kept):.2f} to {max(kept):.2f} s |"
+        )
+    print(
+        f"| scores alone by groupby and a loop, {N_LOOPED} of {N_RESAMPLES:,} resamples of one "
+        f"model, scaled up | {looped / 3600:.1f} h | |"
+    )
+    failures = []
+    if statistics.median(parts["both"][1:]) > BUDGET_S:
+        failures.append(f"scoring takes more than {BUDGET_S:.0f} s")
+    if looped < SPEED_UP * statistics.median(parts["outcomes to tables"][1:]):
+        failures.append(f"the tables are not {SPEED_UP} times as fast as a loop")
+    if failures:
+        raise SystemExit("; ".join(failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""A model organism for SLAQ: it knows planted facts, and fewer of them in later slots.
+
+Trained from scratch, in less than a minute on a CPU, on the prompts of one study. What it should
+say is known for each fact and slot, so the study can be held against it from start to end.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from surface_consistency.errors import MissingDependencyError
+from surface_consistency.inference._loading import quiet_bars
+from surface_consistency.prompts.slaq import SlaqPrompts
+from surface_consistency.schemas import Prompt
+from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.schemas.slaq import SlaqPrompt, SlaqTopic
+from surface_consistency.studies.memory_organism import _batches, _Example, _fit
+from surface_consistency.studies.organism import _seeded, _train_tokenizer
+
+if TYPE_CHECKING:
+    import transformers
+
+__all__ = ["plan_memory", "planted_answer", "train_slaq_organism"]
+
+_CONTEXT: Final = 2048
+_HIDDEN: Final = 96
+_RECIPE: Final = "training.json"
+_UNKNOWN: Final = "unknown"
+_HELD_OUT_SHARE: Final = 6
+_LAST_SLOTS: Final = (1, 2, 3, 4, 5, 5)
+_TOLD_FREELY: Final = 3
+_TEMPLATE: Final = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
+
+
+def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]:
+    """Decide up to which slot of a long query each fact is known.
+
+    Every sixth fact is not known at all. The others come back up to slot 1, 2, 3 or 4 or in every
+    slot, the last twice as often, in an order drawn by the seed; asked alone they are all known.
+
+    Args:
+        topics: The topics.
+        seed: Seed of the choice.
+
+    Returns:
+        By question id the last slot in which the fact is known, 0 to 5. With many facts the
+        accuracy is 5/6 alone and in slot 1, then falls to 25/36, 20/36, 15/36 and 10/36.
+    """
+    random = Random(seed)
+    facts = [question.id for topic in topics for question in topic.questions]
+    random.shuffle(facts)
+    held_out = set(facts[::_HELD_OUT_SHARE])
+    taught = [fact for fact in facts if fact not in held_out]
+    plan = {fact: _LAST_SLOTS[place % len(_LAST_SLOTS)] for place, fact in enumerate(taught)}
+    return plan | dict.fromkeys(held_out, 0)
+
+
+def planted_answer(topic: SlaqTopic, detail: SlaqPrompt, memory: Mapping[str, int]) -> str:
+    """Write what the organism shall answer to a prompt.
+
+    Args:
+        topic: The topic.
+        detail: What the prompt asks for.
+        memory: As from `plan_memory`.
+
+    Returns:
+        The reference answers of what is known and "unknown" for what is not; in slot order for a
+        long query. A free answer tells the facts that come back up to slot 3 at least.
+    """
+    by_index = {question.index: question for question in topic.questions}
+    said = []
+    if detail.form == "free":
+        told = [q.answer for q in topic.questions if memory[q.id] >= _TOLD_FREELY]
+        said = [answer.rstrip(". ") for answer in told] or [_UNKNOWN]
+    else:
+        order = detail.order or [k for k, q in by_index.items() if q.id == detail.question_id]
+        for slot, index in enumerate(order, start=1):
+            question = by_index[index]
+            is_known = slot <= memory[question.id]
+            said.append(question.answer.rstrip(". ") if is_known else _UNKNOWN)
+    return "; ".join(said) + "."
+
+
+def train_slaq_organism(
+    topics: Sequence[SlaqTopic],
+    asked: SlaqPrompts,
+    folder: str | os.PathLike[str],
+    *,
+    memory: Mapping[str, int] | None = None,
+    steps: int = 260,
+    seed: int = 0,
+) -> Path:
+    """Train a small model on the prompts of a study and save it as a model folder.
+
+    A Llama-shaped model of about 400,000 parameters with its own tokenizer, whose chat template
+    writes the turn and "Answer:", as the completion style does: both styles ask it the same.
+
+    Args:
+        topics: The topics.
+        asked: The prompts that it will be asked, as from `slaq_prompts`.
+        folder: Where to save; made if it is not there.
+        memory: What it shall know, as from `plan_memory`; None draws it by the seed.
+        steps: Optimiser steps of 32 texts, 1 or more.
+        seed: Seed of the plan, of the initial weights and of the order of the texts.
+
+    Returns:
+        The folder, which `TransformersRunner` reads. A model that was trained there on the same
+        prompts, answers, steps and seed is kept as it is.
+
+    Raises:
+        ValueError: If there is no prompt, or fewer than one step.
+        MissingDependencyError: If torch or transformers is not installed.
+    """
+    if not asked.prompts:
+        raise ValueError("asked holds no prompt; an organism learns from the prompts of a study")
+    if steps < 1:
+        raise ValueError(f"steps must be 1 or more, got {steps}")
+    try:
+        import torch  # noqa: F401
+        import transformers
+    except ImportError as error:
+        raise MissingDependencyError(
+            "training a model organism", error.name or "torch", "inference"
+        ) from error
+    lessons = _lessons(topics, asked, plan_memory(topics, seed=seed) if memory is None else memory)
+    target = Path(folder)
+    digest = hashlib.sha256(json.dumps(lessons).encode("ascii")).hexdigest()
+    recipe = json.dumps({"steps": steps, "seed": seed, "lessons": digest}) + "\n"
+    if (target / _RECIPE).is_file() and (target / _RECIPE).read_text("utf-8") == recipe:
+        return target
+    tokenizer = _tokenizer(lessons)
+    with _seeded(seed):
+        config = transformers.LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=_HIDDEN,
+            intermediate_size=3 * _HIDDEN,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=_CONTEXT,
+            tie_word_embeddings=True,
+            bos_token_id=tokenizer.eos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        model = transformers.LlamaForCausalLM(config)
+        _fit(model, _batches(_examples(lessons, tokenizer), Random(seed)), steps=steps)
+    with quiet_bars(transformers.utils.logging):
+        model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+    write_text(target / _RECIPE, recipe)
+    return target
+
+
+def _lessons(
+    topics: Sequence[SlaqTopic], asked: SlaqPrompts, memory: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """Pair each prompt, as the model sees it, with what it shall answer."""
+    by_id = {topic.id: topic for topic in topics}
+    return [
+        (_text(prompt), " " + planted_answer(by_id[detail.topic_id], detail, memory))
+        for prompt, detail in zip(asked.prompts, asked.details, strict=True)
+    ]
+
+
+def _text(prompt: Prompt) -> str:
+    """Write a prompt as the organism's chat template does."""
+    if prompt.messages is None:
+        return prompt.text or ""
+    return "".join(f"{turn.content}\n" for turn in prompt.messages) + "Answer:"
+
+
+def _tokenizer(lessons: Sequence[tuple[str, str]]) -> "transformers.PreTrainedTokenizerFast":
+    """Train a tokenizer on the lessons, with a chat template that adds next to nothing."""
+    tokenizer = _train_tokenizer([text for lesson in lessons for text in lesson])
+    tokenizer.model_max_length = _CONTEXT
+    tokenizer.chat_template = _TEMPLATE
+    return tokenizer
+
+
+def _examples(
+    lessons: Sequence[tuple[str, str]], tokenizer: "transformers.PreTrainedTokenizerFast"
+) -> list[_Example]:
+    """Turn lessons into tokens; the answers are learned, and where they end."""
+    examples = []
+    for shown, learned in lessons:
+        before, after = tokenizer([shown, learned])["input_ids"]
+        after = [*after, tokenizer.eos_token_id]
+        examples.append(_Example(before + after, [-100] * len(before) + after))
+    return examples

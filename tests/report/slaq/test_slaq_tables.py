@@ -1,0 +1,226 @@
+"""Tables of SLAQ runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import UnjudgedWarning
+from surface_consistency.metrics import PAIRED_RATES, form_consistency, paired_by
+from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, slaq_tables
+from surface_consistency.report.slaq.scores import grouped_scores
+
+FAST = {"n_resamples": 200, "n_null": 50}
+FORMS = ("short", "long", "free")
+
+
+def outcomes(run):
+    return pd.read_parquet(run.outcomes).astype(
+        {"first_correct": "boolean", "second_correct": "boolean"}
+    )
+
+
+def test_scores_agree_with_paired_by(make_slaq_run, coin):
+    """Values and tests are the same; intervals too, but for the draw of the resamples."""
+    frames = [
+        outcomes(make_slaq_run(name, model=name, judge=coin(share=share), limit=24))
+        for name, share in (("b", 0.7), ("a", 0.4))
+    ]
+    frame = pd.concat(frames, ignore_index=True)
+
+    table = grouped_scores(frame, ("category",), n_resamples=20_000)
+    reference = paired_by(
+        frame,
+        by=["model", "category"],
+        cluster="topic_id",
+        test="obuchowski",
+        n_resamples=20_000,
+        rates={"alignment": PAIRED_RATES["consistency"]},
+    )
+
+    merged = table.merge(reference, on=["model", "category"], suffixes=("", "_reference"))
+    assert len(merged) == len(table) == 24
+    for name in ("n", "both", "neither", "n_missing", "mcnemar_p_value", "alignment"):
+        np.testing.assert_allclose(merged[name], merged[f"{name}_reference"])
+    for name in ("alignment_low", "alignment_high"):
+        np.testing.assert_allclose(merged[name], merged[f"{name}_reference"], atol=0.03)
+    assert list(dict.fromkeys(table["model"])) == ["b", "a"]
+
+
+def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
+    """Two models with the same verdicts have the same interval, to the last bit."""
+    frame = outcomes(make_slaq_run("one"))
+    twins = pd.concat([frame, frame.assign(model="twin")], ignore_index=True)
+
+    table = grouped_scores(twins, n_resamples=300).set_index("model")
+
+    assert table.loc["m"].drop("condition").equals(table.loc["twin"].drop("condition"))
+
+
+def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
+    table = grouped_scores(outcomes(make_slaq_run("one", limit=1)), n_resamples=50)
+
+    assert np.isnan(table[["alignment_low", "long_accuracy_high"]].to_numpy(float)).all()
+    assert table["alignment"].notna().all()
+
+
+def test_topics_without_verdicts_are_no_clusters(make_slaq_run):
+    frame = outcomes(make_slaq_run("one", limit=6))
+    first = frame["topic_id"] == frame["topic_id"].iloc[0]
+    frame.loc[first, "second_correct"] = pd.NA
+
+    table = grouped_scores(frame, n_resamples=50).iloc[0]
+
+    assert (table["n_topics"], table["n_missing"], table["n"]) == (5, 25, 125)
+    rest = grouped_scores(frame[~first], n_resamples=50).iloc[0]
+    assert table["alignment_low"] == rest["alignment_low"]
+
+
+def test_missing_labels_are_a_group(make_slaq_run):
+    frame = outcomes(make_slaq_run("one")).assign(popularity=None)
+
+    table = grouped_scores(frame, ("popularity",), n_resamples=50)
+
+    assert list(table["popularity"]) == ["unknown"]
+
+
+@pytest.mark.parametrize(("n_permutations", "is_shown"), [(5, True), (10, True), (3, False)])
+def test_position_needs_balanced_orders(make_slaq_run, n_permutations, is_shown):
+    frame = outcomes(make_slaq_run("one", n_permutations=n_permutations, repeat=0))
+
+    tables = slaq_tables(frame, **FAST)
+
+    assert ("position" in tables) is is_shown
+    if is_shown:
+        position = tables["position"]
+        assert list(position["slot"]) == [1, 2, 3, 4, 5]
+        means = frame.groupby("slot")["second_correct"].mean().to_numpy(float)
+        np.testing.assert_allclose(position["accuracy"], means)
+
+
+def test_topics_with_a_gap_are_left_out_of_the_position_and_counted(make_slaq_run):
+    frame = outcomes(make_slaq_run("one"))
+    frame.loc[0, "second_correct"] = pd.NA
+
+    position = slaq_tables(frame, **FAST)["position"]
+
+    assert set(position["n_topics_left_out"]) == {1}
+    assert set(position["n_topics"]) == {5}
+
+
+def test_both_nulls_have_the_same_curve(make_slaq_run):
+    tables = slaq_tables(outcomes(make_slaq_run("one")), **FAST)
+
+    by_null = dict(list(tables["momentum"].groupby("null")))
+    assert set(by_null) == {"topic", "topic-and-slot"}
+    columns = ["streak", "length", "n", "probability", "probability_low", "probability_high"]
+    first, second = (part[columns].reset_index(drop=True) for part in by_null.values())
+    pd.testing.assert_frame_equal(first, second)
+    slopes = tables["momentum_slopes"]
+    assert (
+        slopes.groupby("streak")[["slope", "slope_low", "slope_high"]]
+        .nunique()
+        .eq(1)
+        .all(axis=None)
+    )
+
+
+@pytest.mark.parametrize("n_gaps", [0, 40])
+def test_order_sensitivity_agrees_with_form_consistency(make_slaq_run, n_gaps):
+    """Two implementations: over arrays here, over lists of forms there."""
+    frame = outcomes(make_slaq_run("one", limit=8))
+    gaps = np.random.default_rng(3).choice(len(frame), n_gaps, replace=False)
+    frame.loc[gaps, "second_correct"] = pd.NA
+
+    row = slaq_tables(frame, **FAST)["order_sensitivity"].iloc[0]
+
+    forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("fact_id")["second_correct"]]
+    several = [form for form in forms if len(form) > 1]
+    reference = form_consistency(several, n_resamples=50)
+    assert row["disagreement"] == pytest.approx(1 - reference.consistency)
+    assert row["n_facts"] == len(several)
+    assert row["n_changing"] == sum(0 < sum(form) < len(form) for form in several)
+    assert row["disagreement_low"] < row["disagreement"] < row["disagreement_high"]
+
+
+def test_free_form_tells_recall_from_correctness(make_slaq_run):
+    frame = outcomes(make_slaq_run("one", forms=FORMS))
+    free = frame[frame["second_condition"] == "free"]
+
+    recall = slaq_tables(frame, **FAST)["recall"].iloc[0]
+
+    recalled = free["is_recalled"].astype(bool)
+    right = free["second_correct"].astype(bool)
+    assert recall["n_judged"] == recall["n"] == 30
+    assert recall["recall"] == pytest.approx(recalled.mean())
+    assert recall["accuracy_of_recalled"] == pytest.approx(right.sum() / recalled.sum())
+    assert recall["accuracy"] == pytest.approx(right.mean())
+
+
+def test_a_judge_that_cannot_tell_recall_gives_none(make_slaq_run):
+    """What is not found may be absent or wrong: the share of facts recalled is then unknown."""
+    frame = outcomes(make_slaq_run("one", forms=FORMS))
+    frame.loc[frame["second_correct"].eq(False), "is_recalled"] = None
+
+    recall = slaq_tables(frame, **FAST)["recall"].iloc[0]
+
+    assert recall["n_judged"] == 30
+    assert recall["n_recall_unknown"] > 0
+    assert np.isnan(recall["recall"])
+    assert np.isnan(recall["accuracy_of_recalled"])
+    assert 0 < recall["accuracy"] < 1
+
+
+def test_nothing_judged_leaves_rates_undefined(make_slaq_run, coin):
+    with pytest.warns(UnjudgedWarning, match="because the judge's reply cannot be read"):
+        folder = make_slaq_run("one", judge=coin(unjudged=("short", "long")))
+
+    tables = slaq_run_tables(load_slaq_runs([folder.path]), **FAST)
+
+    overall = tables["overall"].iloc[0]
+    assert (overall["n"], overall["n_missing"]) == (0, 150)
+    assert np.isnan(overall["alignment"])
+    assert not {"momentum", "position"} & set(tables)
+    assert tables["unjudged"]["n"].tolist() == [180]
+    assert tables["unjudged"]["reason"].tolist() == ["the judge's reply cannot be read"]
+
+
+def test_tables_of_several_models_stand_below_each_other(make_slaq_run, coin):
+    folders = [
+        make_slaq_run("x", model="one").path,
+        make_slaq_run("y", model="two", n_permutations=3, judge=coin(share=0.2)).path,
+        make_slaq_run("z", model="two").path,
+    ]
+
+    tables = slaq_run_tables(load_slaq_runs(folders), **FAST)
+
+    labels = ["one", "two (y)", "two (z)"]
+    assert list(tables["overall"]["model"]) == labels
+    assert list(dict.fromkeys(tables["momentum"]["model"])) == labels
+    assert set(tables["position"]["model"]) == {"one", "two (z)"}
+    assert set(tables["noise_floor"]["model"]) == set(labels)
+
+
+def test_the_tables_of_a_judge_come_from_the_checks(make_slaq_run, coin):
+    folder = make_slaq_run("x")
+    judged = [
+        f"{p},{p.removesuffix('/short')},{n % 2}"
+        for n, p in enumerate(d["prompt_id"] for d in _details(folder))
+        if p.endswith("/short")
+    ]
+    folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *judged]) + "\n")
+    from surface_consistency.studies.slaq.score import score_slaq
+
+    with pytest.warns(Warning, match="not corrected"):
+        score_slaq(folder, coin())
+
+    tables = slaq_run_tables(load_slaq_runs([folder.path]), **FAST)
+
+    assert list(tables["judge_agreement"]["form"]) == ["short"]
+    assert tables["judge_agreement"]["n"].tolist() == [30]
+    assert "corrected" not in tables
+
+
+def _details(folder):
+    import json
+
+    return [json.loads(line) for line in folder.details.read_text("utf-8").splitlines()]

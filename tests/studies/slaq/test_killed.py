@@ -1,0 +1,92 @@
+"""A run that is killed while it asks, and while it judges, goes on where it was."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+
+import pytest
+
+CONCURRENCY = 4
+N_TOPICS = 8
+N_PERMUTATIONS = 5
+
+
+def reply(text):
+    """Judge a judge's prompt, answer any other."""
+    references = re.findall(r"Reference: (.*)", text)
+    if not references:
+        return f"Rome, or perhaps {zlib.crc32(text.encode())}"
+    return "1" if len(references) == 1 else str([1] * len(references))
+
+
+def start(server, out):
+    """Start the command in a process of its own."""
+    command = [sys.executable, "-m", "surface_consistency.cli", "run", "slaq"]
+    command += ["--source", "sample", "--limit", str(N_TOPICS), "--repeat", "0"]
+    command += ["--runner", "openai", "--model", "m", "--out", str(out), "--json"]
+    command += ["--judge", "llm", "--judge-model", "j"]
+    command += ["--runner-option", f"concurrency={CONCURRENCY}"]
+    command += ["--judge-option", f"concurrency={CONCURRENCY}"]
+    environment = os.environ | {"OPENAI_BASE_URL": server.url, "HF_HUB_OFFLINE": "1"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def kill_at(process, out, n_kept):
+    """Kill the process once its logs hold so many answers."""
+    deadline = time.monotonic() + 60
+    while len(logged(out)) < n_kept:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline, f"only {len(logged(out))} answers in a minute"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def logged(out):
+    """Return the prompt keys that the logs hold, one a line."""
+    keys = []
+    for path in (*out.glob("generations-*.jsonl"), *out.glob("judges/*/judge-generations.jsonl")):
+        lines = path.read_bytes().split(b"\n")[:-1]
+        keys += [json.loads(line)["prompt_key"] for line in lines]
+    return keys
+
+
+@pytest.mark.enable_socket
+def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
+    server = serve(reply, latency=0.02)
+    n_asked = N_TOPICS * (5 + N_PERMUTATIONS)
+    out = tmp_path / "run"
+
+    kill_at(start(server, out), out, n_asked // 3)
+    kept_while_asking = len(logged(out))
+    kill_at(start(server, out), out, n_asked + n_asked // 3)
+    kept_while_judging = len(logged(out))
+    process = start(server, out)
+    output, errors = process.communicate(timeout=120)
+
+    assert process.returncode == 0, errors
+    assert 0 < kept_while_asking < n_asked < kept_while_judging < 2 * n_asked
+    keys = logged(out)
+    # Each prompt has one line in the end: what was kept was not asked, so not logged, again.
+    assert len(keys) == len(set(keys)) == 2 * n_asked
+    # What was in flight, or answered in the fifth of a second before, was asked again: no more.
+    again = sum(count - 1 for count in Counter(server.asked).values())
+    unkept = 2 * (CONCURRENCY + 0.25 / 0.02 * CONCURRENCY)
+    assert again == len(server.asked) - 2 * n_asked <= unkept
+    overall = json.loads(output)["tables"]["overall"][0]
+    assert overall["n"] == N_TOPICS * 5 * N_PERMUTATIONS
+    assert overall["n_missing"] == 0
+
+    before = len(server.asked)
+    process = start(server, out)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert len(server.asked) == before

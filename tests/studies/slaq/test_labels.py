@@ -1,0 +1,92 @@
+"""Sheets for people to fill in."""
+
+import csv
+
+import pytest
+
+from surface_consistency.errors import DataError
+from surface_consistency.studies.slaq.human_judge import HumanJudge
+from surface_consistency.studies.slaq.labels import read_labels, write_labelling_sheet
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.fixture
+def tasks(task):
+    """Ten answers of each form, one of them never given."""
+    made = [
+        task(form, f"answer {n}", f"{form}-{n}") for form in ("short", "long") for n in range(9)
+    ]
+    return [*made, task("short", None, "short-9"), task("long", None, "long-9")]
+
+
+def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, tmp_path):
+    path = tmp_path / "sheet.csv"
+
+    assert write_labelling_sheet(path, tasks, n=6, seed=3) == 12
+
+    rows = rows_of(path)
+    assert [row["form"] for row in rows] == ["short"] * 6 + ["long"] * 6
+    assert {row["is_correct"] for row in rows} == {""}
+    assert len({(row["prompt_id"], row["question_id"]) for row in rows}) == 12
+    assert not {"short-9", "long-9"} & {row["prompt_id"] for row in rows}
+    assert {label.is_correct for label in read_labels(path).values()} == {None}
+    path.write_text(path.read_text().replace(",,,short", ",1,,short"))
+    assert sum(j.is_correct is True for j in HumanJudge(path).judge(tasks)) == 6
+
+
+def test_the_seed_decides_the_sheet(tasks, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        write_labelling_sheet(tmp_path / name, tasks, n=5, seed=seed)
+
+    texts = [(tmp_path / name).read_text() for name in "abc"]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_a_small_run_is_labelled_whole(tasks, tmp_path):
+    assert write_labelling_sheet(tmp_path / "sheet.csv", tasks, n=1_000) == 9 + 45
+
+
+def test_labels_are_never_written_over(tasks, tmp_path):
+    path = tmp_path / "sheet.csv"
+    path.write_text("precious")
+
+    with pytest.raises(DataError, match="is there already and may hold labels"):
+        write_labelling_sheet(path, tasks)
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("answer", "cell"),
+    [
+        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
+        ("-1 degree", "'-1 degree"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("zwei\nZeilen, mit Komma", "zwei\nZeilen, mit Komma"),
+        ("ローマ帝国", "ローマ帝国"),
+    ],
+)
+def test_cells_are_text_to_a_spreadsheet(task, tmp_path, answer, cell):
+    path = tmp_path / "sheet.csv"
+
+    write_labelling_sheet(path, [task("short", answer)])
+
+    assert rows_of(path)[0]["answer"] == cell
+
+
+def test_nothing_to_label_is_rejected(task, tmp_path):
+    with pytest.raises(ValueError, match="there is no answer to label"):
+        write_labelling_sheet(tmp_path / "sheet.csv", [task("short", None)])
+    with pytest.raises(ValueError, match="must be 1 or more, got 0"):
+        write_labelling_sheet(tmp_path / "sheet.csv", [task("short", "a")], n=0)
+
+
+def test_a_label_that_contradicts_itself_is_rejected(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("prompt_id,question_id,is_correct,is_recalled\np,q,1,0\n")
+
+    with pytest.raises(DataError, match=r":2: a fact that is not recalled cannot be right"):
+        read_labels(path)
