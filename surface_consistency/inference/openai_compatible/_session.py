@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,25 +109,19 @@ class Session:
 
     async def _all(self, prompts: Sequence[Prompt], stop: asyncio.Event) -> None:
         """Keep as many requests in flight as allowed until all are answered or `stop` is set."""
-        import httpx
-
-        limits = self._limits
         waiting = iter(prompts)
-        async with httpx.AsyncClient(
-            headers=self._headers,
-            timeout=httpx.Timeout(limits.timeout),
-            limits=httpx.Limits(
-                max_connections=limits.concurrency, max_keepalive_connections=limits.concurrency
-            ),
-        ) as client:
 
-            async def work() -> None:
+        async with AsyncExitStack() as stack:
+
+            async def work(client: "httpx.AsyncClient") -> None:
                 for prompt in waiting:
                     self._answers.put(await self._one(client, prompt))
 
-            workers = [
-                asyncio.create_task(work()) for _ in range(min(limits.concurrency, len(prompts)))
+            clients = [
+                await stack.enter_async_context(client)
+                for client in self._clients(min(self._limits.concurrency, len(prompts)))
             ]
+            workers = [asyncio.create_task(work(client)) for client in clients]
             stopped = asyncio.create_task(stop.wait())
             try:
                 everything = asyncio.gather(*workers)
@@ -138,6 +133,18 @@ class Session:
                 for task in (*workers, stopped):
                     task.cancel()
                 await asyncio.gather(*workers, stopped, return_exceptions=True)
+
+    def _clients(self, n: int) -> "list[httpx.AsyncClient]":
+        """Make a client of one connection for each worker: a shared pool looks through all."""
+        import httpx
+
+        context = httpx.create_ssl_context()
+        one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        timeout = httpx.Timeout(self._limits.timeout)
+        return [
+            httpx.AsyncClient(headers=self._headers, timeout=timeout, limits=one, verify=context)
+            for _ in range(n)
+        ]
 
     async def _one(self, client: "httpx.AsyncClient", prompt: Prompt) -> Generation:
         """Ask for one prompt until it is answered, refused or lost."""

@@ -35,10 +35,13 @@ def _codes(
     kind = array.dtype.kind
     if kind == "b" or (kind in "iuf" and bool(((array == 0) | (array == 1)).all())):
         return array.astype(np.int8)
-    codes = np.empty(array.shape, dtype=np.int8)
-    for place in np.ndindex(array.shape[:-1]):
-        label = ", ".join(map(str, place))
-        codes[place] = verdict_codes(array[place], f"{name}[{label}]")
+    if kind == "f" and bool(((array == 0) | (array == 1) | (array != array)).all()):
+        codes = np.where(array != array, MISSING, array == 1).astype(np.int8)
+    else:
+        codes = np.empty(array.shape, dtype=np.int8)
+        for place in np.ndindex(array.shape[:-1]):
+            label = ", ".join(map(str, place))
+            codes[place] = verdict_codes(array[place], f"{name}[{label}]")
     absent = codes == MISSING
     if missing == "raise" and absent.any():
         label = ", ".join(str(int(index)) for index in np.argwhere(absent)[0])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._shared.checks import check_confidence, check_n_resamples
 from surface_consistency.metrics._shared.verdicts import MISSING, MissingPolicy, warn_unscored
-from surface_consistency.metrics.alignment._topic_verdicts import Codes, response_codes
+from surface_consistency.metrics.alignment._topic_verdicts import response_codes
 from surface_consistency.metrics.alignment.slot_orders import checked_orders, slot_counts
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.interval import Interval, percentile_interval
@@ -52,9 +52,9 @@ class PositionResult:
     slope_interval: Interval
     """Interval of `slope` that resamples topics; NaN bounds for a single topic."""
     n_topics: int
-    """Topics that were scored."""
+    """Topics of which a sub-question was scored."""
     n_missing: int
-    """Topics left out because an answer in them lacks a verdict."""
+    """Sub-questions, over topics, left out because one of their answers lacks a verdict."""
     n_resamples: int
     """Number of resamples of topics."""
 
@@ -74,8 +74,9 @@ def position_curve(
         slots: Verdicts in slot order, shape `(n_topics, n_permutations, n_slots)`: see `by_slot`.
         orders: The sub-question (0 to `n_slots` - 1) in each slot, of the shape of `slots`. Within
             a topic each sub-question must stand in each slot equally often.
-        missing: "raise" refuses missing verdicts; "drop" leaves out whole topics that lack one,
-            since a gap would undo the balance, with an `UnscoredWarning`.
+        missing: "raise" refuses missing verdicts; "drop" leaves out each sub-question that
+            lacks one, in all orders of its topic, so that the balance stays, with an
+            `UnscoredWarning`.
         confidence: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of topics.
         rng: Random generator, or the seed of one.
@@ -86,7 +87,7 @@ def position_curve(
     Raises:
         ValueError: When the orders are not counter-balanced (the message names a topic, the
             sub-question and its slots), shapes differ, a value is no verdict or (under "raise")
-            missing, no topic is complete, or an option is out of range.
+            missing, no sub-question is complete, or an option is out of range.
         TypeError: When `orders` or `n_resamples` are no integers.
 
     Notes:
@@ -107,19 +108,18 @@ def position_curve(
     """
     check_confidence(confidence)
     n_resamples = check_n_resamples(n_resamples)
-    codes, n_missing = _complete_topics(slots, orders, missing)
-    right = codes.sum(axis=1, dtype=np.int64)
-    n_answers = len(right) * codes.shape[1]
+    right, n_answers, n_missing = _by_topic(slots, orders, missing)
+    totals = np.column_stack((right, n_answers))
+    accuracies = _accuracies(totals.sum(axis=0, dtype=np.float64))
     drawn = np.full((1, right.shape[1]), math.nan)
     if len(right) > 1:
-        drawn = resample_counts(right, n_resamples=n_resamples, rng=rng) / n_answers
-    accuracies = right.sum(axis=0) / n_answers
+        drawn = _accuracies(resample_counts(totals, n_resamples=n_resamples, rng=rng))
     _warn_undefined(*right.shape)
     return PositionResult(
         points=tuple(
             PositionPoint(
                 slot=slot + 1,
-                n=n_answers,
+                n=int(n_answers.sum()),
                 n_correct=int(right[:, slot].sum()),
                 accuracy=float(accuracies[slot]),
                 interval=percentile_interval(drawn[:, slot], confidence=confidence),
@@ -134,23 +134,43 @@ def position_curve(
     )
 
 
-def _complete_topics(
+def _accuracies(totals: _Floats) -> _Floats:
+    """Divide the right answers of each slot by the answers in a slot, the last column."""
+    return np.asarray(totals[..., :-1] / totals[..., -1:])
+
+
+def _by_topic(
     slots: npt.ArrayLike, orders: npt.ArrayLike, missing: MissingPolicy
-) -> tuple[Codes, int]:
-    """Return the verdicts of topics that lack none, in balanced orders, and how many lack one."""
+) -> tuple[_Integers, _Integers, int]:
+    """Count right answers by topic and slot, answers in each slot, and sub-questions left out.
+
+    A sub-question that lacks a verdict in one order goes in all of them, so that what is left of
+    the topic is as balanced as before. Topics of which nothing is left are not counted.
+    """
     codes = response_codes(slots, "slots", missing=missing)
     if np.shape(orders) != np.shape(slots):
         raise ValueError(
             "slots and orders must have the same shape, one sub-question a slot; "
             f"got {np.shape(slots)} and {np.shape(orders)}"
         )
-    _check_balance(checked_orders(orders))
-    complete = (codes != MISSING).all(axis=(1, 2))
-    n_missing = int(np.count_nonzero(~complete))
-    if n_missing == complete.size:
-        raise ValueError("no topic has all its verdicts: there is nothing to score")
-    warn_unscored(n_missing, complete.size, what="topics", stacklevel=3)
-    return codes[complete], n_missing
+    places = checked_orders(orders)
+    _check_balance(places)
+    n_topics, n_permutations, n_slots = codes.shape
+    gaps = np.zeros((n_topics, n_slots), dtype=bool)
+    topics = np.broadcast_to(np.arange(n_topics)[:, None, None], codes.shape)
+    absent = codes == MISSING
+    gaps[topics[absent], places[absent]] = True
+    kept = ~np.take_along_axis(gaps[:, None, :], places, axis=2)
+    n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
+    n_missing = int(gaps.sum())
+    if not n_answers.any():
+        raise ValueError(
+            "no sub-question has its verdicts in all orders: there is nothing to score"
+        )
+    warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
+    right = ((codes == 1) & kept).sum(axis=1, dtype=np.int64)
+    some = n_answers > 0
+    return right[some], n_answers[some].astype(np.int64), n_missing
 
 
 def _check_balance(orders: _Integers) -> None:

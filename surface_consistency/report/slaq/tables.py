@@ -222,16 +222,16 @@ def _slopes(results: "Sequence[MomentumResult]") -> "pd.DataFrame":
 
 
 def _position(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.DataFrame | None":
-    """Compute the accuracy by slot; None where orders are not balanced, or no topic is complete."""
+    """Compute the accuracy by slot; None where orders are not balanced, or no fact is complete."""
     import pandas as pd
 
     from surface_consistency.metrics import is_balanced, position_curve
 
-    complete = np.isfinite(arrays.slots).all(axis=(1, 2))
+    complete = np.isfinite(arrays.long).all(axis=1)
     if not complete.any() or not is_balanced(arrays.orders):
         return None
     result = position_curve(
-        arrays.slots[complete], arrays.orders[complete], n_resamples=n_resamples, rng=seed
+        arrays.slots, arrays.orders, missing="drop", n_resamples=n_resamples, rng=seed
     )
     return pd.DataFrame(
         [
@@ -245,7 +245,7 @@ def _position(arrays: "TopicArraysResult", n_resamples: int, seed: int) -> "pd.D
                 "slope_low": result.slope_interval.low,
                 "slope_high": result.slope_interval.high,
                 "n_topics": result.n_topics,
-                "n_topics_left_out": int(np.count_nonzero(~complete)),
+                "n_facts_left_out": result.n_missing,
             }
             for point in result.points
         ]

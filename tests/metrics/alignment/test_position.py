@@ -90,20 +90,40 @@ def test_position_curve_is_free_of_order():
     assert accuracies(moved) == accuracies(result)
 
 
-def test_position_curve_leaves_incomplete_topics_out():
-    """One gap would leave a slot without one of its sub-questions."""
+def test_position_curve_leaves_out_a_sub_question_in_all_its_orders():
+    """What is left of a topic is as balanced as before, and each slot loses as many answers."""
     slots, orders = balanced(6, n_topics=10)
     gaps = slots.astype(float)
     gaps[4, 1, 3] = np.nan
+    lost = orders[4, 1, 3]
 
-    with pytest.warns(UnscoredWarning, match="1 of 10 topics lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="1 of 50 sub-questions lack a verdict"):
+        result = position_curve(gaps, orders, missing="drop", n_resamples=10)
+
+    for slot, point in enumerate(result.points):
+        kept = [
+            slots[topic, permutation, slot]
+            for topic in range(10)
+            for permutation in range(orders.shape[1])
+            if (topic, orders[topic, permutation, slot]) != (4, lost)
+        ]
+        assert (point.n, point.n_correct) == (len(kept), sum(kept))
+    assert (result.n_topics, result.n_missing) == (10, 1)
+
+
+def test_position_curve_agrees_with_leaving_out_topics_that_lack_all():
+    slots, orders = balanced(6, n_topics=10)
+    gaps = slots.astype(float)
+    gaps[4] = np.nan
+
+    with pytest.warns(UnscoredWarning, match="5 of 50 sub-questions"):
         result = position_curve(gaps, orders, missing="drop", n_resamples=10)
 
     expected = position_curve(
         np.delete(slots, 4, axis=0), np.delete(orders, 4, axis=0), n_resamples=10
     )
     assert accuracies(result) == accuracies(expected)
-    assert (result.n_topics, result.n_missing) == (9, 1)
+    assert result.n_topics == 9
 
 
 def test_position_curve_rejects_a_fixed_order():
@@ -153,8 +173,8 @@ def test_position_curve_rejects_bad_input(slots, orders, error, message):
 
 
 def test_position_curve_rejects_topics_without_verdicts():
-    with pytest.raises(ValueError, match="no topic has all its verdicts"):
-        position_curve([[[1, None], [0, 1]]], [[[0, 1], [1, 0]]], missing="drop")
+    with pytest.raises(ValueError, match="no sub-question has its verdicts in all orders"):
+        position_curve([[[1, None], [0, None]]], [[[0, 1], [1, 0]]], missing="drop")
 
 
 def test_position_curve_of_one_topic_has_no_intervals():

@@ -97,14 +97,14 @@ def test_position_needs_balanced_orders(make_slaq_run, n_permutations, is_shown)
         np.testing.assert_allclose(position["accuracy"], means)
 
 
-def test_topics_with_a_gap_are_left_out_of_the_position_and_counted(make_slaq_run):
+def test_facts_with_a_gap_are_left_out_of_the_position_and_counted(make_slaq_run):
     frame = outcomes(make_slaq_run("one"))
     frame.loc[0, "second_correct"] = pd.NA
 
     position = slaq_tables(frame, **FAST)["position"]
 
-    assert set(position["n_topics_left_out"]) == {1}
-    assert set(position["n_topics"]) == {5}
+    assert set(position["n_facts_left_out"]) == {1}
+    assert set(position["n_topics"]) == {6}
 
 
 def test_both_nulls_have_the_same_curve(make_slaq_run):
