@@ -390,6 +390,13 @@ def report_memory(options):
     return [] if peak < MEMORY_GB else [f"peak {peak:.2f} GB; the budget is {MEMORY_GB} GB"]
 
 
+def _entry_bytes(n_letters):
+    """Return what an entry of three strings and its key take."""
+    part = "x" * n_letters
+    entry = Triplet(part, part, part)
+    return sys.getsizeof(entry) + 3 * sys.getsizeof(part) + sys.getsizeof(f"{part} {part}")
+
+
 def print_arithmetic(n_entries=54_600_000, dimension=384):
     """Print what the released store of limited-memory LMs would take; nothing here is measured."""
     values = n_entries * dimension
@@ -408,9 +415,11 @@ def print_arithmetic(n_entries=54_600_000, dimension=384):
         f"GFLOP/s (2 cores) {flops / 1e11:.0f} s, at 2 GB/s from disk {values * 4 / 2e9:.0f} s for "
         f"float32, so {flops / 1e11 / 256:.2f} s a query; {N_DELETIONS:,} deletions are "
         f"{-(-N_DELETIONS // 256)} batches, {-(-N_DELETIONS // 256) * flops / 1e11 / 3600:.1f} "
-        f"hours. In memory: one block of {block:.0f} MB and 17 MB of scores. One bit an entry and "
-        f"query masks {n_entries / 8e6:.1f} MB; lists of deleted indices take 8 bytes each, so "
-        "closures of 30 entries take 240 bytes a query."
+        f"hours. In memory: one block of {block:.0f} MB and 17 MB of scores; beside the vectors, "
+        f"{24 * n_entries / 1e9:.1f} GB of three integers an entry and, as Python strings of 20 "
+        f"characters, {n_entries * _entry_bytes(20) / 1e9:.0f} GB of entries and their keys. One "
+        f"bit an entry and query masks {n_entries / 8e6:.1f} MB; lists of deleted indices take 8 "
+        "bytes each, so closures of 30 entries take 240 bytes a query."
     )
 
 

@@ -1,7 +1,5 @@
 """Stores of facts: triplet databases, deletion, retrievers and their traces."""
 
-from surface_consistency.retrieval.bm25_retriever import BM25Retriever
-from surface_consistency.retrieval.build_index import build_index, cached_index
 from surface_consistency.retrieval.closure import (
     KEYS,
     AliasGroups,
@@ -19,27 +17,38 @@ from surface_consistency.retrieval.closure import (
     verify_closures,
 )
 from surface_consistency.retrieval.content import content_digest
-from surface_consistency.retrieval.embedding_index import (
+from surface_consistency.retrieval.encoders import (
+    BUNDLED_MINILM,
+    MINILM,
+    CachedEncoder,
+    Encoder,
+    SentenceEncoder,
+    bundled_minilm,
+)
+from surface_consistency.retrieval.index import (
     EmbeddingIndex,
+    build_index,
+    cached_index,
     index_identity,
     load_index,
     save_index,
 )
-from surface_consistency.retrieval.embedding_retriever import EmbeddingRetriever
-from surface_consistency.retrieval.encoder import CachedEncoder, Encoder
-from surface_consistency.retrieval.faiss_retriever import FaissRetriever
-from surface_consistency.retrieval.fuzzy_retriever import FuzzyRetriever, FuzzyScorer
-from surface_consistency.retrieval.hybrid_retriever import HybridRetriever
 from surface_consistency.retrieval.lookup_key import lookup_key
-from surface_consistency.retrieval.policy import Fallback, Selection, select_candidate
 from surface_consistency.retrieval.retriever import Deleted, Hits, Retriever
-from surface_consistency.retrieval.sentence_encoder import (
-    BUNDLED_MINILM,
-    MINILM,
-    SentenceEncoder,
-    bundled_minilm,
+from surface_consistency.retrieval.retrievers import (
+    BM25Retriever,
+    EmbeddingRetriever,
+    FaissRetriever,
+    FuzzyRetriever,
+    FuzzyScorer,
+    HybridRetriever,
 )
-from surface_consistency.retrieval.triplet_store import TripletStore
+from surface_consistency.retrieval.store import (
+    Fallback,
+    Selection,
+    TripletStore,
+    select_candidate,
+)
 
 __all__ = [
     "BUNDLED_MINILM",

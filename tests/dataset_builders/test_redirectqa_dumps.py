@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import datasets
@@ -16,7 +17,12 @@ from dataset_builders.redirectqa.dumps_builder import (
 )
 from surface_consistency.data.features import features_of
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.errors import DataError, DumpError, SourceNotFoundError
+from surface_consistency.errors import (
+    DataError,
+    DumpError,
+    MissingDependencyError,
+    SourceNotFoundError,
+)
 from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.wikimedia.construction import BuiltRow
 
@@ -300,3 +306,19 @@ def test_main_uploads_when_asked(dumps, tmp_path, capsys, monkeypatch):
 
     assert calls == ["owner/redirectqa", 5]
     assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
+
+
+def test_build_names_a_missing_library_itself(dumps, tmp_path, monkeypatch):
+    """Not by way of the error that `datasets` wraps others in."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+
+    with pytest.raises(MissingDependencyError, match=r"needs duckdb, .*\[build\]"):
+        build_from_dumps(dumps, tmp_path)
+
+
+def test_main_rejects_a_repository_without_owner_before_any_work(dumps, tmp_path):
+    arguments = ["--dumps", str(dumps), "--out", str(tmp_path / "out"), "--push-to-hub", "name"]
+
+    with pytest.raises(ValueError, match="repo_id must be owner/name as on the hub, got 'name'"):
+        export.main(arguments)
+    assert not list(tmp_path.iterdir())

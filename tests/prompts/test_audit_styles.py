@@ -1,9 +1,11 @@
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import surface_consistency
 from surface_consistency.data.audit import read_audit_prompts
 from surface_consistency.prompts.audit_styles import (
     AUDIT_STYLES,
@@ -149,3 +151,14 @@ def test_style_writers_write_what_the_styles_write(prompts_of):
 def test_unknown_style_is_rejected(call):
     with pytest.raises(ValueError, match=r"style must be one of direct_questions, .* got 'haiku'"):
         call()
+
+
+@pytest.mark.parametrize("notice", ["prompts/audit_wordings.NOTICE", "data/audit/tables/NOTICE"])
+def test_what_was_taken_carries_its_licence(shared_dir, notice):
+    """Wordings and tables ship with the whole licence of where they come from."""
+    licence = (shared_dir / "data" / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")
+
+    text = (Path(surface_consistency.__file__).parent / notice).read_text(encoding="utf-8")
+
+    assert text.endswith(licence)
+    assert "raeesiarya/LMLMAudit" in text

@@ -107,7 +107,7 @@ def _load(file: Path) -> dict[str, Any]:
         raise DataError(
             f"{file}: not UTF-8 at byte {error.start}; re-save the file as UTF-8"
         ) from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{file}: not JSON: {error}; a database is one JSON object") from error
     if not isinstance(data, dict):
         raise DataError(

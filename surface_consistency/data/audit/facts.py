@@ -14,7 +14,7 @@ holds several values separates them with " | ":
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from surface_consistency.data.audit._tsv import cell_values, read_tsv
@@ -75,7 +75,7 @@ class FactTable:
     """Facts, the other names of what they are about, and facts that lie near them."""
 
     name: str
-    """Name of the table, such as "countries"."""
+    """Name of the table, such as "countries"; its databases are written to a folder of it."""
 
     facts: tuple[Triplet, ...]
     """The facts, each once."""
@@ -95,6 +95,8 @@ class FactTable:
 
     def __post_init__(self) -> None:
         """Check the table and index its aliases."""
+        if self.name in ("", "..") or PurePath(self.name).name != self.name:
+            raise DataError(f"a table's name must be that of a folder, got {self.name!r}")
         _check_facts(self)
         for entry in self.aliases:
             for role in entry.roles:
@@ -204,7 +206,7 @@ def read_fact_table(folder: str | os.PathLike[str], *, name: str | None = None) 
         )
     )
     return FactTable(
-        name=name or root.name,
+        name=name or root.resolve().name,
         facts=facts,
         aliases=aliases,
         noise=_related(root / "noise.tsv"),

@@ -88,7 +88,7 @@ def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDa
         (Triplet(subject='USA', relation='Capital City', object='Washington, D.C.'), \
 ('United States', 'United States of America'))
     """
-    if topology not in _MAKERS:
+    if topology not in TOPOLOGIES:
         raise ValueError(f"topology must be one of {', '.join(TOPOLOGIES)}, got {topology!r}")
     if topology == "pointer":
         return _pointer(table)
@@ -160,20 +160,28 @@ def _decoy(fact: Triplet) -> RelatedFact:
 def _collision(table: FactTable, seed: int) -> Iterator[FactForm]:
     """The facts and near misses with other objects."""
     yield from _base(table, seed)
-    yield from _related(table, table.collision or tuple(_near_misses(table, seed)))
+    yield from _related(table, table.collision or _near_misses(table, seed))
 
 
-def _near_misses(table: FactTable, seed: int) -> Iterator[RelatedFact]:
-    """Make a near miss for each fact of a table that lists none: another subject's object."""
+def _near_misses(table: FactTable, seed: int) -> tuple[RelatedFact, ...]:
+    """Make a near miss for each fact of a table that lists none: another subject's object.
+
+    Facts of one subject and relation may have one near miss between them.
+    """
     generator = np.random.default_rng(seed)
     by_relation: dict[str, list[Triplet]] = {}
     for fact in table.facts:
         by_relation.setdefault(fact.relation, []).append(fact)
+    known = set(table.facts)
+    made: dict[Triplet, RelatedFact] = {}
     for fact in table.facts:
         other = _other_object(fact, by_relation[fact.relation], generator)
-        if other is not None:
-            near_miss = Triplet(fact.subject, f"{fact.relation} of {other.subject}", other.object)
-            yield RelatedFact(triplet=near_miss, near=fact[:2])
+        if other is None:
+            continue
+        near_miss = Triplet(fact.subject, f"{fact.relation} of {other.subject}", other.object)
+        if near_miss not in known:
+            made.setdefault(near_miss, RelatedFact(triplet=near_miss, near=fact[:2]))
+    return tuple(made.values())
 
 
 def _other_object(
@@ -227,10 +235,11 @@ def _pointer(table: FactTable) -> AuditDatabase:
         own = _own_form(table, fact)
         spoken = (*own.subjects[1:], *(subject for subject, _ in _paraphrases(table, fact)))
         for alias in spoken:
-            pointers[Triplet(alias, POINTER_RELATIONS["subject"], fact.subject)] = None
+            if folded(alias) != folded(fact.subject):
+                pointers[Triplet(alias, POINTER_RELATIONS["subject"], fact.subject)] = None
         for alias in own.relations[1:]:
             pointers[Triplet(alias, POINTER_RELATIONS["relation"], fact.relation)] = None
-    database = make_database((*table.facts, *pointers))
+    database = make_database(dict.fromkeys((*table.facts, *pointers)))
     return AuditDatabase(database=database, targets=_targets(_alias(table, 0)))
 
 
@@ -240,5 +249,4 @@ _MAKERS: Final[dict[str, Callable[[FactTable, int], Iterator[FactForm]]]] = {
     "noise": _noise,
     "collision": _collision,
     "paraphrase": _paraphrase,
-    "pointer": _alias,
 }

@@ -5,9 +5,10 @@ from surface_consistency.retrieval.closure.alias_closure import (
     alias_closure,
     alias_closures,
 )
+from surface_consistency.retrieval.closure.alias_groups import AliasGroups
 from surface_consistency.retrieval.closure.canonical import CanonicalDatabase, canonicalise
 from surface_consistency.retrieval.closure.deletion import deleted_entries, deletion_masks
-from surface_consistency.retrieval.closure.keys import KEYS, AliasGroups, NameKey
+from surface_consistency.retrieval.closure.keys import KEYS, NameKey
 from surface_consistency.retrieval.closure.similarity_closure import similarity_closures
 from surface_consistency.retrieval.closure.verification import (
     ClosureReport,

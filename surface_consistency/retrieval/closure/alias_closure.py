@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.retrieval.closure.alias_groups import AliasGroups
 from surface_consistency.retrieval.closure.keys import (
     ROLES,
-    AliasGroups,
     NameKey,
     Role,
     name_key,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.retrieval.closure.keys import ROLES, AliasGroups, Role
+from surface_consistency.retrieval.closure.alias_groups import AliasGroups
+from surface_consistency.retrieval.closure.keys import ROLES, Role
 from surface_consistency.schemas.memory import LookupQuery, Triplet, TripletDatabase
 
 __all__ = ["CanonicalDatabase", "canonicalise"]
@@ -30,7 +31,10 @@ class CanonicalDatabase:
     """By role and group, the name that stands for the group."""
 
     groups: AliasGroups
-    """The alias groups."""
+    """The alias groups, without what shared aliases alone would join."""
+
+    shared_aliases: Mapping[Role, Mapping[str, tuple[str, ...]]]
+    """By role, the aliases that were left as they are, and the names of what shares them."""
 
     def resolve(self, query: LookupQuery) -> LookupQuery:
         """Follow the pointers of a lookup.
@@ -61,11 +65,14 @@ def canonicalise(
 ) -> CanonicalDatabase:
     """Give each thing one name and each fact one record.
 
+    An alias of two things that nothing else makes one is replaced by neither name: it would turn
+    facts about one into facts about the other.
+
     Args:
         database: The database.
-        groups: Which names are one.
+        groups: Which names are one; what only a shared alias joins in them is kept apart.
         roles: Parts whose names are replaced. Objects keep theirs by default, since a lookup does
-            not ask by them and an alias such as "football" would make two sports one.
+            not ask by them.
         preferred: Names that stand for their groups wherever they are in one; other groups are
             named by their first name.
 
@@ -93,6 +100,8 @@ def canonicalise(
     if set(roles) - set(ROLES):
         raise ValueError(f"roles must be some of {', '.join(ROLES)}, got {tuple(roles)!r}")
     wanted = set(preferred)
+    shared = {role: groups.shared_aliases(role) for role in roles}
+    groups = groups.without_shared_aliases()
     canonical = {role: _names(groups, role, wanted) for role in roles}
     records: dict[Triplet, int] = {}
     record_of = []
@@ -111,6 +120,7 @@ def canonicalise(
         record_of=np.array(record_of, dtype=np.int64),
         canonical=canonical,
         groups=groups,
+        shared_aliases=shared,
     )
 
 

@@ -9,12 +9,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from surface_consistency.errors import IncompleteClosureWarning
 from surface_consistency.retrieval.closure.alias_closure import Closure, alias_closures
-from surface_consistency.retrieval.closure.keys import AliasGroups, name_key, names_in
+from surface_consistency.retrieval.closure.alias_groups import AliasGroups
+from surface_consistency.retrieval.closure.keys import name_key, names_in
 from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
 
 __all__ = ["ClosureReport", "FactClosure", "verify_closures"]
@@ -44,6 +42,10 @@ class FactClosure:
 
     remaining: tuple[int, ...]
     """Entries that still state the fact: equivalent in subject, relation and object."""
+
+    by_shared_alias: tuple[int, ...] = ()
+    """Those of them that an alias of two things alone makes equivalent ("MJ" of two athletes): an
+    alias is missing, or wrong, or the entry is about the other thing."""
 
     shared_surface: tuple[int, ...]
     """Entries left about the same subject, by another relation, whose object reads as the fact's
@@ -83,6 +85,14 @@ class ClosureReport:
         return sum(not fact.is_complete for fact in self.facts)
 
     @property
+    def n_by_shared_alias(self) -> int:
+        """Facts of these that only an alias of two things makes incomplete."""
+        return sum(
+            bool(fact.remaining) and len(fact.by_shared_alias) == len(fact.remaining)
+            for fact in self.facts
+        )
+
+    @property
     def n_absent(self) -> int:
         """Facts whose deletion deletes nothing."""
         return sum(fact.n_deleted == 0 for fact in self.facts)
@@ -117,11 +127,14 @@ class ClosureReport:
             The line.
         """
         state = "complete" if self.is_complete else "INCOMPLETE"
+        n_doubtful = self.n_by_shared_alias
+        doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
         return (
             f"closure {state}: {self.n_incomplete} of {len(self.facts)} deletions leave an "
-            f"equivalent triplet, {self.n_absent} delete nothing; {self.n_shared_surface} golds "
-            f"stay readable under another relation ({self.n_shared_by_punctuation} by punctuation "
-            f"alone), {self.n_echoing} contain their subject"
+            f"equivalent triplet{doubtful}, {self.n_absent} delete nothing; "
+            f"{self.n_shared_surface} golds stay readable under another relation "
+            f"({self.n_shared_by_punctuation} by punctuation alone), {self.n_echoing} contain "
+            "their subject"
         )
 
 
@@ -158,14 +171,15 @@ def verify_closures(
         raise ValueError(f"closures must be of this database of {len(database.triplets)} triplets")
     known = groups or AliasGroups.from_prompts(facts, database=database)
     wide = alias_closures(database, facts, groups=known)
+    sure = alias_closures(database, facts, groups=known.without_shared_aliases())
     about = alias_closures(database, facts, groups=known, scope=("subject",))
     holding = alias_closures(database, facts, scope=("object",))
     exactly = alias_closures(database, facts, scope=("object",), key="strict")
     report = ClosureReport(
         facts=tuple(
-            _fact_closure(fact, deleted.indices, *(item.indices for item in found))
-            for fact, deleted, *found in zip(
-                facts, closures, wide, about, holding, exactly, strict=True
+            _fact_closure(fact, *(set(item.indices.tolist()) for item in found))
+            for fact, *found in zip(
+                facts, closures, wide, sure, about, holding, exactly, strict=True
             )
         )
     )
@@ -176,26 +190,27 @@ def verify_closures(
 
 def _fact_closure(
     fact: AuditPrompt,
-    deleted: npt.NDArray[np.int64],
-    stating: npt.NDArray[np.int64],
-    about: npt.NDArray[np.int64],
-    holding: npt.NDArray[np.int64],
-    exactly: npt.NDArray[np.int64],
+    gone: set[int],
+    stating: set[int],
+    surely: set[int],
+    about: set[int],
+    holding: set[int],
+    exactly: set[int],
 ) -> FactClosure:
     """Compare what is deleted with what states, is about and holds the fact's parts."""
-    gone, states = set(deleted.tolist()), set(stating.tolist())
-    held = set(holding.tolist()) - gone
-    shared = (held & set(about.tolist())) - states
+    held = holding - gone
+    shared = (held & about) - stating
     return FactClosure(
         prompt_id=fact.prompt_id,
         fact_id=fact.fact_id,
         subject=fact.subject,
         relation=fact.relation,
         gold_object=fact.gold_object,
-        n_deleted=len(deleted),
-        remaining=tuple(sorted(states - gone)),
+        n_deleted=len(gone),
+        remaining=tuple(sorted(stating - gone)),
+        by_shared_alias=tuple(sorted(stating - surely - gone)),
         shared_surface=tuple(sorted(shared)),
-        shared_by_punctuation=tuple(sorted(shared - set(exactly.tolist()))) if shared else (),
+        shared_by_punctuation=tuple(sorted(shared - exactly)),
         n_same_object=len(held),
         echoes=_echoes(fact),
     )

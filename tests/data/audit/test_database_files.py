@@ -101,6 +101,7 @@ def test_read_database_rejects_missing_keys(tmp_path, key):
         (["France", "Capital"], r"triplet 1 must be three strings .* got \['France', 'Capital'\]"),
         (["France", "Capital", 7], "triplet 1 must be three strings"),
         (["France", "Capital", None], "triplet 1 must be three strings"),
+        (["France", "Capital", float("nan")], "triplet 1 must be three strings"),
         ("abc", "triplet 1 must be three strings"),
         (["France", "Capital", "Paris"], "triplet 1 repeats triplet 0"),
         (["France", "Capital", ""], "has an empty object"),
@@ -138,6 +139,8 @@ def test_read_database_rejects_lists_that_do_not_fit(tmp_path, change, message):
         (b"", "not JSON"),
         (b'{"entities": "\xff"}', "not UTF-8 at byte 14"),
         (b"[1, 2]", "this file holds a list"),
+        (b'{"entities": ' + b"9" * 5_000 + b"}", "not JSON: Exceeds the limit"),
+        (b'{"entities": NaN}', "no list 'entities'"),
         (b"[" * 100_000, "not JSON"),
     ],
 )

@@ -155,3 +155,16 @@ def test_unknown_domain_is_rejected():
 def test_empty_parts_are_rejected():
     with pytest.raises(DataError, match="has an empty part; fill or drop it"):
         FactTable(name="t", facts=(Triplet("a", "", "c"),))
+
+
+def test_a_table_is_named_by_its_folder(tmp_path, monkeypatch):
+    write(tmp_path, facts=[HEAD, FACT])
+    monkeypatch.chdir(tmp_path)
+
+    assert read_fact_table(".").name == tmp_path.name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../rivers", "a/b", "/rivers"])
+def test_names_that_lead_out_of_a_folder_are_rejected(name):
+    with pytest.raises(DataError, match="a table's name must be that of a folder"):
+        FactTable(name=name, facts=(FACT,))

@@ -11,6 +11,7 @@ from surface_consistency.data.audit import (
     TOPOLOGIES,
     Aliases,
     FactTable,
+    RelatedFact,
     build_topology,
     load_fact_table,
     read_database,
@@ -142,6 +143,42 @@ def test_near_misses_of_any_table_share_the_subject_only(rivers):
         Triplet("Rhine", "Mouth of Danube", "Black Sea"),
         Triplet("Danube", "Mouth of Rhine", "North Sea"),
     )
+
+
+@given(
+    facts=st.sets(st.tuples(NAMES, NAMES, NAMES).map(lambda part: Triplet(*part)), min_size=1),
+    seed=st.integers(0, 3),
+)
+def test_near_misses_of_many_objects_a_question_are_made_once(facts, seed):
+    """Two facts of one subject and relation may draw the same near miss."""
+    extra = {Triplet(f"{fact.subject} too", fact.relation, "other") for fact in facts}
+    table = FactTable(name="t", facts=tuple(sorted(facts | extra)))
+
+    made = build_topology(table, "collision", seed=seed)
+
+    stated = {Triplet(item.subject, item.relation, item.gold_object) for item in made.targets}
+    assert len(stated) == len(made.targets) == len(made.database.triplets)
+    assert set(table.facts) < stated
+    assert all(" of " in fact.relation for fact in stated - set(table.facts))
+
+
+def test_a_near_miss_that_is_a_fact_is_left_out():
+    facts = (Triplet("a", "r", "x"), Triplet("b", "r", "y"), Triplet("a", "r of b", "y"))
+
+    made = entries(FactTable(name="t", facts=facts), "collision")
+
+    assert made == (*facts, Triplet("b", "r of a", "x"))
+
+
+def test_pointers_lead_to_another_name():
+    """A decoy of the fact's own subject is no alias of it."""
+    table = FactTable(
+        name="t",
+        facts=(Triplet("a", "r", "o"),),
+        noise=(RelatedFact(triplet=Triplet("A", "s", "o"), near=("a", "r")),),
+    )
+
+    assert entries(table, "pointer") == table.facts
 
 
 def test_near_misses_follow_the_seed():

@@ -77,3 +77,27 @@ def test_objects_are_renamed_only_where_asked(make):
 def test_unknown_role_is_rejected(make):
     with pytest.raises(ValueError, match="roles must be some of subject, relation, object"):
         canonicalise(make(), AliasGroups(), roles=("verb",))
+
+
+def test_an_alias_of_two_things_makes_them_not_one(make, fact):
+    """Else one athlete's team would be written to the other's record."""
+    database = make(
+        ("Michael Jordan", "Sport", "Basketball"), ("Earvin", "Team", "Lakers"), ("MJ", "Born", "?")
+    )
+    groups = AliasGroups.from_prompts(
+        [
+            fact("Michael Jordan", "Sport", "Basketball", subjects=("MJ",)),
+            fact("Magic Johnson", "Team", "Lakers", subjects=("MJ", "Earvin")),
+        ]
+    )
+
+    made = canonicalise(database, groups)
+
+    assert [entry.subject for entry in made.database.triplets] == [
+        "Michael Jordan",
+        "Magic Johnson",
+        "MJ",
+    ]
+    assert made.shared_aliases["subject"] == {"MJ": ("Michael Jordan", "Magic Johnson")}
+    query = LookupQuery(entity="mj", relation="Team")
+    assert made.resolve(query) == query.model_copy(update={"entity": "MJ"})

@@ -141,3 +141,24 @@ def test_unpaired_closures_are_rejected(published):
         verify_closures(database, facts, closures[1:])
     with pytest.raises(ValueError, match="of this database of 200 triplets"):
         verify_closures(published["sports/alias"][0], facts, closures)
+
+
+def test_what_a_shared_alias_alone_keeps_alive_is_told_apart(make, fact):
+    """Another athlete's fact is listed, since an alias may be missing, and marked."""
+    database = make(
+        ("Michael Jordan", "Sport", "Basketball"),
+        ("Magic Johnson", "Sport", "Basketball"),
+        ("His Airness", "Sport", "Basketball"),
+    )
+    facts = [
+        fact("Michael Jordan", "Sport", "Basketball", subjects=("MJ",)),
+        fact("Magic Johnson", "Sport", "Basketball", subjects=("MJ",)),
+        fact("His Airness", "Sport", "Basketball", subjects=("Michael Jordan",)),
+    ]
+
+    report = report_of(database, facts)
+
+    assert [item.remaining for item in report.facts] == [(1, 2), (0, 2), (1,)]
+    assert [item.by_shared_alias for item in report.facts] == [(1,), (0, 2), (1,)]
+    assert (report.n_incomplete, report.n_by_shared_alias) == (3, 2)
+    assert "(2 by an alias of two things alone)" in report.summary()
