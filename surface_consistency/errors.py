@@ -12,9 +12,10 @@ SurfaceConsistencyError
 ├── RunnerError                  a model could not be loaded or asked
 │   ├── PromptTooLongError       a prompt does not fit the model's context
 │   └── RunnerOutOfMemoryError   the batch was too large for the device
-└── RunLogError                  the log of a run cannot be used
-    ├── RunLogLockedError        another process writes to the same run
-    └── RunMismatchError         the run was made with other settings
+├── RunLogError                  the log of a run cannot be used
+│   ├── RunLogLockedError        another process writes to the same run
+│   └── RunMismatchError         the run was made with other settings
+└── WorkFolderLockedError        another process builds in the same folder
 
 SurfaceConsistencyWarning
 ├── ContaminationWarning         states or databases of an audit that cannot be told apart
@@ -56,6 +57,7 @@ __all__ = [
     "UnjudgedWarning",
     "UnknownCategoryWarning",
     "UnscoredWarning",
+    "WorkFolderLockedError",
 ]
 
 
@@ -125,6 +127,10 @@ class RunLogLockedError(RunLogError):
 
 class RunMismatchError(RunLogError, ValueError):
     """The run was made with other settings than those asked for now."""
+
+
+class WorkFolderLockedError(SurfaceConsistencyError):
+    """Another process builds in the same folder."""
 
 
 class SurfaceConsistencyWarning(UserWarning):

@@ -175,6 +175,17 @@ def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
     assert (folder / "tables" / "corrected.csv").is_file()
 
 
+def test_labels_of_another_run_are_rejected_and_leave_the_run_as_it_was(run, tmp_path, capsys):
+    assert run("--json") == 0
+    labels = tmp_path / "labels.csv"
+    labels.write_text("prompt_id,question_id,is_correct\nelsewhere/1/short,elsewhere/1,1\n")
+
+    assert main(["score", str(tmp_path / "run"), "--labels", str(labels)]) == 2
+
+    assert "1 of 1 labels are of answers that this run does not hold" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "labels.csv").exists()
+
+
 def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, capsys):
     assert run("--label", "one", "--json") == 0
     assert run("--label", "two", "--json", out="other") == 0

@@ -106,10 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=DUMPS_FOLDER, help="folder of the dumps")
     parser.add_argument("--check", action="store_true", help="write nothing, compare only")
     options = parser.parse_args(arguments)
-    tables = read_tables(TABLES_FOLDER)
-    with tempfile.TemporaryDirectory() as folder, running_mariadb(Path(folder)) as server:
-        files = {**dict(render_dumps(tables)), **dict(render_sql_dumps(tables, server))}
-    for name, content in files.items():
+    for name, content in _files(read_tables(TABLES_FOLDER)):
         path: Path = options.out / name
         if not options.check:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,6 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"{path} is not what the tables give; "
                 "run python -m dataset_builders.mini_wiki.make_mini_wiki"
             )
+
+
+def _files(tables: Tables) -> Iterator[tuple[str, bytes]]:
+    """Write all files; those that need no database come before it is started."""
+    yield from render_dumps(tables)
+    with tempfile.TemporaryDirectory() as folder, running_mariadb(Path(folder)) as server:
+        yield from render_sql_dumps(tables, server)
 
 
 def _gzip(content: bytes) -> bytes:

@@ -12,14 +12,13 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from dataset_builders.popqa_redirect.popqa_redirect_builder import (
     PopQARedirectBuilder,
     PopQARedirectConfig,
     load_config_popqa,
 )
-from dataset_builders.redirectqa.export import add_push_options, push
+from dataset_builders.redirectqa.export import add_options, parsed, push
 from surface_consistency.data.publishing import PublishedFolder
 from surface_consistency.studies.dataset_build import BuildSettings, write_popqa_redirect
 
@@ -76,20 +75,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     known = {config.name: config for config in PopQARedirectBuilder.BUILDER_CONFIGS}
     parser = argparse.ArgumentParser(description="Build PopQA with redirects into a folder.")
-    parser.add_argument("--dumps", type=Path, required=True, help="folder of dump files")
     parser.add_argument("--popqa", default="akariasai/PopQA", help="hub id, folder or file")
     parser.add_argument("--revision", help="commit of the hub repository")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write")
-    parser.add_argument("--work", type=Path, help="folder for what is staged; OUT.work by default")
     parser.add_argument("--config", choices=known, default=PopQARedirectBuilder.DEFAULT_CONFIG_NAME)
-    parser.add_argument("--no-checksums", action="store_true", help="leave SHA-1 out of the card")
-    add_push_options(parser)
-    options = parser.parse_args(arguments)
+    add_options(parser)
+    options = parsed(parser, arguments)
     export(
         options.dumps,
         options.out,
         config=replace(known[options.config], popqa=options.popqa, revision=options.revision),
-        work=options.work or options.out.with_name(f"{options.out.name}.work"),
+        work=options.work,
         checksums=not options.no_checksums,
     )
     if options.push_to_hub:

@@ -6,28 +6,20 @@ rows, the dumps' content, the configuration and the versions of builder and pack
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import datasets
 
-from dataset_builders.redirectqa.built_rows import (
-    keyed_rows,
-    prepared,
-    require_hash,
-    work_folder,
-)
+from dataset_builders.redirectqa.built_rows import BuiltRowsBuilder, prepared
 from surface_consistency import __version__
-from surface_consistency.data.features import features_of
 from surface_consistency.data.popqa import PopQA, load_popqa
-from surface_consistency.data.publishing import files_digest
 from surface_consistency.wikimedia.construction import (
     BuildResult,
-    BuiltRow,
     DumpPlan,
     augment_popqa,
+    files_digest,
     find_dumps,
 )
 
@@ -68,7 +60,7 @@ class PopQARedirectConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """Instances at which a category is down-sampled; None for no balancing."""
 
 
-class PopQARedirectBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+class PopQARedirectBuilder(BuiltRowsBuilder):
     """Rows of PopQA with redirects; make it by `popqa_redirect_builder`."""
 
     VERSION = datasets.Version("1.0.0")
@@ -83,35 +75,9 @@ class PopQARedirectBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc
     )
     DEFAULT_CONFIG_NAME = "original"
 
-    result: BuildResult | None = None
-    """What the augmentation left out, once it has run; None when the rows came from the cache."""
-
-    def _info(self) -> datasets.DatasetInfo:
-        """Describe the columns and the licence of the rows."""
-        return datasets.DatasetInfo(
-            description=self.config.description,
-            features=features_of(BuiltRow),
-            license="cc-by-sa-4.0",
-        )
-
-    def _split_generators(
-        self, dl_manager: datasets.DownloadManager
-    ) -> list[datasets.SplitGenerator]:
-        """Offer the one split of PopQA."""
-        require_hash(self)
-        work = work_folder(self._cache_dir_root, self.config.wiki)
-        return [
-            datasets.SplitGenerator(
-                name=datasets.Split.TEST,
-                gen_kwargs={"data_dir": self.config.data_dir, "work": os.fspath(work)},
-            )
-        ]
-
-    def _generate_examples(self, data_dir: str, work: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Augment, and yield the validated rows under their keys."""
-        facts = load_config_popqa(self.config)
-        self.result = run_augmentation(facts, data_dir, work, self.config)
-        yield from keyed_rows(self.result)
+    def run(self, data_dir: str, work: str) -> BuildResult:
+        """Augment with the configuration's settings."""
+        return run_augmentation(load_config_popqa(self.config), data_dir, work, self.config)
 
 
 def popqa_redirect_builder(
@@ -210,7 +176,7 @@ def find_popqa_dumps(data_dir: str | os.PathLike[str], config: PopQARedirectConf
     Raises:
         SourceNotFoundError: If there is no such folder or wiki.
     """
-    return find_dumps(data_dir, config.wiki, route=config.route)
+    return find_dumps(data_dir, config.wiki, route=config.route, needs_views=False)
 
 
 def run_augmentation(

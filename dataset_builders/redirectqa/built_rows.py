@@ -2,17 +2,67 @@
 
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import datasets
 
-from surface_consistency.errors import DataError
+from surface_consistency.data.features import features_of
+from surface_consistency.errors import DataError, SurfaceConsistencyError
 from surface_consistency.studies.dataset_build import ROW_KEY
-from surface_consistency.wikimedia.construction import BuildResult
+from surface_consistency.wikimedia.construction import BuildResult, BuiltRow
 
-__all__ = ["keyed_rows", "prepared", "require_hash", "work_folder"]
+__all__ = ["BuiltRowsBuilder", "keyed_rows", "prepared", "require_hash", "work_folder"]
+
+
+class BuiltRowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """A builder whose rows come from a build over the dumps in `data_dir`."""
+
+    HOMEPAGE = ""
+
+    result: BuildResult | None = None
+    """What the build left out, once it has run; None when the rows came from the cache."""
+
+    @abstractmethod
+    def run(self, data_dir: str, work: str) -> BuildResult:
+        """Build with the configuration's settings.
+
+        Args:
+            data_dir: Folder of dump files.
+            work: Folder for what is staged.
+
+        Returns:
+            The rows and what was left out on the way.
+        """
+
+    def _info(self) -> datasets.DatasetInfo:
+        """Describe the columns and the licence of the rows."""
+        return datasets.DatasetInfo(
+            description=self.config.description,
+            features=features_of(BuiltRow),
+            homepage=self.HOMEPAGE,
+            license="cc-by-sa-4.0",
+        )
+
+    def _split_generators(
+        self, dl_manager: datasets.DownloadManager
+    ) -> list[datasets.SplitGenerator]:
+        """Offer the one split of the release."""
+        require_hash(self)
+        work = work_folder(self._cache_dir_root, self.config.wiki)
+        return [
+            datasets.SplitGenerator(
+                name=datasets.Split.TEST,
+                gen_kwargs={"data_dir": self.config.data_dir, "work": os.fspath(work)},
+            )
+        ]
+
+    def _generate_examples(self, data_dir: str, work: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Build, and yield the validated rows under their keys."""
+        self.result = self.run(data_dir, work)
+        yield from keyed_rows(self.result)
 
 
 def keyed_rows(result: BuildResult) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,12 +125,12 @@ def prepared(builder: datasets.DatasetBuilder) -> datasets.Dataset:
         The rows.
 
     Raises:
-        DataError: Whatever is wrong with the sources, as it was raised.
+        SurfaceConsistencyError: Whatever is wrong, as it was raised.
     """
     try:
         builder.download_and_prepare()
     except datasets.exceptions.DatasetGenerationError as error:
-        if isinstance(error.__cause__, DataError):
+        if isinstance(error.__cause__, SurfaceConsistencyError):
             raise error.__cause__ from None
         raise
     return builder.as_dataset(split=datasets.Split.TEST)

@@ -7,28 +7,20 @@ the versions of builder and package; rows come from `surface_consistency.wikimed
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import datasets
 
-from dataset_builders.redirectqa.built_rows import (
-    keyed_rows,
-    prepared,
-    require_hash,
-    work_folder,
-)
+from dataset_builders.redirectqa.built_rows import BuiltRowsBuilder, prepared
 from surface_consistency import __version__
-from surface_consistency.data.features import features_of
-from surface_consistency.data.publishing import files_digest
 from surface_consistency.wikimedia.construction import (
     CATEGORY_CAP,
     BuildResult,
-    BuiltRow,
     DumpPlan,
     build_redirectqa,
+    files_digest,
     find_dumps,
 )
 
@@ -70,10 +62,11 @@ class RedirectQADumpsConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """Whose canonical surface form must be that of one entity alone."""
 
 
-class RedirectQADumpsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+class RedirectQADumpsBuilder(BuiltRowsBuilder):
     """Rows of RedirectQA built from dumps; make it by `dumps_builder`."""
 
     VERSION = datasets.Version("1.0.0")
+    HOMEPAGE = "https://huggingface.co/datasets/naist-nlp/RedirectQA"
     BUILDER_CONFIG_CLASS = RedirectQADumpsConfig
     BUILDER_CONFIGS = (
         RedirectQADumpsConfig(
@@ -90,42 +83,21 @@ class RedirectQADumpsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[mi
         RedirectQADumpsConfig(
             name="ja", wiki="jawiki", description="Japanese Wikipedia, redirects uncategorised"
         ),
-        RedirectQADumpsConfig(name="de", wiki="dewiki", description="German Wikipedia"),
+        RedirectQADumpsConfig(
+            name="zh", wiki="zhwiki", description="Chinese Wikipedia, kinds by its templates"
+        ),
+        RedirectQADumpsConfig(
+            name="de", wiki="dewiki", description="German Wikipedia, redirects uncategorised"
+        ),
         RedirectQADumpsConfig(
             name="simple", wiki="simplewiki", description="Simple English Wikipedia"
         ),
     )
     DEFAULT_CONFIG_NAME = "v1.0.0"
 
-    result: BuildResult | None = None
-    """What the construction left out, once it has run; None when the rows came from the cache."""
-
-    def _info(self) -> datasets.DatasetInfo:
-        """Describe the columns and the licence of the rows."""
-        return datasets.DatasetInfo(
-            description=self.config.description,
-            features=features_of(BuiltRow),
-            homepage="https://huggingface.co/datasets/naist-nlp/RedirectQA",
-            license="cc-by-sa-4.0",
-        )
-
-    def _split_generators(
-        self, dl_manager: datasets.DownloadManager
-    ) -> list[datasets.SplitGenerator]:
-        """Offer the one split of the release."""
-        require_hash(self)
-        work = work_folder(self._cache_dir_root, self.config.wiki)
-        return [
-            datasets.SplitGenerator(
-                name=datasets.Split.TEST,
-                gen_kwargs={"data_dir": self.config.data_dir, "work": os.fspath(work)},
-            )
-        ]
-
-    def _generate_examples(self, data_dir: str, work: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Build, and yield the validated rows under their keys."""
-        self.result = run_build(data_dir, work, self.config)
-        yield from keyed_rows(self.result)
+    def run(self, data_dir: str, work: str) -> BuildResult:
+        """Build with the configuration's settings."""
+        return run_build(data_dir, work, self.config)
 
 
 def dumps_builder(

@@ -18,10 +18,15 @@ from dataset_builders.redirectqa.dumps_builder import (
     RedirectQADumpsBuilder,
     RedirectQADumpsConfig,
 )
-from surface_consistency.data.publishing import PublishedFolder, PublishPlan, publish_folder
+from surface_consistency.data.publishing import (
+    PublishedFolder,
+    PublishPlan,
+    check_repo_id,
+    publish_folder,
+)
 from surface_consistency.studies.dataset_build import BuildSettings, write_redirectqa
 
-__all__ = ["add_push_options", "build_of", "export", "main", "push", "show_plan"]
+__all__ = ["add_options", "build_of", "export", "main", "parsed", "push", "show_plan"]
 
 
 def export(
@@ -110,16 +115,40 @@ def show_plan(plan: PublishPlan) -> Iterator[str]:
         yield f"would upload {total} to {plan.repo_id}; add --no-dry-run to do it"
 
 
-def add_push_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of publishing.
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what every export from dumps is told: where to read, to work, to write and to publish.
 
     Args:
         parser: The parser.
     """
+    parser.add_argument("--dumps", type=Path, required=True, help="folder of dump files")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--work", type=Path, help="folder for what is staged; OUT.work by default")
+    parser.add_argument("--no-checksums", action="store_true", help="leave SHA-1 out of the card")
     parser.add_argument("--push-to-hub", metavar="OWNER/NAME", help="list what would be uploaded")
     parser.add_argument(
         "--no-dry-run", action="store_true", help="with --push-to-hub: upload, not only list"
     )
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse a command line, and check what would otherwise fail after hours.
+
+    Args:
+        parser: A parser with `add_options`.
+        arguments: Command line; that of the process by default.
+
+    Returns:
+        The options; `work` is a path.
+
+    Raises:
+        ValueError: If the repository is no `owner/name`.
+    """
+    options = parser.parse_args(arguments)
+    if options.push_to_hub:
+        check_repo_id(options.push_to_hub)
+    options.work = options.work or options.out.with_name(f"{options.out.name}.work")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -130,19 +159,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     known = {config.name: config for config in RedirectQADumpsBuilder.BUILDER_CONFIGS}
     parser = argparse.ArgumentParser(description="Build RedirectQA from dumps into a folder.")
-    parser.add_argument("--dumps", type=Path, required=True, help="folder of dump files")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write")
-    parser.add_argument("--work", type=Path, help="folder for what is staged; OUT.work by default")
     parser.add_argument("--config", action="append", choices=known, help="repeat for several")
-    parser.add_argument("--no-checksums", action="store_true", help="leave SHA-1 out of the card")
-    add_push_options(parser)
-    options = parser.parse_args(arguments)
+    add_options(parser)
+    options = parsed(parser, arguments)
     names = options.config or [RedirectQADumpsBuilder.DEFAULT_CONFIG_NAME]
     export(
         options.dumps,
         options.out,
         configs=[known[name] for name in dict.fromkeys(names)],
-        work=options.work or options.out.with_name(f"{options.out.name}.work"),
+        work=options.work,
         checksums=not options.no_checksums,
     )
     if options.push_to_hub:

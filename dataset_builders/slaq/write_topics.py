@@ -115,7 +115,8 @@ def write_topics(
         What was written.
 
     Raises:
-        DataError: If two articles have one title, or none is long enough.
+        DataError: If two articles have one title, none is long enough, or a reviewer has written
+            into the `review.csv` of an earlier start.
         ValueError: If `attempts` is below 1.
         RunMismatchError: If the folder holds a run with other settings or articles.
     """
@@ -241,9 +242,9 @@ def _finish(drafts: Sequence[_Draft], too_short: Sequence[str], folder: Path) ->
             unwritten.append(draft.article.title)
             continue
         (doubtful if item.violations else topics).append(topic)
+    write_review_sheet(items, folder)
     write_slaq_csv(folder / "test.csv", topics)
     write_slaq_csv(folder / "doubtful.csv", doubtful)
-    write_review_sheet(items, folder)
     return WritingSummary(
         topics=popularity_halves(topics),
         doubtful=tuple(doubtful),

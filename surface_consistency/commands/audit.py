@@ -116,8 +116,9 @@ def _settings(arguments: argparse.Namespace) -> "AuditSettings":
     from surface_consistency.schemas import GenerationParams
     from surface_consistency.studies.audit import AuditSettings
 
-    if arguments.max_new_tokens < 1:
-        raise ValueError(f"--max-new-tokens must be 1 or more, got {arguments.max_new_tokens}")
+    for name in ("max_new_tokens", "resamples"):
+        if (count := getattr(arguments, name)) < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be 1 or more, got {count}")
     return AuditSettings(
         states=tuple(state for state in STATES if state in arguments.states),
         retriever=arguments.retriever[0],

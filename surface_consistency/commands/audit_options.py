@@ -100,29 +100,6 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
         "null result (default: %(default)s)",
     )
     memory.add_argument(
-        "--closure",
-        choices=("aliases", "groups"),
-        default="aliases",
-        help="delete by the fact's own aliases, or by the alias groups of all prompts",
-    )
-    memory.add_argument("--closure-key", choices=("published", "strict"), default="published")
-    memory.add_argument(
-        "--closure-scope",
-        nargs="+",
-        choices=("subject", "relation", "object"),
-        default=["subject", "relation", "object"],
-        help="parts that must be equivalent for an entry to be deleted",
-    )
-    memory.add_argument(
-        "--radius", type=float, help="also delete within this cosine distance of a deleted entry"
-    )
-    memory.add_argument(
-        "--radius-same-object", action="store_true", help="of these, only those with its object"
-    )
-    memory.add_argument(
-        "--canonical", action="store_true", help="rewrite databases to one name for each thing"
-    )
-    memory.add_argument(
         "--query",
         choices=("fact", "prompt"),
         default="fact",
@@ -132,6 +109,7 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
         "--n-facts", type=int, default=5, help="facts before a prompt, for such a runner"
     )
     memory.add_argument("--index-cache", metavar="DIR", help="folder in which indices are kept")
+    _add_deletion(parser)
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +122,34 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     scoring.add_argument("--cleaner", choices=_RULES, default="audit", help="(%(default)s)")
     scoring.add_argument("--equivalence", choices=_RULES, default="audit", help="(%(default)s)")
     scoring.add_argument("--resamples", type=int, default=10_000, help="of facts, for intervals")
+
+
+def _add_deletion(parser: argparse.ArgumentParser) -> None:
+    """Describe which entries the deletion of a fact takes."""
+    deletion = parser.add_argument_group("deletion")
+    deletion.add_argument(
+        "--closure",
+        choices=("aliases", "groups"),
+        default="aliases",
+        help="delete by the fact's own aliases, or by the alias groups of all prompts",
+    )
+    deletion.add_argument("--closure-key", choices=("published", "strict"), default="published")
+    deletion.add_argument(
+        "--closure-scope",
+        nargs="+",
+        choices=("subject", "relation", "object"),
+        default=["subject", "relation", "object"],
+        help="parts that must be equivalent for an entry to be deleted",
+    )
+    deletion.add_argument(
+        "--radius", type=float, help="also delete within this cosine distance of a deleted entry"
+    )
+    deletion.add_argument(
+        "--radius-same-object", action="store_true", help="of these, only those with its object"
+    )
+    deletion.add_argument(
+        "--canonical", action="store_true", help="rewrite databases to one name for each thing"
+    )
 
 
 def _threshold(text: str) -> float | None:

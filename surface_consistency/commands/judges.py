@@ -142,18 +142,25 @@ def make_judge(arguments: argparse.Namespace, folder: Path, *, progress: bool) -
 def take_labels(arguments: argparse.Namespace, folder: Path) -> None:
     """Put the labels into the run's folder, and write the sheet that was asked for."""
     from surface_consistency.studies.slaq.folder import SlaqFolder
-    from surface_consistency.studies.slaq.labels import write_labelling_sheet
+    from surface_consistency.studies.slaq.labels import (
+        check_labels,
+        read_labels,
+        write_labelling_sheet,
+    )
     from surface_consistency.studies.slaq.score import read_slaq_tasks
 
+    if arguments.labels is None and arguments.judge_sheet is None:
+        return
     run = SlaqFolder.open(folder)
-    if arguments.labels is not None and Path(arguments.labels).resolve() != run.labels.resolve():
-        shutil.copyfile(arguments.labels, run.labels)
+    tasks = read_slaq_tasks(run)
+    if arguments.labels is not None:
+        answered = {(task.prompt_id, fact.id) for task in tasks for fact in task.questions}
+        check_labels(read_labels(arguments.labels), answered)
+        if Path(arguments.labels).resolve() != run.labels.resolve():
+            shutil.copyfile(arguments.labels, run.labels)
     if arguments.judge_sheet is not None:
         write_labelling_sheet(
-            arguments.judge_sheet,
-            read_slaq_tasks(run),
-            n=arguments.judge_sample,
-            seed=arguments.judge_seed,
+            arguments.judge_sheet, tasks, n=arguments.judge_sample, seed=arguments.judge_seed
         )
 
 

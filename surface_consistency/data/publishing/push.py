@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from surface_consistency.data.hub import is_hub_id
 from surface_consistency.errors import DataError, SourceNotFoundError
 
-__all__ = ["HubApi", "PublishPlan", "Upload", "publish_folder"]
+__all__ = ["HubApi", "PublishPlan", "Upload", "check_repo_id", "publish_folder"]
 
 _CARD: Final = "README.md"
 
@@ -111,7 +111,7 @@ def publish_folder(
         ValueError: If `repo_id` is no `owner/name`.
     """
     place = Path(folder)
-    _check_repo_id(repo_id)
+    check_repo_id(repo_id)
     names = _list_files(place)
     patterns = _data_patterns(place / _CARD)
     _check_data_files(place, names, patterns)
@@ -135,8 +135,15 @@ def publish_folder(
     )
 
 
-def _check_repo_id(repo_id: str) -> None:
-    """Refuse a name that is no repository of somebody's."""
+def check_repo_id(repo_id: str) -> None:
+    """Refuse a name that is no repository of somebody's, before hours go into what it is for.
+
+    Args:
+        repo_id: The repository.
+
+    Raises:
+        ValueError: If it is no `owner/name`.
+    """
     if "/" not in repo_id or not is_hub_id(repo_id):
         raise ValueError(f"repo_id must be owner/name as on the hub, got {repo_id!r}")
 

@@ -36,11 +36,12 @@ Facts of Wikidata, asked under the title of the subject's Wikipedia article and 
 pages that redirect to it, each redirect with the kind of name it is. Built with
 `surface-consistency` from Wikimedia's dumps, after the construction of RedirectQA (arXiv
 2604.21882, section 2.3). Rows of one `triplet_id` are one fact; canonical rows carry `__MAIN__` as
-their category.
+their category. A configuration that was built with `vary: object` keeps the subject's name; each of
+its rows accepts one name of the answer alone.
 """
 _POPQA_SUMMARY: Final = """
-The questions of PopQA, asked under the title of the subject's Wikipedia article and under titles of
-pages that redirect to it, as in the preliminary experiment of RedirectQA (arXiv 2604.21882,
+The questions of PopQA, asked under the subject's name in PopQA and under titles of pages that
+redirect to its Wikipedia article, as in the preliminary experiment of RedirectQA (arXiv 2604.21882,
 appendix B.1). Built with `surface-consistency` from PopQA's rows and Wikimedia's dumps. Rows of one
 `triplet_id` are one question of PopQA; canonical rows carry `__MAIN__` as their category.
 """
@@ -49,6 +50,7 @@ _LICENSES: Final = """
 - Facts, labels and aliases from Wikidata: CC0 1.0.
 - Pageviews from Wikimedia's analytics dumps: CC0 1.0.
 """
+_WORDINGS_LICENSE: Final = "- Question templates in English, adapted from PopQA's: MIT.\n"
 _POPQA_LICENSE: Final = "- Questions and accepted answers from PopQA: MIT.\n"
 
 
@@ -69,8 +71,8 @@ def redirectqa_card(
         summary=_SUMMARY,
         languages=tuple(languages),
         license="cc-by-sa-4.0",
-        license_notes=_LICENSES,
-        citation=_PAPER,
+        license_notes=_LICENSES.rstrip() + "\n" + (_WORDINGS_LICENSE if "en" in languages else ""),
+        citation=_PAPER + (_POPQA_PAPER if "en" in languages else ""),
         tags=("factual-consistency", "entity", "wikipedia-redirects", "wikidata"),
     )
 

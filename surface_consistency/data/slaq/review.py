@@ -11,6 +11,7 @@ from typing import Final
 
 from surface_consistency.data.slaq.rules import Violation
 from surface_consistency.data.slaq.written import WrittenTopic
+from surface_consistency.errors import DataError
 from surface_consistency.schemas.jsonl import write_text
 from surface_consistency.schemas.slaq import SlaqArticle
 
@@ -72,10 +73,15 @@ def write_review_sheet(
         The paths of the CSV table and of the HTML page. Texts are shown, never run: the page
         escapes markup and links to http and https alone, and cells that a spreadsheet would take
         for a formula start with an apostrophe.
+
+    Raises:
+        DataError: If a table of that name is there in which a reviewer has written.
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     table, page = folder / f"{name}.csv", folder / f"{name}.html"
+    if table.is_file() and _is_filled(table):
+        raise DataError(f"{table} holds the notes of a reviewer; move it, then write it again")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(REVIEW_COLUMNS)
@@ -84,6 +90,16 @@ def write_review_sheet(
     write_text(table, text.getvalue())
     write_text(page, _page(items))
     return table, page
+
+
+def _is_filled(table: Path) -> bool:
+    """Tell whether a reviewer has written into a table."""
+    with table.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        return any(
+            (row.get(name) or "").strip()
+            for row in csv.DictReader(lines)
+            for name in REVIEW_COLUMNS[-5:]
+        )
 
 
 def _rows(item: ReviewItem) -> Iterable[tuple[str, ...]]:

@@ -1,14 +1,21 @@
 """When to ask again, and how long to wait before."""
 
+import contextlib
+import math
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-__all__ = ["TRANSIENT", "backoff", "retry_after"]
+__all__ = ["backoff", "is_transient", "retry_after"]
 
-TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""Statuses that may pass: too many requests, time-outs, and a server in trouble."""
+_PASSING = frozenset({408, 409, 425, 429})
+_LASTING = frozenset({501, 505})
+
+
+def is_transient(status: int) -> bool:
+    """Tell whether a status may pass: too many requests, time-outs, and a server in trouble."""
+    return status in _PASSING or (status >= 500 and status not in _LASTING)
 
 
 def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -> float:
@@ -21,13 +28,12 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

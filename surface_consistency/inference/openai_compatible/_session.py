@@ -18,7 +18,11 @@ from surface_consistency.inference.openai_compatible._payload import (
     MalformedReplyError,
     generation_of,
 )
-from surface_consistency.inference.openai_compatible._retry import TRANSIENT, backoff, retry_after
+from surface_consistency.inference.openai_compatible._retry import (
+    backoff,
+    is_transient,
+    retry_after,
+)
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import Prompt
 
@@ -28,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Session"]
 
 _SHOWN = 300
-_FATAL = frozenset({401, 403, 404, 405})
+_BAD_KEY = frozenset({401, 402, 403, 407})
+_FATAL = _BAD_KEY | {404, 405}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +63,14 @@ class Session:
         self,
         *,
         base_url: str,
-        headers: dict[str, str],
+        key: str | None,
         limits: Limits,
         request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]],
         check_model: Callable[[str | None], None],
         key_hint: str,
     ) -> None:
         self._base_url = base_url
-        self._headers = headers
+        self._key = key
         self._limits = limits
         self._request = request
         self._check_model = check_model
@@ -123,8 +128,8 @@ class Session:
             ]
             workers = [asyncio.create_task(work(client)) for client in clients]
             stopped = asyncio.create_task(stop.wait())
+            everything = asyncio.gather(*workers)
             try:
-                everything = asyncio.gather(*workers)
                 first: set[asyncio.Future[Any]] = {everything, stopped}
                 await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 if everything.done():
@@ -132,17 +137,18 @@ class Session:
             finally:
                 for task in (*workers, stopped):
                     task.cancel()
-                await asyncio.gather(*workers, stopped, return_exceptions=True)
+                await asyncio.gather(*workers, everything, stopped, return_exceptions=True)
 
     def _clients(self, n: int) -> "list[httpx.AsyncClient]":
         """Make a client of one connection for each worker: a shared pool looks through all."""
         import httpx
 
         context = httpx.create_ssl_context()
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
         timeout = httpx.Timeout(self._limits.timeout)
         return [
-            httpx.AsyncClient(headers=self._headers, timeout=timeout, limits=one, verify=context)
+            httpx.AsyncClient(headers=headers, timeout=timeout, limits=one, verify=context)
             for _ in range(n)
         ]
 
@@ -182,22 +188,22 @@ class Session:
             response = await client.post(f"{self._base_url}/{path}", json=body)
         except (httpx.TransportError, httpx.DecodingError) as error:
             return None, f"{type(error).__name__}: {error}".rstrip(": "), None
-        if response.status_code in TRANSIENT:
+        if is_transient(response.status_code):
             asked = retry_after(response.headers)
             if asked is not None and response.status_code in (429, 503):
                 self._quiet_until = max(self._quiet_until, time.monotonic() + self._capped(asked))
-            return asked, _problem(response), None
-        if response.status_code in _FATAL:
+            return asked, self._problem(response), None
+        if response.status_code in _FATAL or response.is_redirect:
             raise RunnerError(self._refused(path, response))
         if not response.is_success:
-            refused = f"the server refused this prompt: {_problem(response)}"
+            refused = f"the server refused this prompt: {self._problem(response)}"
             error_record = Generation(
                 prompt_id=prompt.id, text=None, finish_reason="error", error=refused
             )
             return None, refused, error_record
         try:
             generation, model = generation_of(prompt, response.json())
-        except (MalformedReplyError, ValueError) as error:
+        except (MalformedReplyError, ValueError, RecursionError) as error:
             return None, f"a malformed reply: {error}", None
         self._check_model(model)
         return None, "", generation
@@ -208,10 +214,10 @@ class Session:
             await asyncio.sleep(rest)
 
     async def _wait(self, attempt: int, asked: float | None) -> None:
-        """Wait as long as the server asks, else longer after each attempt."""
+        """Wait longer after each attempt, and at least as long as the server asks."""
         limits = self._limits
         own = backoff(attempt, first=limits.first_wait, longest=limits.longest_wait, rng=self._rng)
-        await asyncio.sleep(own if asked is None else self._capped(asked))
+        await asyncio.sleep(max(own, self._capped(asked or 0.0)))
 
     def _capped(self, seconds: float) -> float:
         """Refuse to sleep longer than the user allows."""
@@ -224,16 +230,23 @@ class Session:
 
     def _refused(self, path: str, response: "httpx.Response") -> str:
         """Say what a refusal that concerns every prompt may come from."""
-        if response.status_code in (401, 403):
-            return f"{self._base_url} refused the request ({_problem(response)}); {self._key_hint}"
+        problem = self._problem(response)
+        if response.status_code in _BAD_KEY:
+            return f"{self._base_url} refused the request ({problem}); {self._key_hint}"
+        if response.is_redirect:
+            return (
+                f"{self._base_url}/{path} is elsewhere ({problem}): requests are not sent on, give "
+                "the new address as base_url"
+            )
         return (
-            f"{self._base_url}/{path} is not served, or not this model ({_problem(response)}); see "
-            "the model's name, that base_url ends where the server's API begins (often /v1), and "
+            f"{self._base_url}/{path} is not served, or not this model ({problem}); see the "
+            "model's name, that base_url ends where the server's API begins (often /v1), and "
             "text_as_chat for servers without plain completions"
         )
 
-
-def _problem(response: "httpx.Response") -> str:
-    """Name the status and what the server says about it."""
-    text = " ".join(response.text.split())
-    return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"
+    def _problem(self, response: "httpx.Response") -> str:
+        """Name the status and what the server says about it, the key left out if it is quoted."""
+        text = " ".join(response.text.split())
+        if self._key:
+            text = text.replace(self._key, "<key>")
+        return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"

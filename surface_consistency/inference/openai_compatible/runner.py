@@ -23,8 +23,8 @@ class OpenAICompatibleRunner:
     Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
     5xx are repeated after a growing wait; a `Retry-After` is honoured by all requests. A prompt
     that the server refuses (400, 413, 422) becomes an error of that prompt alone. A wrong key or
-    model, another model than before, and a server that fails prompt after prompt end the run; what
-    was answered is kept.
+    model, an empty account, a redirection, another model than before, and a server that fails
+    prompt after prompt end the run; what was answered is kept.
 
     Args:
         model: Model id, as the server calls it.
@@ -138,7 +138,7 @@ class OpenAICompatibleRunner:
         key = _key(self._api_key_env)
         session = Session(
             base_url=self._base_url,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            key=key,
             limits=self._limits,
             request=lambda prompt: request_of(
                 prompt,
@@ -182,17 +182,17 @@ def _key(variable: str) -> str | None:
 
 
 def _address(base_url: str | None) -> str:
-    """Check an address; credentials belong in the environment, not in a manifest."""
+    """Check an address; credentials belong in the environment, not in a manifest or message."""
     found = base_url or os.environ.get("OPENAI_BASE_URL", "")
     parts = urlsplit(found)
+    if "@" in found or parts.query or parts.fragment:
+        raise ValueError(
+            "base_url must not hold a user, password, query or fragment; put the key into the "
+            "environment variable that api_key_env names"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             "base_url is the http(s) address at which the API begins, such as "
             f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {found!r}"
-        )
-    if parts.username or parts.password or parts.query:
-        raise ValueError(
-            "base_url must not hold a user, password or query; put the key into the environment "
-            "variable that api_key_env names"
         )
     return found.rstrip("/")

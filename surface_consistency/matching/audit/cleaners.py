@@ -3,11 +3,12 @@
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 from surface_consistency.matching.audit._published import published_answer
-from surface_consistency.matching.audit.markup import parse_lookups, strip_lookups
+from surface_consistency.matching.audit.markup import WrittenLookup, parse_lookups, strip_lookups
 from surface_consistency.matching.audit.unknown import says_unknown
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 
@@ -37,7 +38,8 @@ def audit_answer(text: str) -> str:
     """Return the answer in what a model wrote, lookups included.
 
     A lookup with nothing but a lead-in before it is the answer: its value, whole. When the store
-    had no value ("unknown"), the answer is what the model wrote after it, if anything. Otherwise
+    had no value ("unknown"), the answer is the value of a lookup that follows at once, else what
+    the model wrote after it, if anything. Otherwise
     the answer is the first sentence of the first line of the visible text, without labels
     ("Answer:"), lead-ins ("It is"), tags, quotation marks and final punctuation. A full stop after
     an initial or abbreviation ends no sentence unless a word follows that begins one, so that
@@ -57,12 +59,20 @@ def audit_answer(text: str) -> str:
     """
     lookups = parse_lookups(text)
     if lookups and not _without_lead_in(text[: lookups[0].start]):
-        first = lookups[0]
+        first = _first_found(text, lookups)
         value = _trimmed(" ".join((first.value or "").split()))
         if value and not says_unknown(value):
             return value
         return _first_sentence(strip_lookups(text[first.end :])) or value
     return _first_sentence(strip_lookups(text))
+
+
+def _first_found(text: str, lookups: Sequence[WrittenLookup]) -> WrittenLookup:
+    """Pass over lookups without a value that are followed by another one and nothing else."""
+    for lookup, following in pairwise(lookups):
+        if not says_unknown(lookup.value or "") or text[lookup.end : following.start].strip(" .,;"):
+            return lookup
+    return lookups[-1]
 
 
 def _first_sentence(text: str) -> str:

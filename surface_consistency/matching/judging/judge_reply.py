@@ -91,7 +91,7 @@ def parse_states(reply: str, n: int) -> tuple[FactState, ...]:
     said = _bare(reply)
     try:
         found = json.loads(said)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or any(
         not isinstance(word, str) or word.lower() not in _STATES for word in found

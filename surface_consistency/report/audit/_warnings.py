@@ -87,7 +87,7 @@ def _misfit(table: "pd.DataFrame | None") -> Iterator[str]:
 
 
 def _closures(table: "pd.DataFrame | None") -> Iterator[str]:
-    """Say which databases leave the answer readable although the closure is complete."""
+    """Say what blurs the verdicts of a database although its closure is complete."""
     for row in _rows(table):
         said = []
         if row["n_absent"]:
@@ -97,6 +97,11 @@ def _closures(table: "pd.DataFrame | None") -> Iterator[str]:
                 f"{row['n_shared_surface']} golds stay readable under another relation of their "
                 f"subject ({row['n_shared_by_punctuation']} of them because the key drops "
                 "punctuation)"
+            )
+        if row.get("n_other_objects"):
+            said.append(
+                f"{row['n_other_objects']} have further objects under the same subject and "
+                "relation, so that a lookup may find another true one than the gold"
             )
         if row["n_echoing"]:
             said.append(

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.report._document import document, picture
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["write_slaq_report"]
+
+_Show: TypeAlias = Callable[[str, str], Html]
 
 _CELLS: Final = (
     ("Right alone, wrong in the long answer", True, False),
@@ -108,89 +110,72 @@ def _sections(
             return tag("p", f"{caption}: nothing to show.")
         return grid(table, caption=caption, sources=_signatures(runs, set(table["model"])))
 
-    models = [run.label for run in runs]
-    curves = set(tables["momentum"]["model"]) if "momentum" in tables else set()
-    found = {
-        "numbers": (
-            "Main numbers",
-            join(
-                [
-                    _figure(
-                        partial(alignment_figure, tables),
-                        "Accuracies, alignment and signed alignment by model",
-                        "Figure 2 of the paper. Bars are 95 % intervals over topics.",
-                    ),
-                    show("overall", "All facts"),
-                ]
-            ),
-        ),
-        "groups": (
-            "By group",
-            join(
-                [
-                    show("by_popularity", "By popularity of the topic"),
-                    show("by_entity", "By whether the answer is a named entity"),
-                    show("by_category", "By category"),
-                ]
-            ),
-        ),
-        "momentum": (
-            "Momentum",
-            join(
-                [
-                    *(
-                        _figure(
-                            partial(momentum_figure, tables, model),
-                            f"Momentum of {model}",
-                            f"{model}: figure 3 of the paper, with the null band.",
-                        )
-                        for model in models
-                        if model in curves
-                    ),
-                    show("momentum_slopes", "Change of accuracy with each further slot of a run"),
-                ]
-            ),
-        ),
-        "slots": (
-            "Slots and orders",
-            join(
-                [
-                    _figure(
-                        partial(position_figure, tables, models),
-                        "Accuracy by slot",
-                        "Accuracy of each slot of the long query, from balanced orders.",
-                    ),
-                    show("position", "Accuracy by slot"),
-                    show("order_sensitivity", "Facts whose long verdict changes with the order"),
-                ]
-            ),
-        ),
+    parts = {
+        "numbers": ("Main numbers", _numbers(tables, show)),
+        "groups": ("By group", _groups(show)),
+        "momentum": ("Momentum", _momentum(runs, tables, show)),
+        "slots": ("Slots and orders", _slots(runs, tables, show)),
     }
     if "recall" in tables:
-        found["recall"] = ("Free form", show("recall", "Facts that free texts speak of"))
+        parts["recall"] = ("Free form", show("recall", "Facts that free texts speak of"))
     if "judge_agreement" in tables:
-        found["judge"] = (
-            "The judge",
-            join(
-                [
-                    show("judge_agreement", "Agreement of the judge with human labels"),
-                    show("corrected", "Scores without the judge's errors, beside its own"),
-                ]
-            ),
-        )
-    found["checks"] = (
-        "Checks",
-        join(
-            [
-                show("noise_floor", "Noise floor: the same prompts asked again"),
-                show("unjudged", "Facts without a verdict"),
-            ]
-        ),
-    )
+        agreement = show("judge_agreement", "Agreement of the judge with human labels")
+        corrected = show("corrected", "Scores without the judge's errors, beside its own")
+        parts["judge"] = ("The judge", join([agreement, corrected]))
+    noise = show("noise_floor", "Noise floor: the same prompts asked again")
+    parts["checks"] = ("Checks", join([noise, show("unjudged", "Facts without a verdict")]))
     if n_examples:
-        found["examples"] = ("Examples", _examples(runs, n_examples))
-    found["reading"] = ("How to read this page", join(tag("p", text) for text in _READING))
-    return found
+        parts["examples"] = ("Examples", _examples(runs, n_examples))
+    parts["reading"] = ("How to read this page", join(tag("p", text) for text in _READING))
+    return parts
+
+
+def _numbers(tables: "Mapping[str, pd.DataFrame]", show: _Show) -> Html:
+    """Show the scores of all facts."""
+    figure = _figure(
+        partial(alignment_figure, tables),
+        "Accuracies, alignment and signed alignment by model",
+        "Figure 2 of the paper. Bars are 95 % intervals over topics.",
+    )
+    return join([figure, show("overall", "All facts")])
+
+
+def _groups(show: _Show) -> Html:
+    """Show the scores of groups of facts."""
+    return join(
+        [
+            show("by_popularity", "By popularity of the topic"),
+            show("by_entity", "By whether the answer is a named entity"),
+            show("by_category", "By category"),
+        ]
+    )
+
+
+def _momentum(runs: Sequence[SlaqRun], tables: "Mapping[str, pd.DataFrame]", show: _Show) -> Html:
+    """Show what follows runs of right and of wrong slots."""
+    curves = set(tables["momentum"]["model"]) if "momentum" in tables else set()
+    figures = [
+        _figure(
+            partial(momentum_figure, tables, run.label),
+            f"Momentum of {run.label}",
+            f"{run.label}: figure 3 of the paper, with the null band.",
+        )
+        for run in runs
+        if run.label in curves
+    ]
+    slopes = show("momentum_slopes", "Change of accuracy with each further slot of a run")
+    return join([*figures, slopes])
+
+
+def _slots(runs: Sequence[SlaqRun], tables: "Mapping[str, pd.DataFrame]", show: _Show) -> Html:
+    """Show what slots and orders do."""
+    figure = _figure(
+        partial(position_figure, tables, [run.label for run in runs]),
+        "Accuracy by slot",
+        "Accuracy of each slot of the long query, from balanced orders.",
+    )
+    changing = show("order_sensitivity", "Facts whose long verdict changes with the order")
+    return join([figure, show("position", "Accuracy by slot"), changing])
 
 
 def _signatures(runs: Sequence[SlaqRun], labels: Collection[object]) -> list[str]:

@@ -91,7 +91,7 @@ def judged_answer(
         n_lookups=None if lookups is None else len(lookups),
         n_abstained=_count(lookups, lambda lookup: lookup.value is None),
         n_fallback=_count(lookups, lambda lookup: _of(lookup, "is_fallback")),
-        n_blank=_count(lookups, lambda lookup: _of(lookup, "error")),
+        n_blank=_count(lookups, _is_blank),
         has_gold=None if lookups is None else _has_gold(traces),
         attribution=kind,
         attributed_to=None if entry is None else " | ".join(entry),
@@ -106,6 +106,11 @@ def _count(lookups: Sequence[Lookup] | None, holds: Callable[[Lookup], bool]) ->
 def _of(lookup: Lookup, field: str) -> bool:
     """Tell whether a field of the trace is set."""
     return lookup.trace is not None and bool(getattr(lookup.trace, field))
+
+
+def _is_blank(lookup: Lookup) -> bool:
+    """Tell whether a lookup asked for nothing: runners do not hand such a one to the store."""
+    return lookup.value is None and (lookup.trace is None or _of(lookup, "error"))
 
 
 def _has_gold(traces: Iterable[RetrievalTrace]) -> bool:

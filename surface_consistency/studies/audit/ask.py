@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import surface_consistency
+from surface_consistency.errors import RunMismatchError
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.progress import Progress
 from surface_consistency.inference.run_log import RunLog, read_generations
@@ -63,7 +64,8 @@ def run_audit(
     Raises:
         ValueError: If there are no cells, or two databases have one name.
         RetrievalError: If a retriever was built over another database than its own.
-        RunMismatchError: If the folder holds a run with other settings; names them.
+        RunMismatchError: If the folder holds a run with other settings, or `without_retrieval` is
+            a run of another model or decoding; names them.
         RunLogLockedError: If another process writes to this run.
         PromptTooLongError: If a prompt does not fit the model.
 
@@ -91,6 +93,8 @@ def run_audit(
         package_version=surface_consistency.__version__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    if without_retrieval is not None:
+        _check_same(without_retrieval, manifest)
     folder = AuditFolder.create(out)
     with RunLog.open(folder.generations, manifest, manifest_path=folder.manifest) as log:
         write_jsonl(folder.targets, memory.targets)
@@ -100,6 +104,27 @@ def run_audit(
             _take_over(without_retrieval, memory, log)
         run_prompts(asked, memory.prompts, settings.params, log, progress=progress)
     return folder
+
+
+def _check_same(folder: AuditFolder, manifest: RunManifest) -> None:
+    """Refuse to take answers over that this run's model would not give without retrieval."""
+    other = folder.read_manifest()
+    pairs: dict[str, tuple[object, object]] = {
+        "model": (other.model, manifest.model),
+        "params": (other.params, manifest.params),
+        "off_mode": (other.settings.get("off_mode"), manifest.settings["off_mode"]),
+        "runner": (_without_store(other), _without_store(manifest)),
+    }
+    if differing := [name for name, (theirs, ours) in pairs.items() if theirs != ours]:
+        raise RunMismatchError(
+            f"the answers without retrieval in {folder.path} were made with another "
+            f"{', '.join(differing)}; pass a run of the same model and decoding, or none"
+        )
+
+
+def _without_store(manifest: RunManifest) -> dict[str, object]:
+    """Tell how a runner decodes, whatever store it asks."""
+    return {name: value for name, value in manifest.runner.items() if name != "source"}
 
 
 def _take_over(folder: AuditFolder, memory: AuditMemory, log: RunLog) -> None:

@@ -131,13 +131,15 @@ def find_cells(
         SourceNotFoundError: If there is no such file or folder, or no database with prompts in it.
         DataError: If a file is broken, prompts belong to another database, a name that was asked
             for is not there, or two databases have one name.
-        ValueError: If `limit` is below 1.
+        ValueError: If `limit` is below 1 or `max_missing` out of range.
 
     Warns:
         ContaminationWarning: If a database lacks some of its prompts' facts.
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit counts prompts of a file and must be 1 or more, got {limit}")
+    if not 0.0 <= max_missing <= 1.0:
+        raise ValueError(f"max_missing is a share of prompts and must be 0 to 1, got {max_missing}")
     root = Path(databases)
     if not root.exists():
         raise SourceNotFoundError(f"no database file or folder {root}; check the path")

@@ -151,17 +151,19 @@ def _closure_rows(memory: AuditMemory) -> Iterable[dict[str, Any]]:
             "n_absent": report.n_absent,
             "n_shared_surface": report.n_shared_surface,
             "n_shared_by_punctuation": report.n_shared_by_punctuation,
+            "n_other_objects": sum(map(bool, memory.others[name])),
             "n_echoing": report.n_echoing,
             "summary": report.summary(),
         }
 
 
 def _fact_rows(memory: AuditMemory) -> Iterable[dict[str, Any]]:
-    """Tell of each fact whose deletion leaves something, deletes nothing, or that echoes."""
+    """Tell of each fact that is not deleted cleanly, echoes, or has further objects."""
     for name, report in memory.reports.items():
         entries = memory.stores[name].database.triplets
-        for fact in report.facts:
-            if not (fact.remaining or fact.shared_surface or fact.echoes or not fact.n_deleted):
+        for fact, others in zip(report.facts, memory.others[name], strict=True):
+            told = (fact.remaining, fact.shared_surface, fact.echoes, others)
+            if fact.n_deleted and not any(told):
                 continue
             yield {
                 "database": name,
@@ -176,6 +178,7 @@ def _fact_rows(memory: AuditMemory) -> Iterable[dict[str, Any]]:
                 "shared_by_punctuation": _shown(
                     entries[index] for index in fact.shared_by_punctuation
                 ),
+                "other_objects": _shown(entries[index] for index in others),
                 "echoes": "; ".join(fact.echoes),
             }
 

@@ -22,6 +22,7 @@ from surface_consistency.retrieval import (
 from surface_consistency.schemas.audit import AuditTarget
 from surface_consistency.schemas.memory import AuditPrompt, MemoryState, TripletDatabase
 from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit._other_objects import other_objects
 from surface_consistency.studies.audit.cells import AuditCell
 from surface_consistency.studies.audit.retrievers import Retrievers
 from surface_consistency.studies.audit.settings import AuditSettings
@@ -45,6 +46,9 @@ class AuditMemory:
 
     reports: Mapping[str, ClosureReport]
     """What the deletions of each database leave."""
+
+    others: Mapping[str, tuple[tuple[int, ...], ...]]
+    """For each fact of a report, the entries with its subject and relation and another object."""
 
     stores: Mapping[str, TripletStore]
     """The store of each database."""
@@ -71,6 +75,7 @@ class _Store:
     closures: Mapping[str, Closure]
     facts: Mapping[str, FactClosure]
     report: ClosureReport
+    others: tuple[tuple[int, ...], ...]
     canonical: CanonicalDatabase | None
 
 
@@ -137,6 +142,7 @@ def build_memory(
             },
         ),
         reports={name: item.report for name, item in built.items()},
+        others={name: item.others for name, item in built.items()},
         stores={name: item.store for name, item in built.items()},
         contents=contents,
     )
@@ -186,12 +192,13 @@ def _build(
             database, groups, preferred=[part for fact in facts for part in _names(fact)]
         )
         database = canonical.database
+    chosen = groups if settings.closure == "groups" else None
     closures = alias_closures(
         database,
         facts,
         key=settings.closure_key,
         scope=settings.closure_scope,
-        groups=groups if settings.closure == "groups" else None,
+        groups=chosen,
     )
     if settings.radius is not None:
         closures = _widened(database, closures, settings, retrievers)
@@ -212,6 +219,7 @@ def _build(
         closures=dict(zip(keys, closures, strict=True)),
         facts=dict(zip(keys, report.facts, strict=True)),
         report=report,
+        others=other_objects(database, facts, settings, groups=chosen),
         canonical=canonical,
     )
 

@@ -24,7 +24,7 @@ from surface_consistency.metrics import (
 from surface_consistency.schemas import read_jsonl
 from surface_consistency.schemas.slaq import Judgement, SlaqForm, SlaqPrompt
 from surface_consistency.studies.slaq.folder import SlaqFolder
-from surface_consistency.studies.slaq.labels import Label
+from surface_consistency.studies.slaq.labels import Label, check_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -97,7 +97,9 @@ def judge_quality(
     forms = {d.prompt_id: d.form for d in read_jsonl(folder.details, SlaqPrompt)}
     judgements = {(j.prompt_id, j.question_id): j for j in read_jsonl(folder.judgements, Judgement)}
     given = {key: label for key, label in labels.items() if label.is_correct is not None}
-    _check(given, judgements)
+    if not given:
+        raise DataError("no answer is labelled; write 1 or 0 into the column is_correct")
+    check_labels(labels, judgements)
     tables: dict[tuple[SlaqForm, str], JudgeAgreementResult] = {}
     rows = []
     for form in ("short", "long", "free"):
@@ -110,21 +112,6 @@ def judge_quality(
                 rows.append({"judge": judge, "form": form, "verdict": verdict} | _row(found))
     corrected = _corrected(folder, tables, n_resamples, seed)
     return JudgeQuality(agreement=pd.DataFrame(rows), corrected=pd.DataFrame(corrected))
-
-
-def _check(
-    given: Mapping[tuple[str, str], Label], judgements: Mapping[tuple[str, str], Judgement]
-) -> None:
-    """Refuse labels of something else."""
-    if not given:
-        raise DataError("no answer is labelled; write 1 or 0 into the column is_correct")
-    foreign = [key for key in given if key not in judgements]
-    if foreign:
-        raise DataError(
-            f"{len(foreign)} of {len(given)} labels are of answers that this run does not hold, "
-            f"such as question {foreign[0][1]!r} of prompt {foreign[0][0]!r}; give the labels of "
-            "this run"
-        )
 
 
 def _agreement(

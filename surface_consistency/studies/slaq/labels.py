@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,7 +13,7 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNot
 from surface_consistency.schemas.jsonl import write_text
 from surface_consistency.studies.slaq.judge import JudgeTask
 
-__all__ = ["LABEL_COLUMNS", "Label", "read_labels", "write_labelling_sheet"]
+__all__ = ["LABEL_COLUMNS", "Label", "check_labels", "read_labels", "write_labelling_sheet"]
 
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "is_correct")
 """What a file of labels must have; `is_recalled` may stand beside, for free answers."""
@@ -65,8 +65,32 @@ def read_labels(path: str | os.PathLike[str]) -> dict[tuple[str, str], Label]:
         raise SourceNotFoundError(f"no file {source}; give a CSV file of labels")
     try:
         return dict(_read(source))
+    except csv.Error as error:
+        raise DataError(f"{source}: cannot be read as CSV ({error}); save it again") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{source}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+
+
+def check_labels(
+    labels: Mapping[tuple[str, str], Label], answered: Container[tuple[str, str]]
+) -> None:
+    """Refuse labels of another run.
+
+    Args:
+        labels: As from `read_labels`.
+        answered: Prompt id and question id of each fact that the run holds an answer to.
+
+    Raises:
+        DataError: If a label is of none of these; empty ones do not count.
+    """
+    given = [key for key, label in labels.items() if label.is_correct is not None]
+    foreign = [key for key in given if key not in answered]
+    if foreign:
+        raise DataError(
+            f"{len(foreign)} of {len(given)} labels are of answers that this run does not hold, "
+            f"such as question {foreign[0][1]!r} of prompt {foreign[0][0]!r}; give the labels of "
+            "this run"
+        )
 
 
 def write_labelling_sheet(
@@ -140,6 +164,8 @@ def _read(path: Path) -> Iterator[tuple[tuple[str, str], Label]]:
                 f"{', '.join(LABEL_COLUMNS)}, and this one has {', '.join(found) or 'none'}"
             )
         for row in rows:
+            if not any(row[name] for name in LABEL_COLUMNS):
+                continue
             where = f"{path}:{rows.line_num}"
             key = (row["prompt_id"] or "", row["question_id"] or "")
             if key in seen:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import DataError, UnjudgedWarning
 from surface_consistency.inference.run_log import read_generations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["read_slaq_tasks", "score_slaq", "slaq_tasks"]
+
+_CHECKS: Final = ("noise_floor", "judge_agreement", "corrected")
 
 
 def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
@@ -55,11 +57,14 @@ def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
     frame = slaq_frame(topics, details, judgements, answers, model=model)
     if frame.empty:
         raise DataError(f"{folder.path} has no fact that was asked both alone and in a long query")
+    again = _answers(folder, details, repeat=True)
+    repeated = _judge(judge, slaq_tasks(topics, details, again)) if again else None
+    # Checks of an earlier judge must not stand beside the verdicts of this one.
+    for name in _CHECKS:
+        (folder.checks / f"{name}.csv").unlink(missing_ok=True)
     write_jsonl(folder.judgements, judgements)
     write_slaq_outcomes(folder.outcomes, frame)
     _warn_unjudged(judgements)
-    again = _answers(folder, details, repeat=True)
-    repeated = _judge(judge, slaq_tasks(topics, details, again)) if again else None
     _write_checks(folder, details, judgements, repeated)
     return frame
 
@@ -151,7 +156,7 @@ def _write_checks(
     judgements: Sequence[Judgement],
     repeated: Sequence[Judgement] | None,
 ) -> None:
-    """Write noise floor and quality of the judge, or remove those of an earlier scoring."""
+    """Write noise floor and quality of the judge, as far as there is anything to tell."""
     tables: dict[str, pd.DataFrame] = {}
     if repeated is not None:
         write_jsonl(folder.repeat_judgements, repeated)
@@ -160,12 +165,9 @@ def _write_checks(
     if folder.labels.is_file() and not is_human:
         quality = judge_quality(folder, read_labels(folder.labels))
         tables |= {"judge_agreement": quality.agreement, "corrected": quality.corrected}
-    for name in ("noise_floor", "judge_agreement", "corrected"):
-        path = folder.checks / f"{name}.csv"
-        table = tables.get(name)
-        if table is None or table.empty:
-            path.unlink(missing_ok=True)
-        else:
+    for name, table in tables.items():
+        if not table.empty:
+            path = folder.checks / f"{name}.csv"
             write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 

@@ -1,5 +1,6 @@
 """The construction of RedirectQA from dumps."""
 
+from surface_consistency.wikimedia.construction._digests import files_digest
 from surface_consistency.wikimedia.construction.attrition import StepCount, attrition_frame
 from surface_consistency.wikimedia.construction.build import (
     CATEGORY_CAP,
@@ -28,6 +29,7 @@ __all__ = [
     "attrition_frame",
     "augment_popqa",
     "build_redirectqa",
+    "files_digest",
     "find_dumps",
     "read_rows",
 ]

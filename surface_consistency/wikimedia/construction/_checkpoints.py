@@ -32,7 +32,8 @@ class Marker(Record):
 class Checkpoints:
     """Finished results of one folder.
 
-    A result counts only with its marker, which is written last; files without one are overwritten.
+    A result counts only with its marker, which is written last; files without one are overwritten,
+    and what a killed process left half-written goes. So one process at a time uses a folder.
 
     Args:
         folder: Where results go; made if need be.
@@ -40,6 +41,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        for part in folder.glob(".*.part"):
+            part.unlink(missing_ok=True)
         self.folder = folder
         """Where results go."""
 

@@ -1,11 +1,13 @@
 """Reading one dump into tables, once."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surface_consistency.errors import TruncatedDumpWarning
 from surface_consistency.wikimedia.construction._arrow import TableWriter, Tally
 from surface_consistency.wikimedia.construction._checkpoints import Checkpoints, Marker
 from surface_consistency.wikimedia.construction._digests import digest_of, file_digest
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DumpReader"]
 
-_VERSION = 1
+_VERSION = 2
+_CUT_OFF = "cut off or damaged; what came before is kept"
 
 
 class DumpReader:
@@ -81,13 +84,12 @@ class DumpReader:
             settings: Settings that its results depend on.
             inputs: Digests of other tables that its results depend on.
         """
-        self._tracker.begin(f"read {name}")
-        content = {**(settings or {}), "allow_truncated": self.options["allow_truncated"]}
-        digest = digest_of(f"{name} v{_VERSION}", content, [file_digest(path), *inputs])
+        digest = digest_of(f"{name} v{_VERSION}", settings or {}, [file_digest(path), *inputs])
         results = {table: f"{name}.{table}" for table in tables}
-        marker = self._checkpoints.find(name, digest)
+        marker = self._finished(path, name, digest)
         if marker is None:
-            run = partial(_write_tables, results, work, step=f"read {name}", unit=unit)
+            self._tracker.begin(f"read {name}", path)
+            run = partial(self._write_tables, path, results, work, step=f"read {name}", unit=unit)
             marker = self._checkpoints.make(name, digest, list(results.values()), run)
             self._tracker.finish(path)
         else:
@@ -103,23 +105,41 @@ class DumpReader:
 
         return read_sql(path, columns, **self.options)
 
+    def _finished(self, path: Path, name: str, digest: str) -> Marker | None:
+        """Find what an earlier start made of a dump; of one that ended early, only if allowed."""
+        marker = self._checkpoints.find(name, digest)
+        if marker is None or not any(count.reason == _CUT_OFF for count in marker.counts):
+            return marker
+        if not self.options["allow_truncated"]:
+            return None
+        message = f"{path}: {_CUT_OFF}, when an earlier start read it"
+        warnings.warn(message, TruncatedDumpWarning, stacklevel=2)
+        return marker
 
-def _write_tables(
-    results: Mapping[str, str],
-    work: Callable[[dict[str, TableWriter], Tally], None],
-    parts: Mapping[str, Path],
-    *,
-    step: str,
-    unit: str,
-) -> list[StepCount]:
-    """Open the writers of a dump's tables, let it be read, and count."""
-    tally = Tally()
-    with ExitStack() as stack:
-        writers = {
-            table: stack.enter_context(TableWriter(parts[result], table_schema(table)))
-            for table, result in results.items()
-        }
-        work(writers, tally)
+    def _write_tables(
+        self,
+        path: Path,
+        results: Mapping[str, str],
+        work: Callable[[dict[str, TableWriter], Tally], None],
+        parts: Mapping[str, Path],
+        *,
+        step: str,
+        unit: str,
+    ) -> list[StepCount]:
+        """Open the writers of a dump's tables, let it be read, and count."""
+        tally = Tally()
+        with ExitStack() as stack:
+            writers = {
+                table: stack.enter_context(TableWriter(parts[result], table_schema(table)))
+                for table, result in results.items()
+            }
+            work(writers, tally)
+        counts = _counts_of(tally, step, unit)
+        return [*counts, _cut_off(step)] if path in self._tracker.truncated else counts
+
+
+def _counts_of(tally: Tally, step: str, unit: str) -> list[StepCount]:
+    """Turn what was counted into lines of the attrition table."""
     removed: list[tuple[str | None, int]] = [
         (reason, count) for reason, count in sorted(tally.removed.items()) if count
     ]
@@ -134,3 +154,9 @@ def _write_tables(
         )
         for reason, count in removed or [(None, 0)]
     ]
+
+
+def _cut_off(step: str) -> StepCount:
+    """Count a dump that was not read to its end."""
+    unit = "dumps read to their end"
+    return StepCount(step=step, unit=unit, rows_in=1, rows_out=0, reason=_CUT_OFF, removed=1)

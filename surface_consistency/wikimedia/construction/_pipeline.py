@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline", "Step"]
 
-_VERSION = 1
+_VERSION = 2
 
 _ARTICLES_OF_ENTITIES = """
     CREATE VIEW redirect_pages AS FROM {source};

@@ -27,11 +27,13 @@ class Tracker:
         self._steps_done = 0
         self._start = time.perf_counter()
         self._stage = ""
+        self.truncated: set[Path] = set()
+        """Dumps that ended early, of those read since this start."""
 
-    def begin(self, stage: str) -> None:
+    def begin(self, stage: str, path: Path | None = None) -> None:
         """Tell that a dump or step begins."""
         self._stage = stage
-        self._tell(None)
+        self._tell(path)
 
     def end_step(self) -> None:
         """Tell that a step is finished."""
@@ -51,6 +53,8 @@ class Tracker:
     def read(self, state: ReadProgress) -> None:
         """Take in how far a dump is read."""
         self._read[state.path] = state.read_bytes
+        if state.is_truncated:
+            self.truncated.add(state.path)
         self._tell(state.path)
 
     def _tell(self, path: Path | None) -> None:

@@ -3,12 +3,9 @@
 import os
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from surface_consistency.wikimedia.construction._arrow import import_arrow
 from surface_consistency.wikimedia.construction._asked_facts import asked_facts
-from surface_consistency.wikimedia.construction._pipeline import Pipeline
 from surface_consistency.wikimedia.construction._plan import (
     article_steps,
     fact_steps,
@@ -17,13 +14,11 @@ from surface_consistency.wikimedia.construction._plan import (
     surface_steps,
 )
 from surface_consistency.wikimedia.construction._row_assembly import object_rows, subject_rows
-from surface_consistency.wikimedia.construction._tracker import Tracker
-from surface_consistency.wikimedia.construction.database import open_database
+from surface_consistency.wikimedia.construction._run import run_build
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency.wikimedia.construction.progress import BuildHook
-from surface_consistency.wikimedia.construction.result import BuildResult, finish_build
+from surface_consistency.wikimedia.construction.result import BuildResult
 from surface_consistency.wikimedia.construction.rows import BuiltRow
-from surface_consistency.wikimedia.construction.staging import stage
 from surface_consistency.wikimedia.construction.steps.candidates import Unambiguous
 from surface_consistency.wikimedia.wikis import WikiConfig
 
@@ -89,32 +84,30 @@ def build_redirectqa(
         DumpError: If a dump is broken, or not the table it should be.
         DataError: If the steps leave no rows.
         MissingDependencyError: If a library of the extra `build` is not installed.
+        WorkFolderLockedError: If another build uses the work folder.
         ValueError: If an option is out of its range, or `dumps` lacks Wikidata or redirects.
     """
     _check_options(triples, category_cap, variant, threads)
     check_dumps(dumps, facts_too=True)
-    import_arrow()
-    folder = Path(work)
     steps = (
         *article_steps(),
         *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
         *surface_steps(config, category_cap=category_cap, seed=seed, variant=variant),
         naming_step(config),
     )
-    tracker = Tracker(progress, dumps.paths, n_steps=len(steps))
-    staged = stage(
+    return run_build(
         dumps,
-        folder / "staged",
-        config,
-        allow_truncated=allow_truncated,
+        work,
+        config=config,
+        steps=steps,
+        steps_folder="steps",
+        last=rows_step(config, variant),
+        rows=partial(_rows, config=config, variant=variant),
+        memory_limit=memory_limit,
         threads=threads,
-        tracker=tracker,
+        allow_truncated=allow_truncated,
+        progress=progress,
     )
-    with open_database(folder, memory_limit=memory_limit, threads=threads) as connection:
-        pipeline = Pipeline(connection, staged, folder / "steps", tracker)
-        pipeline.run(steps)
-        rows = partial(_rows, connection, config, variant)
-        return finish_build(pipeline, staged, folder / "rows", rows_step(config, variant), rows)
 
 
 def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
@@ -138,7 +131,7 @@ def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
 
 
 def _rows(
-    connection: "duckdb.DuckDBPyConnection", config: WikiConfig, variant: Variant
+    connection: "duckdb.DuckDBPyConnection", *, config: WikiConfig, variant: Variant
 ) -> Iterator[BuiltRow]:
     """Ask the facts that are left."""
     ask = subject_rows if variant == "subject" else object_rows

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.errors import MissingDependencyError
+from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyError
 from surface_consistency.wikimedia.construction.attrition import StepCount
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def open_database(
     Raises:
         MissingDependencyError: If duckdb is not installed.
         ValueError: If `memory_limit` is no size.
+        SurfaceConsistencyError: If the memory is not enough for what is done.
     """
     try:
         import duckdb
@@ -57,6 +58,11 @@ def open_database(
         with connection:
             connection.execute("SET enable_progress_bar = false")
             yield connection
+    except duckdb.OutOfMemoryException as error:
+        raise SurfaceConsistencyError(
+            f"DuckDB's {memory_limit} of memory, and the disk of {spill}, are not enough; give a "
+            f"larger memory_limit, fewer threads or more disk: {str(error).splitlines()[0]}"
+        ) from error
     finally:
         shutil.rmtree(spill, ignore_errors=True)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from surface_consistency.errors import SourceNotFoundError
 
-__all__ = ["DumpFiles", "Route"]
+__all__ = ["DumpFiles", "Route", "dump_name"]
 
 Route = Literal["sql", "xml", "uncategorised"]
 """Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
@@ -62,13 +62,40 @@ class DumpFiles:
         return tuple(path for path in single if path is not None)
 
     def check_paths(self) -> None:
-        """Refuse files that are not there.
+        """Refuse files that are not there, and two of one name.
 
         Raises:
             SourceNotFoundError: If one is missing; names each.
+            ValueError: If two files of the views or the text have one name, packed or not.
         """
+        names: dict[str, Path] = {}
+        for path in (*self.pages_articles, *self.pageviews):
+            name = dump_name(path)
+            if name in names:
+                raise ValueError(
+                    f"two dumps are called {name} ({names[name]} and {path}); give each once"
+                )
+            names[name] = path
         missing = [str(path) for path in self.paths if not path.is_file()]
         if missing:
             raise SourceNotFoundError(
                 f"there is no dump {', '.join(missing)}; fetch it or give its path"
             )
+
+
+def dump_name(path: Path) -> str:
+    """Name a dump after its file, without what says how it is packed.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The name; parts of one export have different ones.
+
+    Examples:
+        >>> dump_name(Path("enwiki-20260101-pages-articles11.xml-p1p41242.bz2"))
+        'enwiki-20260101-pages-articles11.xml-p1p41242'
+        >>> dump_name(Path("pageviews-202401-user.bz2"))
+        'pageviews-202401-user'
+    """
+    return path.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xml")

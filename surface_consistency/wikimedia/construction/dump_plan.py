@@ -1,21 +1,24 @@
 """Which dump files a build needs, which of them a folder holds, and where to get the others."""
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.wikimedia.construction._dump_names import (
+    check_months,
+    pageview_files,
+    wiki_tables,
+    wikidata_file,
+)
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles, Route
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 __all__ = ["DumpPlan", "PlannedDump", "find_dumps"]
 
 _SITE: Final = "https://dumps.wikimedia.org"
-_PACKED: Final = r"(?:\.gz|\.bz2)?"
-_TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
 _MONTHS: Final = tuple(f"2024{month:02}" for month in range(1, 13))
 
 # Packed sizes of the English Wikipedia's dumps of 2024 and 2025, to the order of magnitude.
@@ -123,10 +126,12 @@ def find_dumps(
     *,
     route: Route | None = None,
     months: Sequence[str] | None = None,
+    needs_views: bool = True,
 ) -> DumpPlan:
     """Look for the dump files of a build.
 
-    Files are known by the names under which Wikimedia publishes them, in the folder or one below.
+    Files are known by the names under which Wikimedia publishes them, in the folder or one below;
+    of two of one name the upper one counts.
     Of several dates of the wiki the newest one is taken for which a `page` table or the pages'
     text is there, so that tables of different dates do not mix.
 
@@ -134,45 +139,44 @@ def find_dumps(
         folder: Where to look.
         wiki: Name of a wiki, file of its configuration, or the configuration.
         route: Where redirects and their categories come from; None for the SQL tables, unless the
-            wiki has no categories, or only the pages' text is there.
+            wiki has templates or nothing instead of categories, or only the pages' text is there.
         months: Months of pageviews as "YYYYMM"; None for all that are there, or the twelve of
-            2024 as in the paper if none is.
+            2024 as in the paper if none is. A daily file is left out where its month is there.
+        needs_views: Whether the build cannot do without pageviews; `augment_popqa` can.
 
     Returns:
-        The plan: what was found, with sizes, and what is missing.
+        The plan: what was found, with sizes, and what is missing. Its configuration is without
+        categories if the route is.
 
     Raises:
         SourceNotFoundError: If there is no such folder or wiki.
+        ValueError: If a month is none, or the wiki has no categories for the route that is asked
+            for.
     """
+    check_months(months)
     place = Path(folder)
     if not place.is_dir():
         raise SourceNotFoundError(f"no folder {place}; give the folder that holds the dumps")
     config = wiki if isinstance(wiki, WikiConfig) else load_wiki(wiki)
-    names = {file.name: file for file in sorted(place.rglob("*")) if file.is_file()}
-    tables = _tables(names, config.wiki)
+    files = sorted(place.rglob("*"), key=lambda file: (-len(file.parts), file))
+    names = {file.name: file for file in files if file.is_file()}
+    tables = wiki_tables(names, config.wiki)
     chosen = route or _route(config, tables)
+    if chosen == "sql" and not config.categories:
+        raise ValueError(
+            f"the configuration {config.name!r} maps no categories, so the route 'sql' would find "
+            "none; take 'uncategorised', or 'xml' if it has templates"
+        )
+    if chosen == "uncategorised":
+        config = config.model_copy(
+            update={"categories": {}, "templates": {}, "uncategorised": True}
+        )
     dumps = [
         *_planned_tables(config, chosen, tables),
-        *_planned_pageviews(names, months, config),
+        *_planned_pageviews(names, months, is_needed=needs_views),
         _planned_wikidata(names),
     ]
     return DumpPlan(folder=place, config=config, route=chosen, dumps=tuple(dumps))
-
-
-def _tables(names: dict[str, Path], wiki: str) -> dict[str, list[Path]]:
-    """Find the wiki's own files of the newest date, by role."""
-    pattern = re.compile(
-        rf"{re.escape(wiki)}-(\d{{8}}|latest)-(?:({'|'.join(_TABLES)})\.sql|"
-        rf"(pages-(?:articles|meta-current)\d*(?:-multistream\d*)?)\.xml(?:-p\d+p\d+)?){_PACKED}"
-    )
-    dates: dict[str, dict[str, list[Path]]] = {}
-    for name, path in names.items():
-        if found := pattern.fullmatch(name):
-            role = found[2] or "pages_articles"
-            dates.setdefault(found[1], {}).setdefault(role, []).append(path)
-    whole = [date for date, roles in dates.items() if roles.keys() & {"page", "pages_articles"}]
-    # "latest" sorts after every date.
-    return dates[max(whole or dates)] if dates else {}
 
 
 def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
@@ -180,7 +184,8 @@ def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
     if "redirect" not in tables and "pages_articles" in tables:
         return "xml"
     if not config.categories:
-        return "xml" if config.templates and "pages_articles" in tables else "uncategorised"
+        needs_text = not config.uncategorised or "pages_articles" in tables
+        return "xml" if config.templates and needs_text else "uncategorised"
     if "categorylinks" not in tables and "pages_articles" in tables and config.templates:
         return "xml"
     return "sql"
@@ -218,12 +223,12 @@ def _has_titles(paths: list[Path]) -> bool:
 
 
 def _planned_pageviews(
-    names: dict[str, Path], months: Sequence[str] | None, config: WikiConfig
+    names: dict[str, Path], months: Sequence[str] | None, *, is_needed: bool
 ) -> Iterable[PlannedDump]:
     """List the pageview files."""
-    pattern = re.compile(rf"pageviews-(\d{{6}}(?:\d\d)?)-user{_PACKED}")
-    found = {match[1]: path for name, path in names.items() if (match := pattern.fullmatch(name))}
-    for period in months or sorted(found) or _MONTHS:
+    found = pageview_files(names)
+    there = [period for period in sorted(found) if len(period) == 6 or period[:6] not in found]
+    for period in dict.fromkeys(months or there or _MONTHS):
         year, month = period[:4], period[4:6]
         kind = "monthly/" if len(period) == 6 else ""
         yield from _planned(
@@ -231,21 +236,19 @@ def _planned_pageviews(
             [found[period]] if period in found else [],
             f"pageviews-{period}-user.bz2",
             f"{_SITE}/other/pageview_complete/{kind}{year}/{year}-{month}/",
-            is_needed=True,
+            is_needed=is_needed,
             about=_ABOUT_BYTES["pageviews"] if kind else None,
         )
 
 
 def _planned_wikidata(names: dict[str, Path]) -> PlannedDump:
     """List the dump of Wikidata, the newest one."""
-    pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
-    found = sorted(name for name in names if pattern.fullmatch(name))
-    dated = [name for name in found if not name.startswith("latest")]
+    found = wikidata_file(names)
     return next(
         iter(
             _planned(
                 "wikidata",
-                [names[(dated or found)[-1]]] if found else [],
+                [] if found is None else [found],
                 "wikidata-YYYYMMDD-all.json.bz2",
                 f"{_SITE}/wikidatawiki/entities/",
                 is_needed=True,

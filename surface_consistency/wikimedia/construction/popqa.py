@@ -4,30 +4,26 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
 from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
 from surface_consistency.wikimedia.construction import steps
-from surface_consistency.wikimedia.construction._arrow import import_arrow
 from surface_consistency.wikimedia.construction._asked_facts import redirects_of
-from surface_consistency.wikimedia.construction._pipeline import Pipeline, Step
+from surface_consistency.wikimedia.construction._pipeline import Step
 from surface_consistency.wikimedia.construction._plan import article_steps, surface_steps
 from surface_consistency.wikimedia.construction._row_assembly import (
     asked_in_each_wording,
     plain_title,
     with_subject_redirect,
 )
-from surface_consistency.wikimedia.construction._tracker import Tracker
+from surface_consistency.wikimedia.construction._run import run_build
 from surface_consistency.wikimedia.construction.build import check_dumps
-from surface_consistency.wikimedia.construction.database import open_database
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency.wikimedia.construction.progress import BuildHook
-from surface_consistency.wikimedia.construction.result import BuildResult, finish_build
+from surface_consistency.wikimedia.construction.result import BuildResult
 from surface_consistency.wikimedia.construction.rows import BuiltRow
-from surface_consistency.wikimedia.construction.staging import stage
 from surface_consistency.wikimedia.construction.steps.given import GivenFact
 from surface_consistency.wikimedia.wikis import WikiConfig
 
@@ -80,38 +76,36 @@ def augment_popqa(
         DataError: If two facts have one number, a relation is none of the wiki's, or no rows are
             left.
         MissingDependencyError: If a library of the extra `build` is not installed.
+        WorkFolderLockedError: If another build uses the work folder.
         ValueError: If `dumps` lacks Wikidata or redirects.
     """
     check_dumps(dumps, facts_too=False)
-    import_arrow()
     known = _numbered(facts, config)
-    folder = Path(work)
     steps_of_build = (
         *article_steps(),
         _insert_step(known),
         *_surface_steps(config, category_cap, seed),
     )
-    tracker = Tracker(progress, dumps.paths, n_steps=len(steps_of_build))
-    staged = stage(
+    return run_build(
         dumps,
-        folder / "staged",
-        config,
-        allow_truncated=allow_truncated,
+        work,
+        config=config,
+        steps=steps_of_build,
+        steps_folder="popqa-steps",
+        last=_rows_step(known, config),
+        rows=partial(_all_rows, known=known, config=config, has_views=bool(dumps.pageviews)),
+        memory_limit=memory_limit,
         threads=threads,
-        tracker=tracker,
+        allow_truncated=allow_truncated,
+        progress=progress,
     )
-    with open_database(folder, memory_limit=memory_limit, threads=threads) as connection:
-        pipeline = Pipeline(connection, staged, folder / "popqa-steps", tracker)
-        pipeline.run(steps_of_build)
-        rows = partial(_all_rows, connection, known, config, has_views=bool(dumps.pageviews))
-        return finish_build(pipeline, staged, folder / "rows", _rows_step(known, config), rows)
 
 
 def _all_rows(
     connection: "duckdb.DuckDBPyConnection",
+    *,
     known: dict[int, FactualTriple],
     config: WikiConfig,
-    *,
     has_views: bool,
 ) -> Iterator[BuiltRow]:
     """Ask the facts that are left, in the order of their numbers."""

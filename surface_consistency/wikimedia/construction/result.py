@@ -16,6 +16,8 @@ from surface_consistency.wikimedia.construction.staging import StagedTables
 
 __all__ = ["BuildResult", "finish_build"]
 
+_MAY_BE_EMPTY = frozenset({"read page_props", "names"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
@@ -108,7 +110,14 @@ def finish_build(
 
 def _empty_message(counts: tuple[StepCount, ...]) -> str:
     """Say where the rows went."""
-    last = next((count for count in counts if count.rows_in and not count.rows_out), None)
+    last = next(
+        (
+            count
+            for count in counts
+            if count.rows_in and not count.rows_out and count.step not in _MAY_BE_EMPTY
+        ),
+        None,
+    )
     where = "no dump held a row for them" if last is None else f"step {last.step!r} left none"
     reason = f": {last.reason}" if last is not None and last.reason else ""
     return (

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from surface_consistency.errors import MissingDependencyError, RecordError, SourceNotFoundError
 from surface_consistency.schemas._record import Items, NonEmpty, Record
@@ -20,6 +20,9 @@ class BuiltRow(Record):
     everywhere; readers of that layout read these rows as they are.
     """
 
+    # The card shows what each column is.
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     triplet_id: int = Field(ge=0)
     """Number of the fact: its rank among the candidate triples, whatever the sample."""
 
@@ -33,16 +36,16 @@ class BuiltRow(Record):
     """Redirect categories; "__MAIN__" when the subject's name is canonical."""
 
     subject_wiki_title: NonEmpty
-    """Title of the subject's article, with underscores."""
+    """Title of the subject's article, with spaces."""
 
     subject_redirect_wiki_title: str | None
-    """Title of the redirect page that names the subject; None when canonical."""
+    """Title of the redirect page that names the subject, with underscores; None when canonical."""
 
     subject_pageviews: int | None = Field(ge=0)
     """Views of the subject's article over the period."""
 
     subject_aliases: Items[str]
-    """Names of the subject: its label and aliases in Wikidata."""
+    """Names of the subject: label, title, aliases, and redirects in the wanted categories."""
 
     relation: NonEmpty
     """Name of the relation."""
@@ -69,7 +72,7 @@ class BuiltRow(Record):
     """As `subject_surface_category`, for the object."""
 
     object_wiki_title: str | None
-    """Title of the object's article; None when not known."""
+    """Title of the object's article, with spaces; None when not known."""
 
     object_redirect_wiki_title: str | None
     """As `subject_redirect_wiki_title`, for the object."""

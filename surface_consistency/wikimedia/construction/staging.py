@@ -32,7 +32,7 @@ from surface_consistency.wikimedia.construction._staged_sql import (
 from surface_consistency.wikimedia.construction._table_schemas import table_schema
 from surface_consistency.wikimedia.construction._tracker import Tracker
 from surface_consistency.wikimedia.construction.attrition import StepCount
-from surface_consistency.wikimedia.construction.dump_files import DumpFiles
+from surface_consistency.wikimedia.construction.dump_files import DumpFiles, dump_name
 from surface_consistency.wikimedia.construction.progress import BuildHook
 from surface_consistency.wikimedia.wikis import WikiConfig
 
@@ -213,8 +213,7 @@ def _stage_xml(reader: DumpReader, path: Path, *, with_pages: bool) -> None:
         "templates": reader.config.templates,
         "tables": list(tables),
     }
-    name = path.name.partition(".")[0]
-    reader.take(path, name, tables, work, unit="redirect pages", settings=settings)
+    reader.take(path, dump_name(path), tables, work, unit="redirect pages", settings=settings)
 
 
 def _stage_views(reader: DumpReader, path: Path) -> None:
@@ -229,9 +228,9 @@ def _stage_views(reader: DumpReader, path: Path) -> None:
         for batch in view_rows(batches, tally):
             writers["views"].write(batch)
 
-    name = path.name.partition(".")[0]
     settings = {"project": project}
-    reader.take(path, name, ("views",), work, unit="lines of the wiki", settings=settings)
+    unit = "lines of the wiki"
+    reader.take(path, dump_name(path), ("views",), work, unit=unit, settings=settings)
 
 
 def _stage_wikidata(reader: DumpReader, path: Path) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from surface_consistency.errors import DumpError
-from surface_consistency.wikimedia._early_end import end_early
 from surface_consistency.wikimedia.pages_xml.site import SiteInfo
 from surface_consistency.wikimedia.streams import DumpStream
 
@@ -114,11 +113,9 @@ class _ExportHandler:
 
     def _damaged(self, error: expat.ExpatError) -> None:
         """Raise, or warn where that is allowed."""
-        end_early(
-            self._stream,
-            f"the XML is cut off or damaged ({expat.ErrorString(error.code)})",
-            offset=self._parser.ErrorByteIndex,
-            n_read=f"{self._n_pages:,} pages",
+        self._stream.end_early(
+            f"the XML is cut off or damaged ({expat.ErrorString(error.code)}) at plain byte "
+            f"{self._parser.ErrorByteIndex:,}, after {self._n_pages:,} pages"
         )
 
     def _root(self, name: str, attributes: dict[str, str]) -> None:

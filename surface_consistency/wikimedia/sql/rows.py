@@ -1,6 +1,5 @@
 """All rows of a SQL dump, in batches, with what is known of them."""
 
-import warnings
 from collections.abc import Generator, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -9,7 +8,6 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DumpError,
     MissingDependencyError,
-    TruncatedDumpWarning,
 )
 from surface_consistency.wikimedia.sql._batches import BatchBuilder
 from surface_consistency.wikimedia.sql._row_reader import RowReader
@@ -136,18 +134,11 @@ class SqlRows(Iterator["pa.RecordBatch"]):
         return f"{self.n_rows:,} rows of {self.table.name}"
 
     def _end_early(self, fault: DumpFaultError) -> None:
-        """Raise, or warn and go on as if the dump ended here; once, if the file was cut off."""
+        """Raise, or go on as if the dump ended here."""
         self.dropped_bytes = self._window.unused
-        place = _place(self._window, fault)
-        if not self._stream.allow_truncated:
-            raise DumpError(f"{place}; {self._count()} were read before") from None
-        self.is_truncated = True
-        if not self._stream.is_truncated:
-            warnings.warn(
-                f"{place}; the {self._count()} before it are kept",
-                TruncatedDumpWarning,
-                stacklevel=4,
-            )
+        self._stream.end_early(
+            f"{fault} at plain byte {self._window.offset:,}, after {self._count()}"
+        )
 
 
 def first_table(window: Window) -> SqlTable:
@@ -173,7 +164,10 @@ def first_table(window: Window) -> SqlTable:
             raise DumpFaultError("no CREATE TABLE is in the dump, or none that is whole")
         return _parsed(statement)
     except DumpFaultError as fault:
-        raise DumpError(_place(window, fault)) from None
+        raise DumpError(
+            f"{window.stream.path}: {fault} at plain byte {window.offset:,}. Give the dump of a "
+            "table, as mysqldump writes it, or fetch the file again."
+        ) from None
 
 
 def _parsed(statement: CreateTable) -> SqlTable:
@@ -182,11 +176,6 @@ def _parsed(statement: CreateTable) -> SqlTable:
         return parse_create_table(statement.statement)
     except DumpError as error:
         raise DumpFaultError(str(error)) from None
-
-
-def _place(window: Window, fault: DumpFaultError) -> str:
-    """Name the file and the byte of a fault."""
-    return f"{window.stream.path}: {fault}, at plain byte {window.offset:,}"
 
 
 def _wanted_columns(
@@ -198,6 +187,6 @@ def _wanted_columns(
     if missing:
         raise ColumnNotFoundError(
             f"{stream.path}: the table {table.name} has no column {', '.join(missing)}; it has "
-            f"{', '.join(known)}"
+            f"{', '.join(known)}. Give the dump of a table that has them."
         )
     return tuple(known[name] for name in names)

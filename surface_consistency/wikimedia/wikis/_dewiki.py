@@ -1,6 +1,6 @@
 """German Wikipedia: questions in German, redirects without kinds."""
 
-from surface_consistency.wikimedia.wikis.config import WikiConfig
+from surface_consistency.wikimedia.wikis.config import WikiConfig, in_both_wordings
 
 __all__ = ["DEWIKI"]
 
@@ -32,10 +32,7 @@ DEWIKI = WikiConfig(
     language="de",
     project="de.wikipedia",
     uncategorised=True,
-    questions={
-        relation: dict(zip(("original", "paraphrase"), wordings, strict=True))
-        for relation, wordings in _QUESTIONS.items()
-    },
+    questions=in_both_wordings(_QUESTIONS),
     notes=(
         "German Wikipedia does not sort its redirects by kind of name; misspellings are not "
         "redirects there but short pages of their own. So all redirects are kept, under one "

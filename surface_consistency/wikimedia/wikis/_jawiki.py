@@ -1,6 +1,6 @@
 """Japanese Wikipedia: questions in Japanese, redirects without kinds."""
 
-from surface_consistency.wikimedia.wikis.config import WikiConfig
+from surface_consistency.wikimedia.wikis.config import WikiConfig, in_both_wordings
 
 __all__ = ["JAWIKI"]
 
@@ -29,10 +29,7 @@ JAWIKI = WikiConfig(
     language="ja",
     project="ja.wikipedia",
     uncategorised=True,
-    questions={
-        relation: dict(zip(("original", "paraphrase"), wordings, strict=True))
-        for relation, wordings in _QUESTIONS.items()
-    },
+    questions=in_both_wordings(_QUESTIONS),
     notes=(
         "Redirects of Japanese Wikipedia carry the subject categories of what they name, often "
         "through a template of the target article, and none for the kind of name; so all are "

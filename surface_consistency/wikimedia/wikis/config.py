@@ -1,5 +1,6 @@
 """What the construction has to know about one wiki."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -8,10 +9,30 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
 from surface_consistency.wikimedia.pages_xml.rcat_templates import template_key
 
-__all__ = ["UNCATEGORISED_LABEL", "WikiConfig"]
+__all__ = ["UNCATEGORISED_LABEL", "WikiConfig", "in_both_wordings"]
 
 UNCATEGORISED_LABEL = "Redirects_uncategorised"
 """Label of redirects without a category, in wikis that do not sort their redirects."""
+
+_ENGLISH = "en"
+
+
+def in_both_wordings(wordings: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Name the wordings of questions as `WikiConfig.questions` has them.
+
+    Args:
+        wordings: Relation to its question and another wording of it.
+
+    Returns:
+        Relation to name of the wording to question.
+
+    Examples:
+        >>> in_both_wordings({"sport": ("Quel sport {} ?", "Le sport de {} ?")})
+        {'sport': {'original': 'Quel sport {} ?', 'paraphrase': 'Le sport de {} ?'}}
+    """
+    return {
+        relation: dict(zip(TEMPLATES, both, strict=True)) for relation, both in wordings.items()
+    }
 
 
 def _label(name: str, text: str) -> str:
@@ -59,7 +80,7 @@ class WikiConfig(Record):
 
     questions: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Relation to wording to question, with `{}` where the subject goes; English where not
-    given."""
+    given, which in a wiki of another language must be all of them or none."""
 
     parenthesis: Literal["strip", "keep"] = "strip"
     """Whether a trailing parenthesis of a title is left out of the surface form."""
@@ -104,9 +125,24 @@ class WikiConfig(Record):
                     raise ValueError(
                         f"the {template!r} question of {relation!r} must hold {{}} exactly once"
                     )
+        self._refuse_mixed_languages()
         if not self.uncategorised and not self.categories and not self.templates:
             raise ValueError("a wiki without categories and templates needs uncategorised = true")
         return self
+
+    def _refuse_mixed_languages(self) -> None:
+        """Refuse questions of which some are in the wiki's language and the others in English."""
+        asked = [
+            (name, template) for name in self.relations for template in self.question_templates
+        ]
+        english = [pair for pair in asked if pair[1] not in self.questions.get(pair[0], {})]
+        if self.language != _ENGLISH and english and len(english) < len(asked):
+            relation, template = english[0]
+            raise ValueError(
+                f"{len(asked) - len(english)} questions are given, and {len(english)} would be in "
+                f"English (the first is the {template!r} question of {relation!r}); give them too, "
+                "or narrow relations and question_templates to those that are given"
+            )
 
     @property
     def labels(self) -> tuple[str, ...]:

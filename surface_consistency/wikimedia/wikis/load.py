@@ -12,12 +12,13 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.wikimedia.wikis._dewiki import DEWIKI
 from surface_consistency.wikimedia.wikis._enwiki import ENWIKI, ENWIKI_V0_1_0, SIMPLEWIKI
 from surface_consistency.wikimedia.wikis._jawiki import JAWIKI
+from surface_consistency.wikimedia.wikis._zhwiki import ZHWIKI
 from surface_consistency.wikimedia.wikis.config import WikiConfig
 
 __all__ = ["WIKIS", "load_wiki"]
 
 WIKIS: dict[str, WikiConfig] = {
-    config.name: config for config in (ENWIKI, ENWIKI_V0_1_0, SIMPLEWIKI, JAWIKI, DEWIKI)
+    config.name: config for config in (ENWIKI, ENWIKI_V0_1_0, SIMPLEWIKI, ZHWIKI, JAWIKI, DEWIKI)
 }
 """The wikis that come with this package, by name."""
 

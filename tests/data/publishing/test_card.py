@@ -84,6 +84,23 @@ def test_render_card_shows_counts_attrition_and_build(rows, manifest):
     assert "eprint        = {2604.21882}" in text
 
 
+def test_render_card_says_what_columns_and_wordings_there_are(rows):
+    lines = card_of(rows, meanings={"triplet_id": "The fact."}).splitlines()
+
+    assert "| triplet_id | int64 | The fact. |" in lines
+    assert "| paraphrase | 5 |" in lines
+
+
+def test_redirectqa_card_names_the_licence_of_the_english_wordings():
+    """They are PopQA's; those of other languages are not."""
+    english, japanese = redirectqa_card(("en", "ja")), redirectqa_card(("ja",))
+
+    assert "MIT" in english.license_notes
+    assert "mallen2023trust" in english.citation
+    assert "MIT" not in japanese.license_notes
+    assert "mallen2023trust" not in japanese.citation
+
+
 def test_render_card_is_deterministic(rows, manifest):
     assert card_of(rows, manifest=manifest) == card_of(rows, manifest=manifest)
 

@@ -1,9 +1,8 @@
 import hashlib
 
-import numpy as np
 import pytest
 
-from surface_consistency.data.publishing import describe_files, files_digest, manifest
+from surface_consistency.data.publishing import describe_files
 from surface_consistency.errors import SourceNotFoundError
 
 
@@ -41,32 +40,3 @@ def test_describe_files_leaves_checksums_and_dates_out(files, tmp_path):
 def test_describe_files_rejects_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent"):
         describe_files([tmp_path / "absent"])
-
-
-def test_files_digest_is_that_of_names_content_and_versions(files, tmp_path):
-    seen = [files_digest(files, "1.0.0")]
-    assert files_digest(reversed(files), "1.0.0") == seen[0]
-
-    seen.append(files_digest(files, "1.0.1"))
-    seen.append(files_digest(files[:1], "1.0.0"))
-    files[0].write_bytes(b"abd")
-    seen.append(files_digest(files, "1.0.0"))
-    moved = files[0].rename(tmp_path / "enwiki-20260201-page.sql.gz")
-    seen.append(files_digest([moved, files[1]], "1.0.0"))
-
-    assert len(set(seen)) == 5
-
-
-@pytest.mark.parametrize("place", [0, (1 << 20) + 5, -1])
-def test_files_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch):
-    """Head, blocks between and tail count where a file is too large to be read whole."""
-    monkeypatch.setattr(manifest, "_WHOLE", 1 << 20)
-    content = bytearray(np.random.default_rng(0).bytes(8 << 20))
-    path = tmp_path / "enwiki-20260101-page.sql.gz"
-    path.write_bytes(content)
-    before = files_digest([path])
-
-    content[place] ^= 1
-    path.write_bytes(content)
-
-    assert files_digest([path]) != before

@@ -5,6 +5,7 @@ import pytest
 
 from surface_consistency.data.slaq.review import REVIEW_COLUMNS, ReviewItem, write_review_sheet
 from surface_consistency.data.slaq.rules import check_topic
+from surface_consistency.errors import DataError
 from surface_consistency.schemas.slaq import SlaqArticle
 
 
@@ -53,6 +54,19 @@ def test_sheet_holds_every_fact_and_what_is_wrong(tmp_path, written, article):
     assert rows[2]["answer"] == "Rome and Carthage."
     assert all(row["note"] == "" for row in rows)
     assert "2 topics, 1 with broken rules" in "".join(parsed(page).text)
+
+
+def test_a_sheet_that_a_reviewer_has_filled_is_not_written_over(tmp_path, written, article):
+    items = [ReviewItem(article=article, written=written())]
+    table, _ = write_review_sheet(items, tmp_path)
+    assert write_review_sheet(items, tmp_path)[0] == table
+    filled = table.read_text("utf-8").replace(",,,,,\n", ",,,,,not in the article\n", 1)
+    table.write_text(filled, "utf-8")
+
+    with pytest.raises(DataError, match=r"review\.csv holds the notes of a reviewer"):
+        write_review_sheet(items, tmp_path)
+
+    assert table.read_text("utf-8") == filled
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", " javascript:alert(1)"])

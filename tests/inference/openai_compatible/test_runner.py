@@ -1,6 +1,8 @@
 """A server's runner against a server that misbehaves on schedule."""
 
+import gc
 import json
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -103,17 +105,20 @@ def test_a_text_can_be_sent_as_chat(serve, reply):
         (429, {}, b"slow down"),
         (500, {}, b""),
         (503, {"retry-after": "0.05"}, b"loading"),
+        (521, {}, b"down"),
         (529, {}, b"overloaded"),
+        (429, {"retry-after": "Mon, 01 Jan 99999999999 00:00:00 GMT"}, b""),
         (200, {}, b'{"choices": [{"te'),
         (200, {}, b"<html>gateway</html>"),
         (200, {}, b"[1, 2]"),
+        (200, {}, b"[" * 100_000),
         (200, {}, b'{"choices": []}'),
         (200, {}, b'{"choices": [{"text": 5}]}'),
         (200, {}, b'{"choices": [{"message": "hi"}]}'),
         "close",
         "half",
     ],
-    ids=str,
+    ids=lambda trouble: str(trouble)[:40],
 )
 def test_passing_trouble_is_asked_again(serve, reply, trouble):
     """Whatever may pass costs a second request and nothing else."""
@@ -149,6 +154,21 @@ def test_retry_after_holds_all_requests_back(serve, reply):
 
     assert {g.text for g in found} == {"ok"}
     assert times[1] - times[0] >= 0.55
+
+
+@pytest.mark.enable_socket
+def test_a_retry_after_of_nothing_does_not_end_the_growing_waits(serve):
+    times = []
+
+    def script(n, body):
+        times.append(time.monotonic())
+        return 429, {"Retry-After": "0"}, b""
+
+    [answer] = answers(serve(script), first_wait=0.08, max_retries=2)
+
+    assert answer.text is None
+    assert times[1] - times[0] >= 0.04
+    assert times[2] - times[1] >= 0.08
 
 
 @pytest.mark.enable_socket
@@ -189,12 +209,12 @@ def test_a_refusal_of_the_model_is_an_answer_and_nothing_is_an_error(serve, repl
 
 
 @pytest.mark.enable_socket
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, 402, 403])
 def test_a_wrong_key_rejects_the_run_without_telling_it(serve, monkeypatch, status):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server = serve(lambda n, body: (status, {}, b"no"))
+    server = serve(lambda n, body: (status, {}, f"no such key: {KEY}".encode()))
 
-    with pytest.raises(RunnerError, match="environment variable OPENAI_API_KEY") as raised:
+    with pytest.raises(RunnerError, match=r"<key>.*variable OPENAI_API_KEY") as raised:
         answers(server)
 
     assert server.requests[0]["headers"]["authorization"] == f"Bearer {KEY}"
@@ -210,6 +230,24 @@ def test_a_key_that_no_header_can_hold_is_rejected_without_telling_it(monkeypatc
 
     assert KEY not in str(raised.value)
     assert KEY not in json.dumps(made.fingerprint())
+
+
+@pytest.mark.enable_socket
+def test_a_key_that_a_server_quotes_is_not_logged(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(lambda n, body: (400, {}, f"{KEY} may not ask this".encode()))
+
+    [answer] = answers(server)
+
+    assert answer.error.endswith("HTTP 400: <key> may not ask this")
+
+
+@pytest.mark.enable_socket
+def test_a_redirection_rejects_the_run(serve):
+    server = serve(lambda n, body: (308, {"location": "https://elsewhere/v1"}, b""))
+
+    with pytest.raises(RunnerError, match="give the new address as base_url"):
+        answers(server)
 
 
 @pytest.mark.enable_socket
@@ -301,8 +339,9 @@ def test_a_stopped_run_goes_on_without_asking_twice(serve, reply, tmp_path):
 
 
 @pytest.mark.enable_socket
-def test_closing_early_stops_the_requests(serve, reply):
+def test_closing_early_stops_the_requests(serve, reply, caplog):
     server = serve(lambda n, body: (200, {}, reply("ok")), latency=0.05)
+    before = threading.active_count()
     stream = runner(server, concurrency=2).generate(prompts(500), PARAMS)
 
     next(stream)
@@ -311,14 +350,39 @@ def test_closing_early_stops_the_requests(serve, reply):
     time.sleep(0.2)
 
     assert len(server.requests) == asked < 20
+    assert threading.active_count() == before
+    gc.collect()
+    assert caplog.text == ""
 
 
-@pytest.mark.parametrize(
-    "base_url", ["", "localhost:8000", "ftp://host/v1", "http://user:pass@host/v1", "http:///v1"]
-)
+@pytest.mark.enable_socket
+def test_an_error_gives_up_what_other_workers_wait_for(serve):
+    server = serve(lambda n, body: (401, {}, b"no") if n == 3 else "hang")
+    before = threading.active_count()
+    start = time.monotonic()
+
+    with pytest.raises(RunnerError, match="refused the request"):
+        answers(server, n=9, concurrency=4)
+
+    assert time.monotonic() - start < 3
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("base_url", ["", "localhost:8000", "ftp://host/v1", "http:///v1"])
 def test_an_address_that_is_none_is_rejected(base_url):
     with pytest.raises(ValueError, match="base_url"):
         OpenAICompatibleRunner("m", base_url=base_url)
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["http://u:sk-1@host/v1", "u:sk-1@host/v1", "http://host/v1?key=sk-1", "http://host/v1#sk-1"],
+)
+def test_an_address_with_a_secret_is_rejected_without_telling_it(base_url):
+    with pytest.raises(ValueError, match="base_url must not hold") as raised:
+        OpenAICompatibleRunner("m", base_url=base_url)
+
+    assert "sk-1" not in str(raised.value)
 
 
 def test_options_out_of_range_are_rejected():
@@ -336,6 +400,8 @@ def test_retry_after_reads_seconds_and_dates():
     assert retry_after({"retry-after": later}, now=now) == 90
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, now=now) == 0
     assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({"retry-after": "inf"}) is None
+    assert retry_after({"retry-after": "nan"}) is None
     assert retry_after({}) is None
 
 

@@ -100,6 +100,8 @@ def test_audit_answer_is_the_first_sentence(text, answer):
         # The store had nothing: what the model says after it is its own.
         ("{unknown} Paris.", "Paris"),
         ("{unknown}.", "unknown"),
+        ("{unknown}. {Washington, D.C.}.", "Washington, D.C."),
+        ("{unknown}. {unknown}.", "unknown"),
         ("{}.", ""),
         ("{NA}", "NA"),
         ("It is {Paris} Rome.", "Paris"),
@@ -109,7 +111,7 @@ def test_audit_answer_is_the_first_sentence(text, answer):
         ("<|db_entity|> A<|db_relationship|> B<|db_return|>", ""),
         ("<|db_entity|> A<|db_relationship|> B", ""),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_audit_answer_is_what_was_looked_up(text, answer):
     opening, ending = "<|db_entity|> A<|db_relationship|> B<|db_return|> ", "<|db_end|>"

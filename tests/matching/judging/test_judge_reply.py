@@ -94,6 +94,7 @@ def test_states_come_back(states):
         ('["right", null]', 'each "right"'),
         ('{"1": "right"}', 'each "right"'),
         ("right, wrong", 'each "right"'),
+        ("[" * 100_000, 'each "right"'),
     ],
 )
 def test_states_in_any_other_form_are_rejected(reply, message):

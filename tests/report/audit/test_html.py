@@ -90,6 +90,7 @@ def checks():
                 "n_absent": [1],
                 "n_shared_surface": [19],
                 "n_shared_by_punctuation": [18],
+                "n_other_objects": [5],
                 "n_echoing": [2],
             }
         ),
@@ -116,6 +117,7 @@ def test_report_opens_with_what_the_guards_found(
         "released, cloze: the database lacks the facts of 3 of 100 prompts",
         "19 golds stay readable under another relation of their subject (18 of them because",
         "1 deletions delete nothing",
+        "5 have further objects under the same subject and relation",
         "2 golds contain their subject",
         "1 of 72 facts have no verdict under DEL-OFF",
     ):

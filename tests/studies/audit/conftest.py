@@ -121,16 +121,14 @@ def fuzzy():
 def audit(cells, fuzzy, tmp_path):
     """Runs an audit of the cells."""
 
-    def run(name="run", *, known=(), chosen=None, settings=SETTINGS, retrievers=None, **options):
+    def run(name="run", *, known=(), chosen=None, retrievers=None, **options):
         return run_audit(
             cells if chosen is None else chosen,
             lambda source: Asking(source, known),
             tmp_path / name,
-            model="asking",
-            settings=settings,
             retrievers=retrievers or fuzzy,
             progress=False,
-            **options,
+            **{"model": "asking", "settings": SETTINGS} | options,
         )
 
     return run

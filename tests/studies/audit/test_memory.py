@@ -13,6 +13,7 @@ from surface_consistency.studies.audit import (
     find_cells,
     retrievers_by_name,
 )
+from surface_consistency.text import token_key
 
 SETTINGS = AuditSettings(retriever="fuzzy", threshold=0.5)
 
@@ -100,6 +101,38 @@ def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(shared_dir, 
 
     assert sum(bool(target.surviving) for target in memory.targets) == 20
     assert not any(target.surviving for target in groups.targets)
+
+
+@pytest.mark.parametrize(
+    ("domain", "variant", "n"), [("sports", "collision", 22), ("released", "released", 2)]
+)
+def test_facts_with_further_objects_agree_with_counting(shared_dir, fuzzy, domain, variant, n):
+    """The United States have ten star athletes, one gold each: a lookup may find any of them."""
+    folder = shared_dir / "data" / "lmlm_audit" / "data"
+    cells = find_cells(folder, domains=[domain], variants=[variant], styles=["cloze"])
+
+    memory = build_memory(cells, SETTINGS, fuzzy)
+
+    (others,) = memory.others.values()
+    (report,) = memory.reports.values()
+    entries = [tuple(map(token_key, entry)) for entry in cells[0].database.triplets]
+    expected = [
+        {
+            place
+            for place, entry in enumerate(entries)
+            if entry[0] in keys(fact.subject, fact.subject_aliases)
+            and entry[1] in keys(fact.relation, fact.relation_aliases)
+            and entry[2] not in keys(fact.gold_object, fact.object_aliases)
+        }
+        for fact in cells[0].prompts
+    ]
+    assert [set(found) for found in others] == expected
+    assert len(report.facts) == len(others)
+    assert sum(map(bool, others)) == n
+
+
+def keys(name, aliases):
+    return {token_key(form) for form in (name, *aliases)}
 
 
 def test_databases_of_equal_content_are_warned_of(databases, fuzzy):

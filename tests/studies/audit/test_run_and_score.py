@@ -240,6 +240,20 @@ def test_abstentions_are_counted(audit):
     assert not frame["first_correct"].any()
 
 
+def test_lookups_that_ask_for_nothing_are_counted(audit):
+    """A runner hands no blank query to the store, so such a lookup has no trace."""
+    folder = audit()
+    lines = [json.loads(line) for line in folder.generations.read_text().splitlines()]
+    asking = next(line for line in lines if line["lookups"])
+    asking["lookups"] = [{"query": {"entity": "", "relation": ""}, "value": None, "trace": None}]
+    folder.generations.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    score_audit(folder)
+
+    lookups = pd.read_csv(folder.checks / "lookups.csv")
+    assert lookups["n_blank"].sum() == 1
+
+
 def test_the_published_policy_never_abstains(audit):
     settings = AuditSettings(retriever="fuzzy", threshold=0.999, fallback="top1_anyway")
     folder = audit(settings=settings)

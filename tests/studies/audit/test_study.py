@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.errors import RunMismatchError
 from surface_consistency.inference import FakeRunner, read_generations
 from surface_consistency.studies.audit import (
     AuditSettings,
@@ -60,6 +61,20 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(cells, asking, tmp_path)
 def test_a_sweep_rejects_nothing_and_the_same_twice(cells, asking, tmp_path, options):
     with pytest.raises(ValueError, match="must be given, each once"):
         sweep_audit(cells, asking, tmp_path, model="asking", **options)
+
+
+@pytest.mark.parametrize(
+    ("label", "off_mode", "differing"),
+    [("other", "forbid", "another model"), ("asking", "null", "another off_mode")],
+)
+def test_answers_of_another_model_are_not_taken_over(audit, label, off_mode, differing):
+    first = audit("first")
+    settings = AuditSettings(retriever="fuzzy", threshold=0.5, off_mode=off_mode)
+
+    with pytest.raises(RunMismatchError, match=differing):
+        audit("second", model=label, settings=settings, without_retrieval=first)
+
+    assert not (first.path.parent / "second").exists()
 
 
 def test_any_runner_is_audited_with_facts_before_its_prompts(cells, fuzzy, tmp_path):

@@ -180,6 +180,11 @@ def test_scoring_reads_the_labels_of_the_run_and_forgets_them_with_it(scored):
     agreement = pd.read_csv(folder.checks / "judge_agreement.csv")
     assert set(agreement["form"]) == {"short", "long", "free"}
     assert (folder.checks / "corrected.csv").is_file()
+    folder.labels.write_text("prompt_id,question_id,is_correct\nother/short,other/1,1\n")
+    with pytest.raises(DataError, match="labels are of answers that this run does not hold"):
+        score_slaq(folder, judge)
+    # The verdicts are new, so what was said of the old ones is gone.
+    assert not list(folder.checks.glob("*.csv"))
     folder.labels.unlink()
     score_slaq(folder, judge)
     assert not list(folder.checks.glob("*.csv"))

@@ -12,6 +12,8 @@ from collections import Counter
 
 import pytest
 
+from surface_consistency.cli import main
+
 CONCURRENCY = 4
 N_TOPICS = 8
 N_PERMUTATIONS = 5
@@ -25,17 +27,23 @@ def reply(text):
     return "1" if len(references) == 1 else str([1] * len(references))
 
 
-def start(server, out):
-    """Start the command in a process of its own."""
-    command = [sys.executable, "-m", "surface_consistency.cli", "run", "slaq"]
-    command += ["--source", "sample", "--limit", str(N_TOPICS), "--repeat", "0"]
+def arguments(out):
+    """Write the command, which is the same each time."""
+    command = ["run", "slaq", "--source", "sample", "--limit", str(N_TOPICS), "--repeat", "0"]
     command += ["--runner", "openai", "--model", "m", "--out", str(out), "--json"]
     command += ["--judge", "llm", "--judge-model", "j"]
     command += ["--runner-option", f"concurrency={CONCURRENCY}"]
-    command += ["--judge-option", f"concurrency={CONCURRENCY}"]
-    environment = os.environ | {"OPENAI_BASE_URL": server.url, "HF_HUB_OFFLINE": "1"}
+    return [*command, "--judge-option", f"concurrency={CONCURRENCY}"]
+
+
+def start(server, out):
+    """Start the command in a process of its own."""
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "surface_consistency.cli", *arguments(out)],
+        env=os.environ | {"OPENAI_BASE_URL": server.url, "HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -60,8 +68,9 @@ def logged(out):
 
 
 @pytest.mark.enable_socket
-def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
+def test_nothing_that_was_kept_is_asked_again(serve, tmp_path, monkeypatch, capsys):
     server = serve(reply, latency=0.02)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     n_asked = N_TOPICS * (5 + N_PERMUTATIONS)
     out = tmp_path / "run"
 
@@ -69,10 +78,8 @@ def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
     kept_while_asking = len(logged(out))
     kill_at(start(server, out), out, n_asked + n_asked // 3)
     kept_while_judging = len(logged(out))
-    process = start(server, out)
-    output, errors = process.communicate(timeout=120)
+    assert main(arguments(out)) == 0
 
-    assert process.returncode == 0, errors
     assert 0 < kept_while_asking < n_asked < kept_while_judging < 2 * n_asked
     keys = logged(out)
     # Each prompt has one line in the end: what was kept was not asked, so not logged, again.
@@ -81,12 +88,10 @@ def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
     again = sum(count - 1 for count in Counter(server.asked).values())
     unkept = 2 * (CONCURRENCY + 0.25 / 0.02 * CONCURRENCY)
     assert again == len(server.asked) - 2 * n_asked <= unkept
-    overall = json.loads(output)["tables"]["overall"][0]
+    overall = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
     assert overall["n"] == N_TOPICS * 5 * N_PERMUTATIONS
     assert overall["n_missing"] == 0
 
     before = len(server.asked)
-    process = start(server, out)
-    process.communicate(timeout=120)
-    assert process.returncode == 0
+    assert main(arguments(out)) == 0
     assert len(server.asked) == before

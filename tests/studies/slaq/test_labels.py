@@ -84,6 +84,21 @@ def test_nothing_to_label_is_rejected(task, tmp_path):
         write_labelling_sheet(tmp_path / "sheet.csv", [task("short", "a")], n=0)
 
 
+def test_rows_that_a_spreadsheet_left_empty_are_passed_over(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("prompt_id,question_id,is_correct\np,q,1\n,,\n,,\n")
+
+    assert list(read_labels(path)) == [("p", "q")]
+
+
+def test_a_file_that_is_no_csv_is_rejected(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"prompt_id,question_id,is_correct\np,{'q' * 200_000},1\n")
+
+    with pytest.raises(DataError, match="cannot be read as CSV"):
+        read_labels(path)
+
+
 def test_a_label_that_contradicts_itself_is_rejected(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("prompt_id,question_id,is_correct,is_recalled\np,q,1,0\n")

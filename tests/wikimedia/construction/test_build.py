@@ -204,13 +204,13 @@ def test_cap_leaves_the_canonical_rows_of_what_is_kept(dumps, built, tmp_path):
 def test_build_goes_on_after_the_step_that_was_killed(dumps, built, tmp_path, monkeypatch):
     def killed(connection, **settings):
         connection.execute("CREATE TABLE surfaces AS SELECT 1 AS half")
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed")
 
     with monkeypatch.context() as patch:
         patch.setattr(
             "surface_consistency.wikimedia.construction._plan.steps.keep_surfaces", killed
         )
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="killed"):
             build_redirectqa(dumps, tmp_path, config=ENWIKI, threads=1)
     finished = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.done.json")}
     assert {"07_categories.done.json"} < {path.name for path in finished}

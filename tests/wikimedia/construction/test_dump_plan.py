@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from surface_consistency.errors import SourceNotFoundError
@@ -102,6 +104,7 @@ def test_other_wikis_are_passed_over(folder):
     ("wiki", "names", "route"),
     [
         ("jawiki", tables("20260101", "jawiki"), "uncategorised"),
+        ("zhwiki", tables("20260101", "zhwiki"), "xml"),
         ("enwiki", ["enwiki-20260101-pages-articles.xml.bz2"], "xml"),
         ("enwiki", [*tables("20260101"), "enwiki-20260101-pages-articles.xml.bz2"], "xml"),
         ("enwiki", tables("20260101"), "sql"),
@@ -124,6 +127,69 @@ def test_pages_text_may_come_in_parts(tmp_path):
 
     assert [path.name for path in files.pages_articles] == parts
     assert files.page is None
+
+
+def test_one_export_is_taken_of_several_of_the_same_pages(tmp_path):
+    """The whole one before parts, of the plain kind before the others."""
+    date = "enwiki-20260101"
+    fill(
+        tmp_path,
+        f"{date}-pages-articles-multistream.xml.bz2",
+        f"{date}-pages-meta-current.xml.bz2",
+        *(f"{date}-pages-articles11.xml-p{part}.bz2" for part in ("1p5", "6p9")),
+    )
+
+    def chosen():
+        dumps = find_dumps(tmp_path, "enwiki", route="xml").dumps
+        return [dump.name for dump in dumps if dump.role == "pages_articles"]
+
+    assert chosen() == [f"{date}-pages-articles11.xml-p{part}.bz2" for part in ("1p5", "6p9")]
+    fill(tmp_path, f"{date}-pages-articles.xml.bz2", f"{date}-pages-articles.xml")
+    assert chosen() == [f"{date}-pages-articles.xml.bz2"]
+
+
+def test_upper_of_two_files_of_one_name_is_taken(folder):
+    fill(folder, *(f"a/{name}" for name in tables("20260101")))
+
+    assert find_dumps(folder, "enwiki").files.page.parent == folder
+
+
+def test_no_view_counts_twice(folder):
+    """A day whose month is there, and a month that is asked for twice."""
+    fill(folder, "pageviews-20240115-user.bz2", "pageviews-20250101-user.bz2")
+
+    names = [path.name for path in find_dumps(folder, "enwiki").files.pageviews]
+
+    assert len(names) == 13
+    assert names[-1] == "pageviews-20250101-user.bz2"
+    twice = find_dumps(folder, "enwiki", months=["202401", "202401"])
+    assert [path.name for path in twice.files.pageviews] == ["pageviews-202401-user.bz2"]
+
+
+def test_files_reject_two_views_of_one_name(folder):
+    fill(folder, "pageviews-202401-user")
+    files = find_dumps(folder, "enwiki").files
+    twice = replace(files, pageviews=(*files.pageviews, folder / "pageviews-202401-user"))
+
+    with pytest.raises(ValueError, match="two dumps are called pageviews-202401-user"):
+        twice.check_paths()
+
+
+@pytest.mark.parametrize("month", ["2024-01", "202413", "2024", "20240132"])
+def test_find_dumps_rejects_what_is_no_month(month, folder):
+    with pytest.raises(ValueError, match=f"months must be like '202401'.*got '{month}'"):
+        find_dumps(folder, "enwiki", months=[month])
+
+
+def test_find_dumps_rejects_the_tables_route_without_categories(folder):
+    with pytest.raises(ValueError, match="'jawiki' maps no categories, so the route 'sql'"):
+        find_dumps(folder, "jawiki", route="sql")
+
+
+def test_views_are_optional_where_the_build_can_do_without(tmp_path):
+    plan = find_dumps(tmp_path, "jawiki", needs_views=False)
+
+    assert {dump.role for dump in plan.missing} == {"page", "redirect", "wikidata"}
 
 
 def test_wanted_months_are_looked_for(folder):

@@ -94,6 +94,15 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
     assert lost == {"the subject has no article": 1}
 
 
+def test_title_of_a_subject_starts_with_a_capital(facts, dumps, tmp_path):
+    named = next(item for item in facts if item.subject.name == "Brisk Harbor")
+    small = named.model_copy(update={"subject": Entity(id=None, name="brisk Harbor")})
+
+    result = augment_popqa([small], dumps, tmp_path, config=ENWIKI)
+
+    assert next(result.rows()).subject_wiki_title == "Brisk Harbor"
+
+
 def test_views_of_redirects_are_unknown_without_pageviews(facts, dumps, tmp_path):
     unseen = type(dumps)(
         **{

@@ -142,7 +142,7 @@ def naive_sample(candidates, triples, seed):
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     claims=st.sets(st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 5)), max_size=30),

@@ -146,7 +146,7 @@ def test_pages_rejects_other_xml(tmp_path: Path, text: str, message: str) -> Non
 def cut_export(path: Path, *, packed: bool) -> Path:
     """Write three pages and cut the file inside the third."""
     body = "".join(
-        f"<page><title>T{i}</title><ns>0</ns><id>{i}</id><revision><text>{'word ' * 400_000}"
+        f"<page><title>T{i}</title><ns>0</ns><id>{i}</id><revision><text>{'word ' * 120_000}"
         "</text></revision></page>"
         for i in range(3)
     )

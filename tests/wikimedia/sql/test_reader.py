@@ -176,7 +176,7 @@ def test_batches_are_bounded(tmp_path):
 
 
 def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
-    titles = [b"x" * 3_000_000, b"', \\" * 700_000, b"y"]
+    titles = [b"x" * 1_200_000, b"', \\" * 300_000, b"y"]
     literals = [title.replace(b"\\", b"\\\\").replace(b"'", b"\\'") for title in titles]
     path = write(
         tmp_path,
@@ -271,11 +271,11 @@ def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
 
     with pytest.raises(
         DumpError,
-        match=rf"t\.sql\.gz: a row .*{message}.*, at plain byte {offset:,}; {n_good:,} rows of t "
-        "were read before",
+        match=rf"t\.sql\.gz: a row .*{message}.* at plain byte {offset:,}, after {n_good:,} rows "
+        r"of t\. Fetch the file again",
     ):
         rows(path, NAMES)
-    with pytest.warns(TruncatedDumpWarning, match=f"the {n_good:,} rows of t before it are kept"):
+    with pytest.warns(TruncatedDumpWarning, match=f"after {n_good:,} rows of t; what came"):
         assert len(rows(path, NAMES, allow_truncated=True)) == n_good
 
 
@@ -288,11 +288,11 @@ def test_read_sql_rejects_a_cut_off_insert(tmp_path, end, n_good):
     path = write(tmp_path, b"INSERT INTO `t` VALUES " + good + end)
 
     with pytest.raises(
-        DumpError, match=f"the dump ends within an INSERT, at plain byte .*; {n_good:,} rows"
+        DumpError, match=f"the dump ends within an INSERT at plain byte .*, after {n_good:,} rows"
     ):
         rows(path, NAMES)
     reader = read_sql(path, NAMES, allow_truncated=True)
-    with pytest.warns(TruncatedDumpWarning, match=f"the {n_good:,} rows of t before") as caught:
+    with pytest.warns(TruncatedDumpWarning, match=f"after {n_good:,} rows of t; what") as caught:
         assert sum(batch.num_rows for batch in reader) == reader.n_rows == n_good
     assert len(caught) == 1
     assert reader.is_truncated
@@ -303,13 +303,13 @@ def test_read_sql_rejects_a_cut_off_insert(tmp_path, end, n_good):
 def test_read_sql_rejects_a_cut_off_statement(tmp_path, end):
     path = write(tmp_path, insert(b"(7,8,'a',1,1)") + end)
 
-    with pytest.raises(DumpError, match=r"the dump ends within a statement, .*; 1 rows"):
+    with pytest.raises(DumpError, match=r"the dump ends within a statement at .*, after 1 rows"):
         rows(path, NAMES)
 
 
 def test_read_sql_counts_rows_before_damage(tmp_path):
-    path = write(tmp_path, *[insert(GOOD) for _ in range(300)])
-    path.write_bytes(path.read_bytes()[:-3000])
+    path = write(tmp_path, *[insert(GOOD) for _ in range(60)])
+    path.write_bytes(path.read_bytes()[:-1500])
 
     with pytest.raises(
         DumpError, match=r"the gzip data end early at byte .* plain bytes\..* [\d,]+ rows of t"
@@ -320,7 +320,7 @@ def test_read_sql_counts_rows_before_damage(tmp_path):
         found = [row for batch in reader for row in batch.to_pylist()]
     assert len(caught) == 1
     assert reader.is_truncated
-    assert 100_000 < len(found) == reader.n_rows < 300_000
+    assert 10_000 < len(found) == reader.n_rows < 60_000
     assert found == [
         {"id": number % 1000, "title": b"title %d" % (number % 1000)}
         for number in range(len(found))
@@ -341,7 +341,7 @@ def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
     for module in (_row_reader, _statements):
         monkeypatch.setattr(module, "MAX_STATEMENT_BYTES", 1_000_000)
 
-    with pytest.raises(DumpError, match=rf"t\.sql\.gz: {message}.*; 1 rows of t were read before"):
+    with pytest.raises(DumpError, match=rf"t\.sql\.gz: {message}.*, after 1 rows of t"):
         rows(write(tmp_path, insert(b"(7,8,'a',1,1)"), rest), ["id"])
 
 
@@ -394,8 +394,7 @@ def test_read_sql_can_be_left_early(tmp_path):
     with warnings.catch_warnings(), read_sql(path, ["id"]) as reader:
         warnings.simplefilter("error")
         assert next(reader).num_rows > 0
-    with pytest.raises(StopIteration):
-        next(reader)
+    assert next(reader, None) is None
 
 
 def test_read_sql_reports_progress(tmp_path):

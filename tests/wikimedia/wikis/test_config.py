@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
+from surface_consistency.wikimedia.pages_xml import categories_of_templates
 from surface_consistency.wikimedia.wikis import UNCATEGORISED_LABEL, WIKIS, WikiConfig, load_wiki
 
 SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipedia"}
@@ -38,10 +39,25 @@ def test_every_question_of_every_wiki_names_its_subject_once(name):
 
 
 @pytest.mark.parametrize("name", ["jawiki", "dewiki"])
+def test_wikis_without_kinds_keep_all_redirects(name):
+    assert load_wiki(name).labels == (UNCATEGORISED_LABEL,)
+
+
+def test_zhwiki_sorts_redirects_by_its_own_templates():
+    wiki = load_wiki("zhwiki")
+
+    assert categories_of_templates(["別名重定向", "错字重定向", "簡繁重定向"], wiki.templates) == (
+        "Redirects_from_alternative_names",
+        "Redirects_from_misspellings",
+    )
+    assert len(wiki.labels) == 10
+    assert UNCATEGORISED_LABEL not in wiki.labels
+
+
+@pytest.mark.parametrize("name", ["jawiki", "dewiki", "zhwiki"])
 def test_wikis_of_other_languages_ask_in_their_own(name):
     wiki = load_wiki(name)
 
-    assert wiki.labels == (UNCATEGORISED_LABEL,)
     for relation in wiki.relations:
         for template in TEMPLATES:
             english = RELATIONS[relation].question("Zyx", template=template)
@@ -80,6 +96,11 @@ def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
             {"uncategorised": True, "questions": {"sport": {"original": "Which?"}}},
             "must hold {} exactly once",
         ),
+        (
+            {"uncategorised": True, "questions": {"sport": {"original": "Quel sport, {}?"}}},
+            r"1 questions are given, and 31 would be in English \(the first is the 'original' "
+            "question of 'occupation'",
+        ),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
     ],
@@ -90,11 +111,13 @@ def test_config_rejects(fields, message):
 
 
 def test_own_wording_takes_the_place_of_the_english_one():
-    wiki = WikiConfig(
-        **SMALL, uncategorised=True, questions={"sport": {"original": "Quel sport, {}?"}}
+    wiki = WikiConfig.model_validate(
+        SMALL
+        | {"language": "en", "uncategorised": True}
+        | {"questions": {"sport": {"original": "Which sport, {}?"}}}
     )
 
-    assert wiki.question("sport", "X", template="original") == "Quel sport, X?"
+    assert wiki.question("sport", "X", template="original") == "Which sport, X?"
     assert wiki.question("sport", "X", template="paraphrase") == RELATIONS["sport"].question(
         "X", template="paraphrase"
     )

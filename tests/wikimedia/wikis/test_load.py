@@ -1,8 +1,11 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.wikimedia.construction import find_dumps
 from surface_consistency.wikimedia.wikis import WIKIS, WikiConfig, load_wiki
 
 TOML = """
@@ -26,6 +29,18 @@ def test_load_wiki_reads_toml(tmp_path):
 
     assert wiki.properties == {36: "capital"}
     assert wiki.question("capital", "X", template="original") == "Quelle est la capitale de X ?"
+
+
+def test_file_of_the_guide_describes_an_uncategorised_wiki(tmp_path):
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "build.md"
+    [text] = re.findall(r"```toml\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "fr.toml").write_text(text, encoding="utf-8")
+
+    plan = find_dumps(tmp_path, str(tmp_path / "fr.toml"))
+
+    assert plan.route == "uncategorised"
+    assert {dump.role for dump in plan.missing} == {"page", "redirect", "pageviews", "wikidata"}
+    assert "Quelle" in plan.config.question(plan.config.relations[0], "X", template="original")
 
 
 @pytest.mark.parametrize("name", sorted(WIKIS))

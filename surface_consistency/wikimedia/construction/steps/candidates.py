@@ -67,14 +67,15 @@ def candidate_triples(
         "CREATE OR REPLACE TABLE facts AS SELECT DISTINCT subject, property, object FROM claims "
         f"WHERE property IN ({wanted})"
     )
+    n_claims, n_facts = count_of(connection, "claims"), count_of(connection, "facts")
     counts = [
         StepCount(
             step="claims",
             unit="claims",
-            rows_in=count_of(connection, "claims"),
-            rows_out=count_of(connection, "facts"),
-            reason="another relation, or said twice",
-            removed=count_of(connection, "claims") - count_of(connection, "facts"),
+            rows_in=n_claims,
+            rows_out=n_facts,
+            reason="another relation, or said twice" if n_facts < n_claims else None,
+            removed=n_claims - n_facts,
         )
     ]
     reasons = dict(_REASONS)

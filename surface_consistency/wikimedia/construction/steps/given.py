@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from surface_consistency.wikimedia.construction._arrow import import_arrow
 from surface_consistency.wikimedia.construction.attrition import StepCount
 from surface_consistency.wikimedia.construction.database import keep_rows
 
@@ -20,7 +21,8 @@ def insert_facts(
 ) -> list[StepCount]:
     """Find the articles of given subjects.
 
-    A subject without an entity is looked for by its name, as an article's title.
+    A subject without an entity is looked for by its name, as an article's title, which starts with
+    a capital.
 
     Reads `articles` (entity, title). Makes `sample` (triplet_id, subject, surface), where `surface`
     is the given name.
@@ -32,10 +34,14 @@ def insert_facts(
     Returns:
         Facts whose subject has no article.
     """
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE given (triplet_id BIGINT, entity BIGINT, surface VARCHAR)"
-    )
-    connection.executemany("INSERT INTO given VALUES (?, ?, ?)", [list(fact) for fact in facts])
+    pa = import_arrow()
+    numbers, entities, surfaces = zip(*facts, strict=True) if facts else ((), (), ())
+    columns = {
+        "triplet_id": pa.array(numbers, pa.int64()),
+        "entity": pa.array(entities, pa.int64()),
+        "surface": pa.array(surfaces, pa.string()),
+    }
+    connection.register("given", pa.table(columns))
     counts = keep_rows(
         connection,
         "sample",
@@ -45,14 +51,15 @@ def insert_facts(
         FROM given
         LEFT JOIN articles AS by_entity ON by_entity.entity = given.entity
         LEFT JOIN articles AS by_title
-            ON given.entity IS NULL AND by_title.title = replace(given.surface, ' ', '_')
+            ON given.entity IS NULL AND by_title.title = replace(
+                upper(left(given.surface, 1)) || substr(given.surface, 2), ' ', '_')
         """,
         {"the subject has no article": "subject IS NULL"},
         step="facts",
         unit="triples",
         columns="triplet_id, subject, surface",
     )
-    connection.execute("DROP TABLE given")
+    connection.unregister("given")
     return counts
 
 

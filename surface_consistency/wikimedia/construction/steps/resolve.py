@@ -18,7 +18,7 @@ _LINKS = f"""
         min(redirects.target) AS target,
         min(CASE WHEN is_interwiki THEN {_INTERWIKI} WHEN target_namespace <> 0 THEN {_NAMESPACE}
             WHEN is_section THEN {_SECTION} ELSE 0 END) AS fault
-    FROM redirects JOIN pages USING (page_id) GROUP BY page_id
+    FROM redirects JOIN pages USING (page_id) WHERE is_redirect GROUP BY page_id
 """
 
 _JUDGED = """
@@ -52,9 +52,11 @@ def resolve_redirects(
     to another wiki, another namespace or a section, and when it does not end within `max_hops`
     redirects, as a loop never does.
 
+    The page says whether it is a redirect: the other table keeps rows of pages that were one.
+
     Reads `redirects` (page_id, target, target_namespace, is_interwiki, is_section), `pages`
-    (page_id, title, surface), `page_props` (page_id, is_disambiguation) and `articles` (entity,
-    title). Makes `resolved` (page_id, title, surface, entity, hops).
+    (page_id, title, surface, is_redirect), `page_props` (page_id, is_disambiguation) and `articles`
+    (entity, title). Makes `resolved` (page_id, title, surface, entity, hops).
 
     Args:
         connection: The database.
@@ -118,7 +120,7 @@ def _outside(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
             unit="redirect pages",
             rows_in=n_all,
             rows_out=n_links,
-            reason="no page of the article namespace" if n_all > n_links else None,
+            reason="no redirect page of the article namespace" if n_all > n_links else None,
             removed=n_all - n_links,
         )
     ]
