@@ -213,8 +213,10 @@ def _fit(model: "torch.nn.Module", batches: Iterator[list[list[int]]], *, steps:
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=_LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98)
     )
+    # OneCycleLR divides by the length of the warm-up less one step: a tenth of ten steps is none.
+    warm_up = 0.1 if steps > 10 else 0.3
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, max_lr=_LEARNING_RATE, total_steps=steps, pct_start=0.1
+        optimiser, max_lr=_LEARNING_RATE, total_steps=steps, pct_start=warm_up
     )
     model.train()
     for _, documents in zip(range(steps), batches, strict=False):

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from surface_consistency.errors import (
-    ColumnNotFoundError,
     DataError,
-    RecordError,
     SourceNotFoundError,
 )
+from surface_consistency.report._run_files import read_frame, read_study_manifest
 from surface_consistency.schemas.audit import AuditOutcome
-from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.schemas.manifest import RunManifest
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ def load_audit_runs(folders: Sequence[str | os.PathLike[str]]) -> list[AuditRun]
     homes = [Path(folder).resolve() for folder in folders]
     if not homes or len(set(homes)) < len(homes):
         raise ValueError("give at least one run folder, and each of them once")
-    manifests = [_read_manifest(home) for home in homes]
+    manifests = [read_study_manifest(home, study="audit", command="audit") for home in homes]
     varying = _varying(manifests)
     labels = _labels(manifests, homes, varying)
     return [_load(*found) for found in zip(homes, manifests, labels, varying, strict=True)]
@@ -114,51 +112,13 @@ def _load(
     )
 
 
-def _read_manifest(home: Path) -> RunManifest:
-    """Read the settings of a run, and see that it is an audit."""
-    path = home / "manifest.json"
-    if not path.is_file():
-        raise SourceNotFoundError(
-            f"{home} is not a run folder: it has no manifest.json, which "
-            "`surface-consistency audit --out` writes"
-        )
-    try:
-        manifest = RunManifest.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise RecordError(
-            f"{path}: not a RunManifest: {describe_validation_error(error)}; restore the file, or "
-            "make the run again"
-        ) from error
-    if manifest.study != "audit":
-        raise DataError(
-            f"{home} is a run of the study {manifest.study!r}, not an audit; report the runs of "
-            "one study together"
-        )
-    return manifest
-
-
 def _read_outcomes(path: Path) -> "pd.DataFrame":
     """Read the outcomes and check what the tables rely on."""
-    import pandas as pd
-
-    if not path.is_file():
-        raise SourceNotFoundError(
-            f"{path.parent} has no {path.name}: its answers are not judged yet; "
-            "the same `surface-consistency audit` command goes on from there"
-        )
-    try:
-        frame = pd.read_parquet(path)
-    except (ValueError, OSError) as error:
-        raise DataError(
-            f"{path}: cannot be read as Parquet ({error}); judge the run again"
-        ) from error
-    missing = [name for name in AuditOutcome.model_fields if name not in frame]
-    if missing:
-        raise ColumnNotFoundError(
-            f"{path}: no column {', '.join(missing)} of AuditOutcome; judge the run again"
-        )
-    if frame.empty:
-        raise DataError(f"{path}: holds no fact, so there is nothing to report")
+    frame = read_frame(
+        path,
+        AuditOutcome,
+        remedy="the same `surface-consistency audit` command goes on from there",
+    )
     for name in _KEYS:
         if frame[name].isna().any():
             row = int(frame[name].isna().to_numpy().argmax())

@@ -7,15 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from surface_consistency.errors import (
-    ColumnNotFoundError,
     DataError,
-    RecordError,
-    SourceNotFoundError,
 )
-from surface_consistency.schemas.jsonl import describe_validation_error, read_jsonl
+from surface_consistency.report._run_files import read_frame, read_study_manifest
+from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.manifest import RunManifest
 from surface_consistency.schemas.slaq import Judgement, SlaqOutcome
 
@@ -78,7 +74,7 @@ def load_slaq_runs(folders: Sequence[str | os.PathLike[str]]) -> list[SlaqRun]:
     homes = [Path(folder).resolve() for folder in folders]
     if not homes or len(set(homes)) < len(homes):
         raise ValueError("give at least one run folder, and each of them once")
-    manifests = [_read_manifest(home) for home in homes]
+    manifests = [read_study_manifest(home, study="slaq", command="run slaq") for home in homes]
     models = Counter(manifest.model for manifest in manifests)
     return [
         _load(
@@ -101,7 +97,7 @@ def _load(home: Path, manifest: RunManifest, label: str) -> SlaqRun:
     return SlaqRun(
         label=label,
         manifest=manifest,
-        outcomes=_read_outcomes(home / "outcomes.parquet").assign(model=label),
+        outcomes=_outcomes(home / "outcomes.parquet").assign(model=label),
         judge=judge,
         unjudged=dict(reasons.most_common()),
         checks=_read_checks(home / "checks"),
@@ -121,49 +117,7 @@ def _read_checks(folder: Path) -> "dict[str, pd.DataFrame]":
         ) from error
 
 
-def _read_manifest(home: Path) -> RunManifest:
-    """Read the settings of a run, and see that it is one of this study."""
-    path = home / "manifest.json"
-    if not path.is_file():
-        raise SourceNotFoundError(
-            f"{home} is not a run folder: it has no manifest.json, which "
-            "`surface-consistency run slaq --out` writes"
-        )
-    try:
-        manifest = RunManifest.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise RecordError(
-            f"{path}: not a RunManifest: {describe_validation_error(error)}; restore the file, or "
-            "make the run again"
-        ) from error
-    if manifest.study != "slaq":
-        raise DataError(
-            f"{home} is a run of the study {manifest.study!r}, not of slaq; report the runs of one "
-            "study together"
-        )
-    return manifest
-
-
-def _read_outcomes(path: Path) -> "pd.DataFrame":
-    """Read the outcomes and check their columns."""
-    import pandas as pd
-
-    if not path.is_file():
-        raise SourceNotFoundError(
-            f"{path.parent} has no {path.name}: its answers are not judged yet; "
-            "`surface-consistency score` does that"
-        )
-    try:
-        frame = pd.read_parquet(path)
-    except (ValueError, OSError) as error:
-        raise DataError(
-            f"{path}: cannot be read as Parquet ({error}); score the run again"
-        ) from error
-    missing = [name for name in SlaqOutcome.model_fields if name not in frame]
-    if missing:
-        raise ColumnNotFoundError(
-            f"{path}: no column {', '.join(missing)} of SlaqOutcome; score the run again"
-        )
-    if frame.empty:
-        raise DataError(f"{path}: holds no pair, so there is nothing to report")
+def _outcomes(path: Path) -> "pd.DataFrame":
+    """Read the outcomes, verdicts as nullable booleans."""
+    frame = read_frame(path, SlaqOutcome, remedy="`surface-consistency score` does that")
     return frame.astype(dict.fromkeys(_VERDICTS, "boolean"))

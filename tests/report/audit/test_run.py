@@ -77,7 +77,7 @@ def test_load_audit_runs_rejects_another_study(folder, audit_manifest):
     manifest = audit_manifest(study="slaq").model_dump_json()
     (folder / "manifest.json").write_text(manifest)
 
-    with pytest.raises(DataError, match="a run of the study 'slaq', not an audit"):
+    with pytest.raises(DataError, match="a run of the study 'slaq', not of 'audit'"):
         load_audit_runs([folder])
 
 
@@ -104,7 +104,7 @@ def test_load_audit_runs_rejects_broken_outcomes(folder, random_audit):
     with pytest.raises(ColumnNotFoundError, match="no column variant of AuditOutcome"):
         load_audit_runs([folder])
     frame.iloc[:0].to_parquet(target)
-    with pytest.raises(DataError, match="holds no fact"):
+    with pytest.raises(DataError, match="holds no outcome"):
         load_audit_runs([folder])
     frame.assign(style=[None, *frame["style"][1:]]).to_parquet(target)
     with pytest.raises(DataError, match="column 'style' is empty in row 0"):
