@@ -66,7 +66,7 @@ def test_a_run_leaves_tables_figures_and_page(run, tmp_path, capsys):
     folder = tmp_path / "run"
     assert "short_accuracy" in printed.out
     assert f"report: {folder / 'report.html'}" in printed.out
-    assert "could not be judged and are left out" in printed.err
+    assert "judgements are missing and left out" in printed.err
     assert {path.stem for path in (folder / "tables").glob("*.csv")} >= {
         "overall",
         "by_category",
@@ -98,12 +98,12 @@ def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys)
     folder = tmp_path / "run"
 
     again = ["--judge", "llm", "--judge-runner", f"{runners}:silly", "--judge-label", "second"]
-    assert main(["score", str(folder), *again, "--json"]) == 0
-    second = json.loads(capsys.readouterr().out)["tables"]
+    kept = (folder / "judgements.jsonl").read_bytes()
+    assert main(["score", str(folder), *again, "--json"]) == 2
 
     assert (first["short_accuracy"], first["long_accuracy"]) == (1.0, 0.6)
-    assert second["overall"][0]["n_missing"] == second["overall"][0]["n"] + 75 == 75
-    assert second["unjudged"][0]["judge"] == "llm:second"
+    assert "decided none of 90 facts" in capsys.readouterr().err
+    assert (folder / "judgements.jsonl").read_bytes() == kept
     assert len(list(folder.glob("judges/*/judge-generations.jsonl"))) == 2
 
 
@@ -285,3 +285,18 @@ def test_the_organism_runs_without_network(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "run" / "organism" / "model.safetensors").is_file()
     overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
     assert overall["model"].tolist() == ["organism"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
+        (["--region", "whole"], "--region does not judge runs of slaq"),
+    ],
+)
+def test_options_of_another_study_are_refused(run, tmp_path, capsys, options, message):
+    assert run("--json") == 0
+    capsys.readouterr()
+
+    assert main(["score", str(tmp_path / "run"), *options]) == 2
+    assert message in capsys.readouterr().err

@@ -42,7 +42,9 @@ def _score(arguments: argparse.Namespace) -> None:
         raise ValueError("give either the folder of a run or --predictions FILE, one of them")
     if arguments.run is not None:
         _refuse_data_options(arguments)
-        if study_of([arguments.run]) == "slaq":
+        study = study_of([arguments.run])
+        _refuse_options_of_others(arguments, study)
+        if study == "slaq":
             _score_slaq(arguments)
             return
         folder = RunFolder.open(arguments.run)
@@ -65,6 +67,28 @@ def _score(arguments: argparse.Namespace) -> None:
     finish([folder.path], arguments, out=folder.path)
 
 
+def _refuse_options_of_others(arguments: argparse.Namespace, study: str) -> None:
+    """Refuse options that judging a run of this study would not heed."""
+    if study == "audit":
+        raise ValueError(
+            f"{arguments.run} is an audit, which `surface-consistency audit` judges: give its own "
+            "command again, with --cleaner and --equivalence"
+        )
+    parser: argparse.ArgumentParser = arguments.parser
+    own = {"rule", "region"} if study == "slaq" else set(_judge_options(arguments))
+    foreign = [name for name in sorted(own) if getattr(arguments, name) != parser.get_default(name)]
+    if foreign:
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
+        remedy = "use --judge-rule" if study == "slaq" else "use --rule and --region"
+        raise ValueError(f"{named} does not judge runs of {study}; {remedy}")
+
+
+def _judge_options(arguments: argparse.Namespace) -> set[str]:
+    """Name the options of judges."""
+    names = {name for name in vars(arguments) if name.startswith(("judge", "labelling"))}
+    return names | {"all_facts", "labels"}
+
+
 def _score_slaq(arguments: argparse.Namespace) -> None:
     """Judge a SLAQ run again."""
     from surface_consistency.studies.slaq.folder import SlaqFolder
@@ -80,8 +104,7 @@ def _refuse_data_options(arguments: argparse.Namespace) -> None:
     """Refuse options that scoring a run again would not heed."""
     parser: argparse.ArgumentParser = arguments.parser
     heeded = {"command", "debug", "handle", "json", "parser", "region", "rule", "run"}
-    heeded |= {name for name in vars(arguments) if name.startswith("judge")}
-    heeded |= {"all_facts", "labels"}
+    heeded |= _judge_options(arguments)
     foreign = [
         f"--{name.replace('_', '-')}"
         for name, value in vars(arguments).items()

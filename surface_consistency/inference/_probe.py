@@ -30,7 +30,12 @@ def padding_obstacle(engine: Engine, *, exact: bool) -> str | None:
         The reason, or None when padded rows give the outputs that they give alone.
     """
     rows = _rows(engine)
-    return _compare(engine, Batch(suffixes=rows), _alone(engine, rows), exact=exact)
+    try:
+        alone = _alone(engine, rows)
+    except _CANNOT as error:
+        # A context that is shorter than the probe, for one.
+        return f"the model refuses the probe ({type(error).__name__})"
+    return _compare(engine, Batch(suffixes=rows), alone, exact=exact)
 
 
 def prefix_obstacle(engine: Engine, *, exact: bool) -> str | None:

@@ -370,7 +370,9 @@ def test_a_full_size_log_is_read_in_bounded_memory(log_path, manifest):
 
 
 RUN = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests' own parent does
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.inference.run_log import RunLog

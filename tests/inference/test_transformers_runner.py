@@ -594,3 +594,18 @@ def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, opt
 
     same = sum(first[name] == second[name] for name in first) / len(first)
     assert same >= (1.0 if options["dtype"] == "float32" else 0.7)
+
+
+def test_a_context_shorter_than_the_probe_is_no_fault(tmp_path, tiny_models):
+    """Rows are then asked one by one."""
+    import transformers
+
+    config = transformers.GPT2Config(n_embd=48, n_layer=2, n_head=4, n_positions=16)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models("gpt2"))
+    config.vocab_size = len(tokenizer)
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+
+    runner = TransformersRunner(str(tmp_path), device="cpu")
+
+    assert "refuses the probe" in str(runner.fingerprint())

@@ -103,11 +103,13 @@ class OpenAICompatibleRunner:
         self._extra = dict(extra_body or {})
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell model, address and request settings; never the key, nor how fast is asked."""
+        """Tell model and request settings; never the key or the address, nor how fast is asked.
+
+        A server may move; what it serves is held to by `served_model`.
+        """
         return {
             "runner": self.name,
             "model": self._model,
-            "base_url": self._base_url,
             "served_model": self._pinned,
             "text_as_chat": self._text_as_chat,
             "extra_body": dict(self._extra),

@@ -1,6 +1,7 @@
 """Vectors for the keys of a table, in memory, on disk, or from the cache."""
 
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from surface_consistency.retrieval.index.embedding_index import (
 __all__ = ["BLOCK", "index_from_cache", "index_of_table"]
 
 BLOCK = 16_384
+_TRIES = 20
+_PAUSE_SECONDS = 0.05
 _LOG = logging.getLogger(__name__)
 
 
@@ -37,7 +40,7 @@ def index_of_table(
     if folder is None:
         return EmbeddingIndex(vectors=_stacked(blocks, table.n_keys), identity=identity)
     write_index(folder, blocks, identity=identity, n_keys=table.n_keys)
-    return load_index(folder, verify=False)
+    return _load_written(folder)
 
 
 def index_from_cache(
@@ -55,6 +58,16 @@ def index_from_cache(
         except RetrievalError as error:
             _LOG.warning("%s; built again", error)
     return index_of_table(table, encoder, folder=folder, block_size=BLOCK)
+
+
+def _load_written(folder: Path) -> EmbeddingIndex:
+    """Load what was just written; another process may be putting an equal index in its place."""
+    for _ in range(_TRIES):
+        try:
+            return load_index(folder, verify=False)
+        except RetrievalError:
+            time.sleep(_PAUSE_SECONDS)
+    return load_index(folder, verify=False)
 
 
 def _encoded(

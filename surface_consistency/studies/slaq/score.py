@@ -41,8 +41,8 @@ def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
 
     Raises:
         SourceNotFoundError: If a file of the run is not there.
-        DataError: If the run holds no answer, a judge did not judge what it was given, or the
-            labels are of another run.
+        DataError: If the run holds no answer, the judge decided nothing or did not judge what it
+            was given, or the labels are of another run; earlier verdicts are kept then.
     """
     topics = list(read_jsonl(folder.topics, SlaqTopic))
     details = list(read_jsonl(folder.details, SlaqPrompt))
@@ -53,6 +53,7 @@ def score_slaq(folder: SlaqFolder, judge: Judge) -> "pd.DataFrame":
             "in its generations-*.jsonl"
         )
     judgements = _judge(judge, slaq_tasks(topics, details, answers))
+    _refuse_no_verdict(judgements, judge)
     model = folder.read_manifest().model
     frame = slaq_frame(topics, details, judgements, answers, model=model)
     if frame.empty:
@@ -171,6 +172,17 @@ def _write_checks(
             write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 
+def _refuse_no_verdict(judgements: Sequence[Judgement], judge: Judge) -> None:
+    """Refuse to put nothing in the place of earlier verdicts."""
+    if any(judgement.is_correct is not None for judgement in judgements):
+        return
+    first = next((judgement.reason for judgement in judgements if judgement.reason), "no reason")
+    raise DataError(
+        f"judge {judge.name!r} decided none of {len(judgements)} facts, the first because {first}; "
+        "mend that and score again: what was judged before is kept"
+    )
+
+
 def _warn_unjudged(judgements: Sequence[Judgement]) -> None:
     """Say how many facts have no verdict, and why."""
     reasons: dict[str, int] = {}
@@ -180,9 +192,10 @@ def _warn_unjudged(judgements: Sequence[Judgement]) -> None:
             reasons[reason] = reasons.get(reason, 0) + 1
     if reasons:
         counted = ", ".join(f"{count} because {why}" for why, count in sorted(reasons.items()))
+        first = next(judgement.reason for judgement in judgements if judgement.reason is not None)
         warnings.warn(
-            f"{sum(reasons.values())} of {len(judgements)} facts could not be judged and are left "
-            f"out: {counted}",
+            f"{sum(reasons.values())} of {len(judgements)} judgements are missing and left out: "
+            f"{counted}; the first: {first}",
             UnjudgedWarning,
             stacklevel=3,
         )
