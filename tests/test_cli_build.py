@@ -1,5 +1,6 @@
 """The command `build redirectqa`, as a user types it, on the miniature wiki."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,3 +114,94 @@ def test_missing_dumps_are_named_with_their_place(tmp_path, capsys):
 
     assert status == 2
     assert "from https://dumps.wikimedia.org" in capsys.readouterr().err
+
+
+def test_a_second_build_with_other_settings_is_refused(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert build("--out", out, "--quiet") == 0
+    card = (out / "README.md").read_bytes()
+
+    assert build("--out", out, "--triples", "20") == 2
+    said = capsys.readouterr().err
+    assert "triples: 500000 there, 20 now" in said
+    assert "--overwrite" in said
+    assert "read page" not in said
+    assert (out / "README.md").read_bytes() == card
+
+    assert build("--out", out) == 0
+    assert "kept, an earlier start read it" in capsys.readouterr().err
+    assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
+    assert (out / "README.md").read_bytes() != card
+
+
+def test_places_that_cannot_be_written_are_refused_before_reading(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "README.md").write_text("mine", encoding="utf-8")
+
+    for more, message in (
+        (("--out", tmp_path / "file"), "cannot be a folder"),
+        (("--out", ""), "--out is needed"),
+        (("--out", mine), "holds files that no such build wrote (README.md)"),
+        (("--out", tmp_path / "out", "--work", tmp_path / "file"), "work"),
+        (("--out", tmp_path / "out", "--memory-limit", "lots"), "memory_limit"),
+    ):
+        assert build(*more) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert "read page" not in said
+    assert (mine / "README.md").read_text("utf-8") == "mine"
+
+
+def test_the_card_tells_what_was_used(tmp_path):
+    assert build("--out", tmp_path / "out", "--quiet") == 0
+
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "| months | 202511, 202512 |" in card
+    assert "| allow_truncated | no |" in card
+    record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
+    assert record["options"]["configuration"]["project"] == "en.wikipedia"
+
+
+def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
+    for path in MINI.glob("*.*z*"):
+        if "categorylinks" not in path.name:
+            (tmp_path / path.name).symlink_to(path)
+
+    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+
+    said = capsys.readouterr().out
+    assert "note: route xml, because the category tables are not there" in said
+    assert "note: page views of 2 files are summed" in said
+
+
+def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
+    assert (
+        main(["build", "redirectqa", "--dumps", str(tmp_path), "--out", str(tmp_path / "o")]) == 2
+    )
+
+    said = capsys.readouterr().err
+    assert "lacks 17 dump files" in said
+    assert "and 13 more, which --plan lists" in said
+    assert len(said) < 700
+
+
+@pytest.mark.filterwarnings("always::surface_consistency.errors.TruncatedDumpWarning")
+def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    for path in MINI.glob("*.*z*"):
+        (dumps / path.name).write_bytes(path.read_bytes())
+    cut = next(dumps.glob("*categorylinks*"))
+    cut.write_bytes(cut.read_bytes()[:-60])
+    arguments = ["build", "redirectqa", "--dumps", str(dumps), "--out", str(tmp_path / "out")]
+
+    assert main([*arguments, "--quiet"]) == 2
+    assert "--allow-truncated" in capsys.readouterr().err
+    for _ in range(2):
+        assert main([*arguments, "--quiet", "--allow-truncated"]) == 0
+        assert f"{cut.name}: " in capsys.readouterr().err
+
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert f"{cut.name} is cut off or damaged near byte" in card

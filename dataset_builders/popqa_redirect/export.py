@@ -31,6 +31,7 @@ def export(
     *,
     config: PopQARedirectConfig,
     work: str | os.PathLike[str],
+    overwrite: bool = False,
     checksums: bool = True,
 ) -> PublishedFolder:
     """Augment PopQA and write it as a folder with its card.
@@ -40,6 +41,7 @@ def export(
         out: Folder to write.
         config: What to build.
         work: Folder for what is staged.
+        overwrite: Whether a data set of other settings in `out` may be replaced.
         checksums: Whether the card names the SHA-1 of each dump; computing it reads every byte.
 
     Returns:
@@ -63,6 +65,7 @@ def export(
         build=build,
         templates=config.templates,
         work=work,
+        overwrite=overwrite,
         checksums=checksums,
     )
 
@@ -85,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.out,
         config=replace(known[options.config], popqa=options.popqa, revision=options.revision),
         work=options.work,
+        overwrite=options.overwrite,
         checksums=not options.no_checksums,
     )
     if options.push_to_hub:

@@ -35,6 +35,7 @@ def export(
     *,
     configs: Sequence[RedirectQADumpsConfig],
     work: str | os.PathLike[str],
+    overwrite: bool = False,
     checksums: bool = True,
 ) -> PublishedFolder:
     """Build configurations and write them as one folder with its card.
@@ -44,6 +45,7 @@ def export(
         out: Folder to write.
         configs: What to build; the first one is the default of the folder.
         work: Folder for what is staged.
+        overwrite: Whether a data set of other settings in `out` may be replaced.
         checksums: Whether the card names the SHA-1 of each dump; computing it reads every byte.
 
     Returns:
@@ -54,7 +56,12 @@ def export(
         DataError: If a dump is broken or a step leaves no rows.
     """
     return write_redirectqa(
-        data_dir, out, builds=[build_of(c) for c in configs], work=work, checksums=checksums
+        data_dir,
+        out,
+        builds=[build_of(c) for c in configs],
+        work=work,
+        overwrite=overwrite,
+        checksums=checksums,
     )
 
 
@@ -124,6 +131,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dumps", type=Path, required=True, help="folder of dump files")
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     parser.add_argument("--work", type=Path, help="folder for what is staged; OUT.work by default")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a data set of other settings in OUT"
+    )
     parser.add_argument("--no-checksums", action="store_true", help="leave SHA-1 out of the card")
     parser.add_argument("--push-to-hub", metavar="OWNER/NAME", help="list what would be uploaded")
     parser.add_argument(
@@ -168,6 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.out,
         configs=[known[name] for name in dict.fromkeys(names)],
         work=options.work,
+        overwrite=options.overwrite,
         checksums=not options.no_checksums,
     )
     if options.push_to_hub:

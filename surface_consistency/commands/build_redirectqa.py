@@ -24,6 +24,7 @@ class _Resources(TypedDict):
     """Options that all data sets share."""
 
     work: str | None
+    overwrite: bool
     checksums: bool
     progress: "_Lines | None"
 
@@ -107,6 +108,9 @@ def _add_resources(parser: argparse.ArgumentParser) -> None:
     """Describe where the work is done and what becomes of it."""
     parser.add_argument("--out", help="folder to write")
     parser.add_argument("--work", help="folder for what is staged (default: OUT.work)")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a data set of other settings in OUT"
+    )
     parser.add_argument("--memory-limit", default="2GB", help="for DuckDB (default: %(default)s)")
     parser.add_argument("--threads", type=int, help="default: all processors")
     parser.add_argument("--no-checksums", action="store_true", help="leave SHA-1 out of the card")
@@ -128,6 +132,7 @@ def _build_redirectqa(arguments: argparse.Namespace) -> None:
         _show_plan(build.plan(arguments.dumps))
     else:
         out = _out(arguments)
+        _say_notes(arguments, build.plan(arguments.dumps))
         written = write_redirectqa(arguments.dumps, out, builds=[build], **_resources(arguments))
         _finish(arguments, written)
 
@@ -142,6 +147,7 @@ def _build_popqa(arguments: argparse.Namespace) -> None:
         _show_plan(build.plan(arguments.dumps, needs_views=False))
     else:
         out = _out(arguments)
+        _say_notes(arguments, build.plan(arguments.dumps, needs_views=False))
         popqa = load_popqa(arguments.popqa, revision=arguments.revision)
         written = write_popqa_redirect(
             popqa, arguments.dumps, out, build=build, **_resources(arguments)
@@ -153,6 +159,7 @@ def _resources(arguments: argparse.Namespace) -> "_Resources":
     """Gather where the work is done and who hears of it."""
     return {
         "work": arguments.work,
+        "overwrite": arguments.overwrite,
         "checksums": not arguments.no_checksums,
         "progress": None if arguments.quiet else _Lines(),
     }
@@ -191,9 +198,16 @@ def _settings(arguments: argparse.Namespace) -> "BuildSettings":
 
 def _out(arguments: argparse.Namespace) -> str:
     """Find where to write."""
-    if arguments.out is None:
+    if not arguments.out:
         raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
     return str(arguments.out)
+
+
+def _say_notes(arguments: argparse.Namespace, plan: "DumpPlan") -> None:
+    """Say what the files that are there decide, unless nothing is to be said."""
+    if not arguments.quiet and not plan.missing:
+        for note in plan.notes:
+            print(f"note: {note}", file=sys.stderr)
 
 
 def _show_plan(plan: "DumpPlan") -> None:
@@ -204,10 +218,18 @@ def _show_plan(plan: "DumpPlan") -> None:
             print(f"found    {_size(dump.n_bytes)}  {dump.path}")
         else:
             state = "missing " if dump.is_needed else "optional"
-            print(f"{state} {_size(dump.about_bytes, about=True)}  {dump.name}  from {dump.url}")
+            others = "".join(f"  (not {name})" for name in dump.other_dates)
+            about = _size(dump.about_bytes, about=True)
+            print(f"{state} {about}  {dump.name}  from {dump.url}{others}")
     n_missing = len(plan.missing)
-    said = f"{n_missing} needed files are missing" if n_missing else "all needed files are there"
-    print(f"\n{said}; {_size(plan.total_bytes).strip()} found")
+    for note in plan.notes:
+        print(f"note: {note}")
+    expected = plan.about_missing_bytes
+    size = "" if expected is None else f" (about {_amount(expected)})"
+    said = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
+        n_missing, f"{n_missing} needed files are missing{size}"
+    )
+    print(f"\n{said}; {_amount(plan.total_bytes)} found")
 
 
 def _size(n_bytes: int | None, *, about: bool = False) -> str:
@@ -277,6 +299,8 @@ class _Lines:
 
     def _line(self, progress: "BuildProgress") -> str:
         """Say what is done and how long the reading will take."""
+        if progress.is_reused:
+            return f"{progress.stage}: kept, an earlier start read it"
         if progress.path is None:
             return f"step {progress.steps_done + 1}/{progress.steps_total}: {progress.stage}"
         left = progress.seconds_left

@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,14 @@ from surface_consistency.data.publishing import (
     PublishedFolder,
     SourceFile,
     Subset,
+    claim_folder,
     describe_files,
+    make_folder,
     popqa_redirect_card,
     redirectqa_card,
     write_folder,
 )
+from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.wikimedia.construction import (
     CATEGORY_CAP,
     BuildHook,
@@ -35,6 +39,7 @@ from surface_consistency.wikimedia.construction import (
     find_dumps,
 )
 from surface_consistency.wikimedia.construction.steps.candidates import Unambiguous
+from surface_consistency.wikimedia.wikis import WikiConfig
 
 __all__ = ["ROW_KEY", "BuildSettings", "write_popqa_redirect", "write_redirectqa"]
 
@@ -106,10 +111,9 @@ class BuildSettings:
         )
 
     def described(self) -> dict[str, JsonValue]:
-        """List what decides the rows, for the card."""
+        """List what decides the rows beside the dumps, for the card."""
         return {
             "wiki": Path(self.wiki).name,
-            "months": None if self.months is None else list(self.months),
             "triples": self.triples,
             "category_cap": self.category_cap,
             "vary": self.variant,
@@ -124,6 +128,7 @@ def write_redirectqa(
     *,
     builds: Sequence[BuildSettings] = (BuildSettings(),),
     work: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     checksums: bool = True,
     progress: BuildHook | None = None,
 ) -> PublishedFolder:
@@ -135,6 +140,7 @@ def write_redirectqa(
         builds: What to build; the first one is the default of the folder.
         work: Folder for what is staged, from which a stopped build goes on; `<out>.work` by
             default.
+        overwrite: Whether a data set of other settings in `out` may be replaced.
         checksums: Whether the card names the SHA-1 of each dump; computing it reads every byte.
         progress: Called as dumps are read and before each step.
 
@@ -144,7 +150,9 @@ def write_redirectqa(
     Raises:
         ValueError: If `builds` is empty or two have one name.
         SourceNotFoundError: If a dump is missing; names each and where to fetch it.
-        DataError: If a dump is broken or a step leaves no rows.
+        RunMismatchError: If `out` holds a data set of other settings.
+        DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
+            broken, or a step leaves no rows.
         MissingDependencyError: If a library of the extra `build` is not installed.
     """
     names = [build.name for build in builds]
@@ -152,7 +160,10 @@ def write_redirectqa(
         raise ValueError(f"builds must be at least one, each with a name of its own; got {names}")
     plans = [build.plan(dumps) for build in builds]
     files = tuple(dict.fromkeys(path for plan in plans for path in plan.files.paths))
-    Path(out).mkdir(parents=True, exist_ok=True)
+    settings = [_redirectqa_options(build, plan) for build, plan in zip(builds, plans, strict=True)]
+    claim_folder(
+        out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
+    )
     results = [
         build_redirectqa(
             plan.files,
@@ -177,10 +188,10 @@ def write_redirectqa(
             build.name,
             result,
             build.seed,
-            {**build.described(), "route": plan.route, "notes": plan.config.notes},
+            options,
             [sources[path] for path in plan.files.paths],
         )
-        for build, plan, result in zip(builds, plans, results, strict=True)
+        for build, plan, result, options in zip(builds, plans, results, settings, strict=True)
     ]
     languages = tuple(dict.fromkeys(plan.config.language for plan in plans))
     return write_folder(out, subsets, card=redirectqa_card(languages))
@@ -194,6 +205,7 @@ def write_popqa_redirect(
     build: BuildSettings | None = None,
     templates: Sequence[str] | None = None,
     work: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     checksums: bool = True,
     progress: BuildHook | None = None,
 ) -> PublishedFolder:
@@ -206,6 +218,7 @@ def write_popqa_redirect(
         build: How; its wiki, route, seed, cap and resources are used.
         templates: Question wordings; None for those of the wiki's configuration.
         work: Folder for what is staged; `<out>.work` by default.
+        overwrite: Whether a data set of other settings in `out` may be replaced.
         checksums: Whether the card names the SHA-1 of each dump.
         progress: Called as dumps are read and before each step.
 
@@ -214,8 +227,14 @@ def write_popqa_redirect(
 
     Raises:
         SourceNotFoundError: If a dump is missing.
-        DataError: If a dump is broken, or no fact has a redirect.
+        RunMismatchError: If `out` holds a data set of other settings.
+        DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
+            broken, or no fact has a redirect.
         MissingDependencyError: If a library of the extra `build` is not installed.
+
+    Warns:
+        SurfaceConsistencyWarning: If subjects have no Wikidata item, so that their names are
+            taken as the titles of their articles.
     """
     build = build or BuildSettings(category_cap=None)
     plan = build.plan(dumps, needs_views=False)
@@ -223,7 +242,10 @@ def write_popqa_redirect(
     if templates is not None:
         wiki = wiki.model_copy(update={"question_templates": tuple(templates)})
     files = plan.files
-    Path(out).mkdir(parents=True, exist_ok=True)
+    options = _popqa_options(popqa, build, plan, wiki)
+    settings = _claimed("popqa_redirect", [build], [plan], [options])
+    claim_folder(out, settings, subsets=[build.name], overwrite=overwrite)
+    _warn_without_items(popqa)
     result = augment_popqa(
         [question.triple for question in popqa.questions],
         files,
@@ -236,21 +258,84 @@ def write_popqa_redirect(
         allow_truncated=build.allow_truncated,
         progress=progress,
     )
-    source = popqa.source
-    options: dict[str, JsonValue] = {
-        "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
-        "popqa_revision": source.revision,
-        "popqa_digest": source.digest,
-        "wiki": Path(build.wiki).name,
-        "route": plan.route,
-        "category_cap": build.category_cap,
-        "templates": list(wiki.question_templates),
-        "notes": wiki.notes,
-    }
     described = _described(files.paths, checksums=checksums, progress=progress)
     sources = list(described.values())
     subset = _subset("popqa_redirect", build.name, result, build.seed, options, sources)
     return write_folder(out, [subset], card=popqa_redirect_card())
+
+
+def _redirectqa_options(build: BuildSettings, plan: DumpPlan) -> dict[str, JsonValue]:
+    """List what decides the rows of RedirectQA, the wiki's configuration included."""
+    return {
+        **build.described(),
+        "months": _months(plan),
+        "route": plan.route,
+        "notes": plan.config.notes,
+        "configuration": plan.config.model_dump(mode="json"),
+    }
+
+
+def _popqa_options(
+    popqa: PopQA, build: BuildSettings, plan: DumpPlan, wiki: WikiConfig
+) -> dict[str, JsonValue]:
+    """List what decides the rows of PopQA with redirects."""
+    source = popqa.source
+    return {
+        "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
+        "popqa_revision": source.revision,
+        "popqa_digest": source.digest,
+        "wiki": Path(build.wiki).name,
+        "months": _months(plan),
+        "route": plan.route,
+        "category_cap": build.category_cap,
+        "allow_truncated": build.allow_truncated,
+        "templates": list(wiki.question_templates),
+        "notes": wiki.notes,
+        "configuration": wiki.model_dump(mode="json"),
+    }
+
+
+def _months(plan: DumpPlan) -> list[JsonValue]:
+    """List the months and days whose views are summed."""
+    return [path.name.split("-")[1] for path in plan.files.pageviews]
+
+
+def _claimed(
+    builder: str,
+    builds: Sequence[BuildSettings],
+    plans: Sequence[DumpPlan],
+    options: Sequence[dict[str, JsonValue]],
+) -> dict[str, JsonValue]:
+    """List by what a folder's data set is known again; several subsets by their names."""
+    claimed: dict[str, JsonValue] = {"builder": builder}
+    for build, plan, told in zip(builds, plans, options, strict=True):
+        prefix = f"{build.name}: " if len(builds) > 1 else ""
+        dumps: list[JsonValue] = [path.name for path in plan.files.paths]
+        known: dict[str, JsonValue] = {**told, "seed": build.seed, "dumps": dumps}
+        # A permission, which changes no row of dumps that are whole.
+        known.pop("allow_truncated")
+        # The wiki's fields one by one, so that a difference is told in few words.
+        wiki = known.pop("configuration")
+        known |= (
+            {f"wiki.{name}": value for name, value in wiki.items()}
+            if isinstance(wiki, dict)
+            else {}
+        )
+        claimed |= {f"{prefix}{name}": value for name, value in known.items()}
+    return claimed
+
+
+def _warn_without_items(popqa: PopQA) -> None:
+    """Tell of subjects that can only be looked up by name."""
+    n_named = sum(question.triple.subject.id is None for question in popqa.questions)
+    if n_named:
+        warnings.warn(
+            f"{n_named:,} of {len(popqa.questions):,} facts name no Wikidata item of their subject "
+            "(column s_uri); its name is taken as the title of its article, and the facts whose "
+            "name is no title are left out",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
+        )
 
 
 def _subset(
@@ -311,5 +396,5 @@ def _work_folder(
 ) -> Path:
     """Name the folder of what is staged: one a wiki, so that configurations share it."""
     target = Path(out)
-    home = target.with_name(f"{target.name}.work") if work is None else Path(work)
-    return home / plan.config.wiki
+    home = target.with_name(f"{target.name}.work") if work is None else work
+    return make_folder(home, "work") / plan.config.wiki

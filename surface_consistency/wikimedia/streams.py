@@ -235,8 +235,8 @@ class DumpStream:
         """
         if not self.allow_truncated:
             raise DumpError(
-                f"{self.path}: {problem}. Fetch the file again, or allow a truncated dump to keep "
-                "what came before."
+                f"{self.path}: {problem}. Fetch the file again, or keep what came before it "
+                "with allow_truncated (--allow-truncated)."
             ) from None
         if not self.is_truncated:
             self.is_truncated = True

@@ -14,7 +14,7 @@ from dataset_builders.popqa_redirect.popqa_redirect_builder import (
 )
 from surface_consistency.data.features import features_of
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
 from surface_consistency.wikimedia.construction import BuiltRow
 
 pytest.importorskip("duckdb")
@@ -153,6 +153,18 @@ def test_export_agrees_with_the_builder(dumps, popqa, tmp_path):
     assert "| test | 9 | 2 | 2 | 7 |" in card
     assert "MIT" in card
     assert str(tmp_path) not in card
+
+
+def test_export_warns_of_subjects_without_items(dumps, popqa, tmp_path):
+    """Their names stand for their articles, and facts are lost where they do not."""
+    lines = [json.loads(line) for line in popqa.read_text("utf-8").splitlines()]
+    for row in lines:
+        row.pop("s_uri", None)
+    popqa.write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
+    config = PopQARedirectConfig(popqa=str(popqa))
+
+    with pytest.warns(SurfaceConsistencyWarning, match=r"facts name no Wikidata item .*s_uri"):
+        export.export(dumps, tmp_path / "out", config=config, work=tmp_path / "work")
 
 
 def test_main_lists_what_it_would_upload(dumps, popqa, tmp_path, capsys):

@@ -154,7 +154,7 @@ def test_build_rejects_missing_dumps_before_any_work(other_dumps, tmp_path):
     for path in other_dumps.glob("wikidata*"):
         path.unlink()
 
-    with pytest.raises(SourceNotFoundError, match=r"lacks 1 dump files .*wikidata-YYYYMMDD-all"):
+    with pytest.raises(SourceNotFoundError, match=r"lacks 1 dump file of .*wikidata-YYYYMMDD-all"):
         build_from_dumps(other_dumps, tmp_path / "cache")
     assert not (tmp_path / "cache" / "dumps-work").exists()
 

@@ -1,6 +1,7 @@
 """Built rows to a folder that `load_dataset` reads, its data set card, and the way to the hub."""
 
 from surface_consistency.data.publishing.card import CardText, render_card
+from surface_consistency.data.publishing.claim import claim_folder, make_folder
 from surface_consistency.data.publishing.counts import RowCounts
 from surface_consistency.data.publishing.folder import PublishedFolder, Subset, write_folder
 from surface_consistency.data.publishing.manifest import (
@@ -29,7 +30,9 @@ __all__ = [
     "Subset",
     "Upload",
     "check_repo_id",
+    "claim_folder",
     "describe_files",
+    "make_folder",
     "popqa_redirect_card",
     "publish_folder",
     "redirectqa_card",

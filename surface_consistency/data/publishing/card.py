@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeGuard
+
+from pydantic import JsonValue
 
 from surface_consistency.data.publishing._tables import markdown_table
 from surface_consistency.data.publishing.counts import RowCounts
@@ -17,6 +19,11 @@ _SIZES: Final = (
     (100_000, "10K<n<100K"),
     (1_000_000, "100K<n<1M"),
     (10_000_000, "1M<n<10M"),
+)
+
+_TYPES_NOTE: Final = (
+    "An instance in several categories counts in each, and in the type of each, so that these "
+    "numbers may add up to more than there are redirect instances."
 )
 
 
@@ -176,7 +183,7 @@ def _subset_sections(subset: CardSubset) -> list[str]:
     if counts.templates:
         sections.append(markdown_table(("wording", "rows"), counts.templates.items()))
     if counts.types:
-        sections += ["### Redirect types and categories", _type_table(counts)]
+        sections += ["### Redirect types and categories", _TYPES_NOTE, _type_table(counts)]
         sections.append(_category_table(counts))
     if counts.relations:
         sections += ["### Relations", _relation_table(counts)]
@@ -268,13 +275,29 @@ def _attrition_table(lines: Sequence[AttritionLine]) -> str:
     )
 
 
+def _plain(value: JsonValue) -> object:
+    """Write a setting for people; long ones, which are tables, stand in `build.json` alone."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return {None: "none", True: "yes", False: "no"}[value] if _is_word(value) else value
+
+
+def _is_word(value: JsonValue) -> TypeGuard[bool | None]:
+    """Tell whether a value is one of the three that have a word."""
+    return value is None or isinstance(value, bool)
+
+
 def _build(manifest: BuildManifest) -> list[str]:
     """Write the settings and sources of a build."""
     settings = {
         "builder": f"{manifest.builder} {manifest.builder_version}",
         "package": f"surface-consistency {manifest.package_version}",
         "seed": manifest.seed,
-        **manifest.options,
+        **{
+            name: _plain(value)
+            for name, value in manifest.options.items()
+            if not isinstance(value, dict)
+        },
     }
     sections = [markdown_table(("setting", "value"), settings.items())]
     if manifest.sources:

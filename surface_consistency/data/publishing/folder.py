@@ -19,6 +19,7 @@ from surface_consistency.data.publishing.card import (
     CardText,
     render_card,
 )
+from surface_consistency.data.publishing.claim import SHARD_NAME
 from surface_consistency.data.publishing.counts import RowCounts
 from surface_consistency.data.publishing.manifest import BuildManifest
 from surface_consistency.errors import DataError
@@ -134,7 +135,8 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
     target = place / subset.name
     target.mkdir(exist_ok=True)
     for stale in target.glob("*.parquet"):
-        stale.unlink()
+        if SHARD_NAME.fullmatch(stale.name):
+            stale.unlink()
     counts = RowCounts(key=subset.key)
     for split, rows in subset.splits.items():
         watched = counts.watch(split, _of_class(rows, subset))

@@ -4,12 +4,14 @@ import fnmatch
 import glob
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from surface_consistency.data.category_types import CATEGORY_TYPES_PATH
 from surface_consistency.data.hub import is_hub_id
+from surface_consistency.data.publishing.claim import RECORDS_OF_A_BUILD
 from surface_consistency.errors import DataError, SourceNotFoundError
 
 __all__ = ["HubApi", "PublishPlan", "Upload", "check_repo_id", "publish_folder"]
@@ -89,9 +91,9 @@ def publish_folder(
 ) -> PublishPlan:
     """Upload a folder that `write_folder` wrote, or show what would be uploaded.
 
-    A dry run reads the folder and touches no network. Files of the folder whose names begin with a
-    dot stay behind. Credentials are those of `huggingface_hub` (`hf auth login`, or its
-    environment variable); none is taken here.
+    A dry run reads the folder and touches no network. Only the card, the data files that it names
+    and the build's records go; other files of the folder stay behind. Credentials are those of
+    `huggingface_hub` (`hf auth login`, or its environment variable); none is taken here.
 
     Args:
         folder: The folder; its card must name its data files.
@@ -115,8 +117,9 @@ def publish_folder(
     names = _list_files(place)
     patterns = _data_patterns(place / _CARD)
     _check_data_files(place, names, patterns)
-    uploads = tuple(_upload(place, name) for name in names)
     folders = {Path(pattern).parent.as_posix() for pattern in patterns}
+    names = [name for name in names if _is_written(name, patterns, folders)]
+    uploads = tuple(_upload(place, name) for name in names)
     replaced = tuple(f"{name}/*.parquet" for name in sorted(folders))
     url = None
     if not dry_run:
@@ -193,6 +196,14 @@ def _check_data_files(place: Path, names: Sequence[str], patterns: Sequence[str]
             f"{place}: the card names no data files that match {', '.join(left)}; "
             "remove them or write the folder again"
         )
+
+
+def _is_written(name: str, patterns: Sequence[str], subsets: Collection[str]) -> bool:
+    """Tell whether `write_folder` writes a file of this name beside such a card."""
+    records = {f"metadata/{subset}/{record}" for subset in subsets for record in RECORDS_OF_A_BUILD}
+    return name in {_CARD, CATEGORY_TYPES_PATH, *records} or any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in patterns
+    )
 
 
 def _upload(place: Path, name: str) -> Upload:

@@ -37,7 +37,8 @@ pages that redirect to it, each redirect with the kind of name it is. Built with
 `surface-consistency` from Wikimedia's dumps, after the construction of RedirectQA (arXiv
 2604.21882, section 2.3). Rows of one `triplet_id` are one fact; canonical rows carry `__MAIN__` as
 their category. A configuration that was built with `vary: object` keeps the subject's name; each of
-its rows accepts one name of the answer alone.
+its rows accepts one name of the answer alone, so that `load_redirectqa` and `run redirectqa`, which
+compare names of the subject, do not take it; `load_dataset` does.
 """
 _POPQA_SUMMARY: Final = """
 The questions of PopQA, asked under the subject's name in PopQA and under titles of pages that

@@ -1,13 +1,20 @@
 """Dump files by the names under which Wikimedia publishes them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from surface_consistency.wikimedia.construction.dump_files import dump_name
 
-__all__ = ["check_months", "pageview_files", "wiki_tables", "wikidata_file"]
+__all__ = [
+    "check_months",
+    "dated_files",
+    "pageview_files",
+    "table_date",
+    "wiki_tables",
+    "wikidata_file",
+]
 
 _PACKED: Final = r"(?:\.gz|\.bz2)?"
 _TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
@@ -45,6 +52,36 @@ def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
     if "pages_articles" in tables:
         tables["pages_articles"] = _one_export(tables["pages_articles"])
     return tables
+
+
+def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
+    """Tell of which date a wiki's own files are.
+
+    Args:
+        tables: What `wiki_tables` found.
+        wiki: Name of the wiki.
+
+    Returns:
+        "YYYYMMDD" or "latest"; None if there are no files.
+    """
+    paths = [path for found in tables.values() for path in found]
+    return paths[0].name.removeprefix(f"{wiki}-").partition("-")[0] if paths else None
+
+
+def dated_files(names: Iterable[str], wiki: str, role: str) -> list[str]:
+    """List a wiki's files of one kind, whatever their date.
+
+    Args:
+        names: File names.
+        wiki: Name of the wiki.
+        role: Field of `DumpFiles`.
+
+    Returns:
+        Their names, sorted.
+    """
+    kind = _EXPORT if role == "pages_articles" else rf"{role}\.sql"
+    pattern = re.compile(rf"{re.escape(wiki)}-(?:\d{{8}}|latest)-{kind}{_PACKED}")
+    return sorted(filter(pattern.fullmatch, names))
 
 
 def _one_export(paths: list[Path]) -> list[Path]:

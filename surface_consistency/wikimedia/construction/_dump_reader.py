@@ -14,6 +14,7 @@ from surface_consistency.wikimedia.construction._digests import digest_of, file_
 from surface_consistency.wikimedia.construction._table_schemas import TABLES, table_schema
 from surface_consistency.wikimedia.construction._tracker import Tracker
 from surface_consistency.wikimedia.construction.attrition import StepCount
+from surface_consistency.wikimedia.streams import ReadProgress
 from surface_consistency.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["DumpReader"]
 
 _VERSION = 2
-_CUT_OFF = "cut off or damaged; what came before is kept"
+_TO_THE_END = "dumps read to their end"
 
 
 class DumpReader:
@@ -108,11 +109,12 @@ class DumpReader:
     def _finished(self, path: Path, name: str, digest: str) -> Marker | None:
         """Find what an earlier start made of a dump; of one that ended early, only if allowed."""
         marker = self._checkpoints.find(name, digest)
-        if marker is None or not any(count.reason == _CUT_OFF for count in marker.counts):
+        cuts = [count for count in marker.counts if count.unit == _TO_THE_END] if marker else []
+        if not cuts:
             return marker
         if not self.options["allow_truncated"]:
             return None
-        message = f"{path}: {_CUT_OFF}, when an earlier start read it"
+        message = f"{path}: {cuts[0].reason}, when an earlier start read it"
         warnings.warn(message, TruncatedDumpWarning, stacklevel=2)
         return marker
 
@@ -135,7 +137,8 @@ class DumpReader:
             }
             work(writers, tally)
         counts = _counts_of(tally, step, unit)
-        return [*counts, _cut_off(step)] if path in self._tracker.truncated else counts
+        cut = self._tracker.truncated.get(path)
+        return counts if cut is None else [*counts, _cut_off(step, cut)]
 
 
 def _counts_of(tally: Tally, step: str, unit: str) -> list[StepCount]:
@@ -156,7 +159,10 @@ def _counts_of(tally: Tally, step: str, unit: str) -> list[StepCount]:
     ]
 
 
-def _cut_off(step: str) -> StepCount:
-    """Count a dump that was not read to its end."""
-    unit = "dumps read to their end"
-    return StepCount(step=step, unit=unit, rows_in=1, rows_out=0, reason=_CUT_OFF, removed=1)
+def _cut_off(step: str, state: ReadProgress) -> StepCount:
+    """Count a dump that was not read to its end, and say where it ended."""
+    reason = (
+        f"{state.path.name} is cut off or damaged near byte {state.read_bytes:,} of "
+        f"{state.total_bytes:,}; what came before is kept"
+    )
+    return StepCount(step=step, unit=_TO_THE_END, rows_in=1, rows_out=0, reason=reason, removed=1)

@@ -27,8 +27,8 @@ class Tracker:
         self._steps_done = 0
         self._start = time.perf_counter()
         self._stage = ""
-        self.truncated: set[Path] = set()
-        """Dumps that ended early, of those read since this start."""
+        self.truncated: dict[Path, ReadProgress] = {}
+        """Dumps that ended early, of those read since this start, and where."""
 
     def begin(self, stage: str, path: Path | None = None) -> None:
         """Tell that a dump or step begins."""
@@ -41,9 +41,11 @@ class Tracker:
         self._tell(None)
 
     def skip(self, path: Path) -> None:
-        """Count a dump that an earlier start read."""
+        """Count a dump that an earlier start read, and tell that it is kept."""
+        self._stage = path.name
         self._old_bytes += self._sizes[path] - self._read[path]
         self._read[path] = self._sizes[path]
+        self._tell(None, is_reused=True)
 
     def finish(self, path: Path) -> None:
         """Count a dump as read to its end; a table may end before its file does."""
@@ -54,10 +56,10 @@ class Tracker:
         """Take in how far a dump is read."""
         self._read[state.path] = state.read_bytes
         if state.is_truncated:
-            self.truncated.add(state.path)
+            self.truncated.setdefault(state.path, state)
         self._tell(state.path)
 
-    def _tell(self, path: Path | None) -> None:
+    def _tell(self, path: Path | None, *, is_reused: bool = False) -> None:
         """Call the hook."""
         if self._hook is None:
             return
@@ -72,5 +74,6 @@ class Tracker:
                 steps_total=self._n_steps,
                 seconds=time.perf_counter() - self._start,
                 new_bytes=done - self._old_bytes,
+                is_reused=is_reused,
             )
         )

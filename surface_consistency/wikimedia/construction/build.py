@@ -20,7 +20,7 @@ from surface_consistency.wikimedia.construction.progress import BuildHook
 from surface_consistency.wikimedia.construction.result import BuildResult
 from surface_consistency.wikimedia.construction.rows import BuiltRow
 from surface_consistency.wikimedia.construction.steps.candidates import Unambiguous
-from surface_consistency.wikimedia.wikis import WikiConfig
+from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +39,7 @@ def build_redirectqa(
     dumps: DumpFiles,
     work: str | os.PathLike[str],
     *,
-    config: WikiConfig,
+    config: str | WikiConfig,
     triples: int = 500_000,
     seed: int = 0,
     category_cap: int | None = CATEGORY_CAP,
@@ -63,7 +63,7 @@ def build_redirectqa(
     Args:
         dumps: The files; `find_dumps` looks for them in a folder.
         work: Folder for what is staged and for the steps' results; one build at a time.
-        config: The wiki.
+        config: The wiki: its configuration, or what `load_wiki` takes.
         triples: Candidate triples that are drawn.
         seed: Seed of the draws.
         category_cap: Instances at which a category is down-sampled; None for no balancing. See
@@ -89,6 +89,7 @@ def build_redirectqa(
     """
     _check_options(triples, category_cap, variant, threads)
     check_dumps(dumps, facts_too=True)
+    config = config if isinstance(config, WikiConfig) else load_wiki(config)
     steps = (
         *article_steps(),
         *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
@@ -146,7 +147,10 @@ def _check_options(
     if triples < 1:
         raise ValueError(f"triples must be at least 1, got {triples}")
     if category_cap is not None and category_cap < 1:
-        raise ValueError(f"category_cap must be at least 1, or None, got {category_cap}")
+        raise ValueError(
+            f"category_cap must be at least 1, or None (on the command line 0) for no "
+            f"balancing, got {category_cap}"
+        )
     if variant not in get_args(Variant):
         raise ValueError(f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}")
     if threads is not None and threads < 1:

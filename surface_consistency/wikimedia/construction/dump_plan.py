@@ -1,7 +1,7 @@
 """Which dump files a build needs, which of them a folder holds, and where to get the others."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,9 @@ from typing import Final
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.wikimedia.construction._dump_names import (
     check_months,
+    dated_files,
     pageview_files,
+    table_date,
     wiki_tables,
     wikidata_file,
 )
@@ -19,6 +21,7 @@ from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 __all__ = ["DumpPlan", "PlannedDump", "find_dumps"]
 
 _SITE: Final = "https://dumps.wikimedia.org"
+_SHOWN: Final = 4
 _MONTHS: Final = tuple(f"2024{month:02}" for month in range(1, 13))
 
 # Packed sizes of the English Wikipedia's dumps of 2024 and 2025, to the order of magnitude.
@@ -59,6 +62,9 @@ class PlannedDump:
     url: str
     """Folder to fetch it from."""
 
+    other_dates: tuple[str, ...] = ()
+    """Files of the same kind that are there and of another date; only of a missing one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpPlan:
@@ -76,6 +82,9 @@ class DumpPlan:
     dumps: tuple[PlannedDump, ...]
     """The files, in the order in which they are read."""
 
+    notes: tuple[str, ...] = ()
+    """What the files that are there decide, and what is lost without those that are not."""
+
     @property
     def missing(self) -> tuple[PlannedDump, ...]:
         """Files that are needed and not there."""
@@ -87,6 +96,12 @@ class DumpPlan:
         return sum(dump.n_bytes or 0 for dump in self.dumps)
 
     @property
+    def about_missing_bytes(self) -> int | None:
+        """Size to expect of the needed files that are missing; None when one is not known."""
+        sizes = [dump.about_bytes for dump in self.missing]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    @property
     def files(self) -> DumpFiles:
         """The files that are there.
 
@@ -94,9 +109,13 @@ class DumpPlan:
             SourceNotFoundError: If a needed one is missing; names each and where to fetch it.
         """
         if self.missing:
-            lines = "; ".join(f"{dump.name} (from {dump.url})" for dump in self.missing)
+            n_missing = len(self.missing)
+            lines = "; ".join(map(_described, self.missing[:_SHOWN]))
+            more = n_missing - _SHOWN
+            rest = f"; and {more} more, which --plan lists" if more > 0 else ""
             raise SourceNotFoundError(
-                f"{self.folder} lacks {len(self.missing)} dump files of {self.config.wiki}: {lines}"
+                f"{self.folder} lacks {n_missing} dump file{'s' * (n_missing > 1)} of "
+                f"{self.config.wiki}: {lines}{rest}"
             )
         return DumpFiles(
             wikidata=self._one("wikidata"),
@@ -172,11 +191,39 @@ def find_dumps(
             update={"categories": {}, "templates": {}, "uncategorised": True}
         )
     dumps = [
-        *_planned_tables(config, chosen, tables),
+        *_planned_tables(config, chosen, tables, names),
         *_planned_pageviews(names, months, is_needed=needs_views),
         _planned_wikidata(names),
     ]
-    return DumpPlan(folder=place, config=config, route=chosen, dumps=tuple(dumps))
+    notes = _notes(dumps, chosen, is_default=route is None, has_categories=bool(config.categories))
+    return DumpPlan(
+        folder=place, config=config, route=chosen, dumps=tuple(dumps), notes=tuple(notes)
+    )
+
+
+def _notes(
+    dumps: Sequence[PlannedDump], route: Route, *, is_default: bool, has_categories: bool
+) -> Iterable[str]:
+    """Say what follows from the files that are there and those that are not."""
+    if is_default and route == "xml" and has_categories:
+        yield (
+            "route xml, because the category tables are not there and pages-articles is; "
+            "--route sql asks for the tables"
+        )
+    if any(dump.role == "page_props" and dump.path is None for dump in dumps):
+        yield (
+            "without page_props disambiguation pages are not recognised, and articles are "
+            "matched to Wikidata by its own sitelinks alone"
+        )
+    months = [dump for dump in dumps if dump.role == "pageviews" and dump.path is not None]
+    if 0 < len(months) < len(_MONTHS):
+        yield f"page views of {len(months)} files are summed; the paper sums the 12 months of 2024"
+
+
+def _described(dump: PlannedDump) -> str:
+    """Name a missing dump, and what is there instead."""
+    there = f"; {', '.join(dump.other_dates)} is of another date" if dump.other_dates else ""
+    return f"{dump.name} (from {dump.url}{there})"
 
 
 def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
@@ -192,7 +239,7 @@ def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
 
 
 def _planned_tables(
-    config: WikiConfig, route: Route, tables: dict[str, list[Path]]
+    config: WikiConfig, route: Route, tables: dict[str, list[Path]], names: Mapping[str, Path]
 ) -> Iterable[PlannedDump]:
     """List the wiki's own files that a route reads."""
     needed = {
@@ -200,6 +247,7 @@ def _planned_tables(
         "uncategorised": ("page", "page_props", "redirect"),
         "xml": ("page", "page_props", "pages_articles"),
     }[route]
+    date = table_date(tables, config.wiki)
     for role in needed:
         is_needed = role == "pages_articles" or (route != "xml" and role != "page_props")
         if role == "linktarget":
@@ -208,10 +256,11 @@ def _planned_tables(
         yield from _planned(
             role,
             tables.get(role, [])[: None if role == "pages_articles" else 1],
-            f"{config.wiki}-YYYYMMDD-{stem}",
+            f"{config.wiki}-{date or 'YYYYMMDD'}-{stem}",
             f"{_SITE}/{config.wiki}/",
             is_needed=is_needed,
             about=_ABOUT_BYTES[role] if config.wiki == "enwiki" else None,
+            others=dated_files(names, config.wiki, role),
         )
 
 
@@ -259,7 +308,14 @@ def _planned_wikidata(names: dict[str, Path]) -> PlannedDump:
 
 
 def _planned(
-    role: str, paths: list[Path], name: str, url: str, *, is_needed: bool, about: int | None
+    role: str,
+    paths: list[Path],
+    name: str,
+    url: str,
+    *,
+    is_needed: bool,
+    about: int | None,
+    others: Sequence[str] = (),
 ) -> Iterable[PlannedDump]:
     """List the files that were found, or the one that is missing."""
     found: list[Path | None] = [*paths] or [None]
@@ -272,4 +328,5 @@ def _planned(
             about_bytes=about,
             is_needed=is_needed,
             url=url,
+            other_dates=tuple(others) if path is None else (),
         )

@@ -25,7 +25,7 @@ from surface_consistency.wikimedia.construction.progress import BuildHook
 from surface_consistency.wikimedia.construction.result import BuildResult
 from surface_consistency.wikimedia.construction.rows import BuiltRow
 from surface_consistency.wikimedia.construction.steps.given import GivenFact
-from surface_consistency.wikimedia.wikis import WikiConfig
+from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,7 +40,7 @@ def augment_popqa(
     dumps: DumpFiles,
     work: str | os.PathLike[str],
     *,
-    config: WikiConfig,
+    config: str | WikiConfig,
     seed: int = 0,
     category_cap: int | None = None,
     memory_limit: str = "2GB",
@@ -59,7 +59,7 @@ def augment_popqa(
             item; without one its name is taken as the title of its article.
         dumps: The files; pageviews may be missing, the redirects' views are then unknown.
         work: Folder for what is staged and for the steps' results; one build at a time.
-        config: The wiki.
+        config: The wiki: its configuration, or what `load_wiki` takes.
         seed: Seed of the balancing.
         category_cap: Instances at which a category is down-sampled; None for no balancing.
         memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to the work folder.
@@ -80,6 +80,7 @@ def augment_popqa(
         ValueError: If `dumps` lacks Wikidata or redirects.
     """
     check_dumps(dumps, facts_too=False)
+    config = config if isinstance(config, WikiConfig) else load_wiki(config)
     known = _numbered(facts, config)
     steps_of_build = (
         *article_steps(),

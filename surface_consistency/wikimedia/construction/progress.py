@@ -35,6 +35,9 @@ class BuildProgress:
     new_bytes: int
     """Bytes read since this start."""
 
+    is_reused: bool = False
+    """Whether the stage was done by an earlier start, and its results are kept."""
+
     @property
     def seconds_left(self) -> float:
         """Seconds that reading the rest will take at the rate so far; NaN before the first byte."""

@@ -67,6 +67,8 @@ def next_statement(window: Window) -> Statement | Literal["end", "cut off"]:
             return "cut off" if window.unused else "end"
         if not _WORD_START.match(window.data, window.position):
             start = window.data[window.position : window.position + 40]
+            if start.startswith(b"<"):
+                raise DumpFaultError("this is a page of HTML or XML, not an SQL dump,")
             raise DumpFaultError(f"this is not SQL: {start!r}")
         while window.unused < _HEADER_BYTES and not window.is_at_end:
             window.fill()

@@ -1,8 +1,10 @@
 """The rows of a SQL dump as Arrow batches of the wanted columns."""
 
 import os
+import warnings
 from collections.abc import Sequence
 
+from surface_consistency.errors import TruncatedDumpWarning
 from surface_consistency.wikimedia.sql._window import Window
 from surface_consistency.wikimedia.sql.rows import SqlRows, first_table
 from surface_consistency.wikimedia.sql.tables import SqlTable
@@ -13,6 +15,8 @@ __all__ = ["read_create_table", "read_sql"]
 
 def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
     """Read which table a SQL dump holds.
+
+    Of a dump that is cut off or damaged later on this says nothing: reading its rows does.
 
     Args:
         source: The dump, or a stream of it, which is read as far as needed.
@@ -26,7 +30,8 @@ def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
     """
     if isinstance(source, DumpStream):
         return first_table(Window(source))
-    with open_dump(source, threads=1) as stream:
+    with warnings.catch_warnings(), open_dump(source, allow_truncated=True, threads=1) as stream:
+        warnings.simplefilter("ignore", TruncatedDumpWarning)
         return first_table(Window(stream))
 
 

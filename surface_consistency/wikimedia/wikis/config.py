@@ -125,10 +125,27 @@ class WikiConfig(Record):
                     raise ValueError(
                         f"the {template!r} question of {relation!r} must hold {{}} exactly once"
                     )
+        self._refuse_unknown_questions()
         self._refuse_mixed_languages()
         if not self.uncategorised and not self.categories and not self.templates:
             raise ValueError("a wiki without categories and templates needs uncategorised = true")
         return self
+
+    def _refuse_unknown_questions(self) -> None:
+        """Refuse questions that would never be asked: their relation or wording is misspelt."""
+        for relation, wordings in self.questions.items():
+            if relation not in RELATIONS:
+                raise ValueError(
+                    f"questions are given for {relation!r}, which is no relation; "
+                    f"the relations are {', '.join(RELATIONS)}"
+                )
+            known = dict.fromkeys((*self.question_templates, *TEMPLATES))
+            for template in wordings:
+                if template not in known:
+                    raise ValueError(
+                        f"the wording {template!r} of {relation!r} is not asked; add it to "
+                        f"question_templates, or name it as one of {', '.join(known)}"
+                    )
 
     def _refuse_mixed_languages(self) -> None:
         """Refuse questions of which some are in the wiki's language and the others in English."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.wikimedia.wikis._dewiki import DEWIKI
 from surface_consistency.wikimedia.wikis._enwiki import ENWIKI, ENWIKI_V0_1_0, SIMPLEWIKI
 from surface_consistency.wikimedia.wikis._jawiki import JAWIKI
@@ -75,4 +74,19 @@ def _validated(path: Path, fields: dict[str, object]) -> WikiConfig:
     try:
         return WikiConfig.model_validate(fields)
     except ValidationError as error:
-        raise RecordError(f"{path}: {describe_validation_error(error)}") from error
+        raise RecordError(f"{path}: {_described(error)}") from error
+
+
+def _described(error: ValidationError) -> str:
+    """Say which field broke which rule; a rule about several fields names them itself."""
+    clauses = []
+    for detail in error.errors(include_url=False):
+        rule = detail["msg"].removeprefix("Value error, ")
+        field = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            fields = ", ".join(("base", *WikiConfig.model_fields))
+            rule = f"there is no such field; the fields are {fields}"
+        elif detail["type"] not in {"missing", "value_error"}:
+            rule = f"{rule}, got {detail['input']!r}"
+        clauses.append(f"field {field!r}: {rule}" if field else rule)
+    return "; ".join(clauses)

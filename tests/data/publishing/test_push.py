@@ -116,13 +116,13 @@ def test_publish_folder_removes_old_shards_and_nothing_else(folder):
     assert sorted(api.files) == sorted([*NAMES, "LICENSE", "v2/test-0.parquet"])
 
 
-def test_publish_folder_takes_names_literally(folder):
-    """A name that reads as a pattern uploads itself alone."""
-    (folder / "notes[1].txt").write_text("a", encoding="utf-8")
+def test_publish_folder_leaves_behind_what_no_build_wrote(folder):
+    for name in ("secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
+        (folder / name).write_text("token", encoding="utf-8")
     api = FakeHub()
     publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
 
-    assert "notes[1].txt" in api.files
+    assert sorted(api.files) == NAMES
 
 
 def test_publish_folder_calls_fit_the_library():

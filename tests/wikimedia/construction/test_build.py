@@ -381,3 +381,9 @@ def test_build_rejects_a_dump_that_is_not_there(dumps, tmp_path):
 
 def test_default_cap_is_a_thousand():
     assert build_module.CATEGORY_CAP == 1_000
+
+
+def test_wiki_may_be_given_by_name(dumps, built):
+    work = built.path.parents[1]
+
+    assert build_redirectqa(dumps, work, config="enwiki", threads=1).path == built.path

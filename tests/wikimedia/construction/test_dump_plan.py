@@ -1,5 +1,7 @@
+import gzip
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from surface_consistency.errors import SourceNotFoundError
@@ -205,3 +207,38 @@ def test_configuration_may_be_given_itself(folder):
 def test_find_dumps_rejects_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(SourceNotFoundError, match="give the folder that holds the dumps"):
         find_dumps(tmp_path / "none", "enwiki")
+
+
+def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
+    (folder / "enwiki-20260101-redirect.sql.gz").unlink()
+    fill(folder, "enwiki-20251201-redirect.sql.gz")
+
+    [missing] = find_dumps(folder, "enwiki").missing
+
+    assert missing.name == "enwiki-20260101-redirect.sql.gz"
+    assert missing.other_dates == ("enwiki-20251201-redirect.sql.gz",)
+    with pytest.raises(
+        SourceNotFoundError, match=r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz is of anoth"
+    ):
+        _ = find_dumps(folder, "enwiki").files
+
+
+def test_notes_tell_what_is_lost(folder):
+    assert find_dumps(folder, "enwiki").notes == ()
+    (folder / "enwiki-20260101-page_props.sql.gz").unlink()
+    (folder / "2024" / "pageviews-202403-user.bz2").unlink()
+
+    lost, months = find_dumps(folder, "enwiki").notes
+
+    assert lost.startswith("without page_props")
+    assert months.startswith("page views of 11 files")
+
+
+def test_categorylinks_cut_off_after_its_definition_can_be_planned(folder):
+    """Whether the cut is allowed is asked when the rows are read."""
+    (folder / "enwiki-20260101-categorylinks.sql").unlink()
+    noise = "".join(map(str, np.random.default_rng(0).integers(0, 9, 5_000)))
+    packed = gzip.compress(f"{NEW}INSERT INTO `categorylinks` VALUES ({noise});".encode())
+    (folder / "enwiki-20260101-categorylinks.sql.gz").write_bytes(packed[:-500])
+
+    assert find_dumps(folder, "enwiki").missing == ()

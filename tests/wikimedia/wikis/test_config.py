@@ -121,3 +121,15 @@ def test_own_wording_takes_the_place_of_the_english_one():
     assert wiki.question("sport", "X", template="paraphrase") == RELATIONS["sport"].question(
         "X", template="paraphrase"
     )
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ({"captial": {"original": "{}?"}}, "questions are given for 'captial', which is no rel"),
+        ({"capital": {"orignal": "{}?"}}, "the wording 'orignal' of 'capital' is not asked"),
+    ],
+)
+def test_questions_that_would_never_be_asked_are_rejected(questions, message):
+    with pytest.raises(ValidationError, match=message):
+        WikiConfig(**SMALL, uncategorised=True, questions=questions)

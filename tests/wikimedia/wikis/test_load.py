@@ -68,6 +68,17 @@ def test_file_over_a_base_changes_what_it_gives(tmp_path):
         ("a.json", "[]", "a table of fields"),
         ("a.toml", 'base = "xxwiki"', "base must be one of enwiki"),
         ("a.toml", 'name = "x"', "a.toml: field 'wiki': Field required"),
+        (
+            "a.toml",
+            'base = "enwiki"\nrelation = 1',
+            "'relation': there is no such field; the field",
+        ),
+        ("a.toml", 'base = "enwiki"\nuncategorised = 7', "'uncategorised': .* got 7"),
+        (
+            "a.toml",
+            'base = "jawiki"\nuncategorised = false',
+            r"a\.toml: a wiki without categories and templates needs uncategorised = true$",
+        ),
     ],
 )
 def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
