@@ -59,6 +59,7 @@ def test_build_audit_writes_the_published_layout(tmp_path, capsys):
     assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
 
 
+@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")
 def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     table = tmp_path / "moons"
     table.mkdir()
@@ -66,7 +67,9 @@ def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     out = tmp_path / "out"
 
     assert main(["build", "audit", "--out", str(out), "--domains", str(table)]) == 2
-    assert "error:" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "topology alias equals base" in told
+    assert "error:" in told
     assert (
         main(["build", "audit", "--out", str(out), "--domains", str(table), "--topologies", "base"])
         == 0
@@ -128,6 +131,38 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
     assert (out / "fuzzy-0.5" / "outcomes.parquet").is_file()
     assert (out / "fuzzy-none" / "manifest.json").is_file()
     assert "sweep" in capsys.readouterr().out
+
+
+def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, capsys):
+    out = tmp_path / "run"
+    chosen = ["--variants", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
+
+    assert audit(databases, out, "--runner", reader, *chosen, "--states", "FULL", "DEL-ON") == 0
+
+    printed = capsys.readouterr().out
+    assert "n_del_on" in printed
+    assert "note: DEL-OFF was not asked" in printed
+    assert "n FULL" in (out / "report.html").read_text(encoding="utf-8")
+    overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
+    assert overall["full_accuracy"] == 1
+    assert overall["n_full"] == overall["n_del_on"] == 10
+
+
+def test_a_single_run_does_not_go_into_a_sweep(databases, reader, tmp_path, capsys):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "sweep.json").write_text("{}")
+
+    assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 2
+    assert "holds a sweep" in capsys.readouterr().err
+    assert [file.name for file in out.iterdir()] == ["sweep.json"]
+
+
+def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        audit(databases, tmp_path / "run", "--threshold", "abc")
+
+    assert "must be a number or none, got 'abc'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

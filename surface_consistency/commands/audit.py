@@ -61,11 +61,14 @@ def add(commands: Commands) -> None:
 def _audit(arguments: argparse.Namespace) -> None:
     """Run one audit or a sweep, and say what came out."""
     from surface_consistency.studies.audit import finish_audit, run_audit, sweep_audit
+    from surface_consistency.studies.audit.folder import check_single, check_sweep
     from surface_consistency.studies.audit.retrievers import Retrievers, retrievers_by_name
 
     settings = _settings(arguments)
     _check_model(arguments)
     out = Path(arguments.out)
+    is_sweep = len(arguments.retriever) * len(arguments.threshold) > 1
+    (check_sweep if is_sweep else check_single)(out)
     cells = _cells(arguments, out)
     runner, model = _runner(arguments, cells, out)
     label = arguments.label or model
@@ -75,7 +78,7 @@ def _audit(arguments: argparse.Namespace) -> None:
         return retrievers_by_name(name, device=arguments.device, cache_dir=arguments.index_cache)
 
     rules = {"cleaner": arguments.cleaner, "equivalence": arguments.equivalence}
-    if len(arguments.retriever) * len(arguments.threshold) > 1:
+    if is_sweep:
         swept = sweep_audit(
             cells,
             runner,
@@ -217,14 +220,19 @@ def _tell(
     if arguments.json:
         print(json.dumps(as_json(out, page, tables), ensure_ascii=False))
         return
-    print(as_text(shown[[name for name in _SHOWN if name in shown]]))
-    if "closure_note" in shown:
-        for note in dict.fromkeys(note for note in shown["closure_note"] if note):
+    columns = [name for name in _SHOWN if name in shown]
+    if shown["states_note"].any():
+        place = columns.index("n")
+        columns[place : place + 1] = ["n_full", "n_del_on", "n_del_off"]
+    print(as_text(shown[columns]))
+    for name in ("states_note", "closure_note"):
+        for note in dict.fromkeys(note for note in shown[name] if note):
             print(f"note: {note}")
     if attribution is not None and not attribution.empty:
         found = attribution[attribution["count"] > 0]
         print("\nright answers after deletion come from:")
-        print(as_text(found[["attribution", "count", "share"]]) if len(found) else "nowhere")
+        told = ["attribution", "count", "n_also_right_without_retrieval", "share"]
+        print(as_text(found[told]) if len(found) else "nowhere")
     print(f"\nreport: {page}\ntables: {out / 'tables'}")
     if attribution is not None:
         print(f"outcomes: {out / 'outcomes.parquet'}\nanswers with traces: {out / 'results'}")

@@ -154,4 +154,9 @@ def _add_deletion(parser: argparse.ArgumentParser) -> None:
 
 def _threshold(text: str) -> float | None:
     """Read a threshold."""
-    return None if text.lower() == "none" else float(text)
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a number or none, got {text!r}") from error

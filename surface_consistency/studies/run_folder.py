@@ -54,6 +54,12 @@ class RunFolder:
         """
         folder = cls(Path(path))
         if not folder.manifest.is_file():
+            within = [found.parent.name for found in sorted(folder.path.glob("*/manifest.json"))]
+            if within:
+                raise SourceNotFoundError(
+                    f"{folder.path} is not a run folder, but holds several: give "
+                    f"{', '.join(str(folder.path / name) for name in within)}"
+                )
             raise SourceNotFoundError(
                 f"{folder.path} is not a run folder: {folder.manifest.name} is missing; "
                 "make one with `surface-consistency run STUDY --out DIR` or "

@@ -1,6 +1,7 @@
 """The databases of an audit as a folder of files, in the published layout."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from surface_consistency.data.audit.database_files import write_database
 from surface_consistency.data.audit.facts import DOMAINS, FactTable, load_fact_table
 from surface_consistency.data.audit.prompt_files import write_audit_prompts
 from surface_consistency.data.audit.topologies import PUBLISHED_TOPOLOGIES, build_topology
+from surface_consistency.errors import ContaminationWarning
 from surface_consistency.schemas import AuditPrompt
 
 __all__ = ["BuiltDatabase", "PromptWriter", "build_audit_databases", "prompt_file_name"]
@@ -72,6 +74,9 @@ def build_audit_databases(
     Raises:
         ValueError: If a domain or topology is unknown, or a domain stands twice.
         DataError: If a table cannot be stored in a topology.
+
+    Warns:
+        ContaminationWarning: If a table has no alias for any fact, so that alias equals base.
     """
     tables = [item if isinstance(item, FactTable) else load_fact_table(item) for item in domains]
     names = [table.name for table in tables]
@@ -104,6 +109,13 @@ def _write(
 ) -> BuiltDatabase:
     """Write one database and its prompts."""
     made = build_topology(table, topology, seed=seed)
+    if topology == "alias" and set(made.database.triplets) == set(table.facts):
+        warnings.warn(
+            f"table {table.name!r} has no other name for any of its facts, so its topology alias "
+            "equals base; add an aliases.tsv, or leave alias out",
+            ContaminationWarning,
+            stacklevel=4,
+        )
     folder = out / table.name / "prompts" / topology
     folder.mkdir(parents=True, exist_ok=True)
     path = out / table.name / f"{topology}.json"

@@ -59,6 +59,7 @@ _TEST: Final = {
     "clustered_mcnemar_p_value": "clustered p_value",
 }
 _SIZES: Final = {"n": "n", "n_clusters": "n_facts", "n_missing": "n_missing"}
+_ASKED: Final = {"n_full": "n FULL", "n_del_on": "n DEL-ON", "n_del_off": "n DEL-OFF"}
 _CLOSURE: Final = {"n_incomplete": "n_incomplete closures"}
 
 
@@ -79,7 +80,10 @@ class AuditPage:
             parts.append(self._attribution("model", "by run"))
         parts.append(self._attribution("variant", "by variant, figure 3 of the paper"))
         parts.append(self._attribution("style", "by prompt style, figure 4 of the paper"))
-        parts.extend(self._each("", {**_SIZES, **_RATES, **_CLOSURE}, "What survives deletion"))
+        notes = self._states_notes()
+        sizes = {**_SIZES, **_ASKED} if notes else _SIZES
+        parts.extend(notes)
+        parts.extend(self._each("", {**sizes, **_RATES, **_CLOSURE}, "What survives deletion"))
         return join(parts)
 
     def origins(self) -> Html:
@@ -93,6 +97,7 @@ class AuditPage:
             "count": "n_answers",
             "share": "right answers share",
             "rate": "all facts rate",
+            "n_also_right_without_retrieval": "n_right under DEL-OFF too",
             "n_del_on_correct": "n_right under DEL-ON",
             "n": "n",
             **_CLOSURE,
@@ -104,7 +109,12 @@ class AuditPage:
             if name.startswith("attribution") and "attribution" in table
         }
         page = AuditPage(runs=self.runs, tables=tables)
-        return join([tag("ul", *meanings), *page._each("attribution", shown, "Origins")])
+        listed = tag(
+            "p",
+            "Where DEL-OFF has an answer right too, the parameters alone would have sufficed, "
+            "whatever was retrieved. tables/survivors.csv of each run lists all answers.",
+        )
+        return join([tag("ul", *meanings), listed, *page._each("attribution", shown, "Origins")])
 
     def states(self) -> Html:
         """Show exact match and token F1 in the three states."""
@@ -176,6 +186,18 @@ class AuditPage:
         ordered = [*(n for n in titles if n in names), *(n for n in names if n not in titles)]
         said = {name: name.removeprefix("check_").replace("_", " ").capitalize() for name in names}
         return join([self._plain(name, titles.get(name, said[name])) for name in ordered])
+
+    def _states_notes(self) -> list[Html]:
+        """Name the states that runs were not asked in."""
+        overall = self.tables.get("overall")
+        if overall is None or "states_note" not in overall:
+            return []
+        named = zip(overall["model"], overall["states_note"], strict=True)
+        return [
+            tag("p", f"{model}: {note}.", class_="note")
+            for model, note in named
+            if isinstance(note, str) and note
+        ]
 
     def _each(
         self,

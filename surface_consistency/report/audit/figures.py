@@ -179,7 +179,7 @@ def discordant_figure(tables: "Mapping[str, pd.DataFrame]", *, by: Axis = "varia
             )
         )
     return bar_panels(
-        groups, what="the figure of discordant pairs", ylabel="facts, log scale", log_counts=True
+        groups, what="the figure of discordant pairs", ylabel="answers, log scale", log_counts=True
     )
 
 

@@ -83,10 +83,22 @@ def load_audit_runs(folders: Sequence[str | os.PathLike[str]]) -> list[AuditRun]
     homes = [Path(folder).resolve() for folder in folders]
     if not homes or len(set(homes)) < len(homes):
         raise ValueError("give at least one run folder, and each of them once")
+    for home in homes:
+        _check_not_sweep(home)
     manifests = [read_study_manifest(home, study="audit", command="audit") for home in homes]
     varying = _varying(manifests)
     labels = _labels(manifests, homes, varying)
     return [_load(*found) for found in zip(homes, manifests, labels, varying, strict=True)]
+
+
+def _check_not_sweep(home: Path) -> None:
+    """Refuse the folder of a sweep, and name its runs."""
+    runs = [] if (home / "manifest.json").is_file() else sorted(home.glob("*/manifest.json"))
+    if runs:
+        raise SourceNotFoundError(
+            f"{home} is not a run folder, but holds several: give "
+            f"{', '.join(str(run.parent) for run in runs)}"
+        )
 
 
 def _load(

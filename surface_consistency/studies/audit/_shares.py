@@ -62,6 +62,8 @@ def attribution_table(
         sums = _by_fact(values, judged["fact_id"])
         lows, highs = _bounds(sums, n_resamples, seed)
         n_right = int(judged["first_correct"].astype(bool).sum())
+        off = judged["second_correct"]
+        also = off.fillna(False).to_numpy(dtype=bool)
         for place, kind in enumerate(ATTRIBUTIONS):
             count = int(kinds[:, place].sum())
             rows.append(
@@ -69,6 +71,9 @@ def attribution_table(
                 | {
                     "attribution": kind,
                     "count": count,
+                    "n_also_right_without_retrieval": int((kinds[:, place] & also).sum())
+                    if off.notna().any()
+                    else np.nan,
                     "n_del_on_correct": n_right,
                     "share": count / n_right if n_right else np.nan,
                     "n": len(judged),

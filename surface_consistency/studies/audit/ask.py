@@ -17,7 +17,7 @@ from surface_consistency.inference.runner import Runner
 from surface_consistency.schemas import DataSource, RunManifest, write_jsonl
 from surface_consistency.studies.audit.cells import AuditCell
 from surface_consistency.studies.audit.checks import write_inputs
-from surface_consistency.studies.audit.folder import AuditFolder
+from surface_consistency.studies.audit.folder import AuditFolder, check_single
 from surface_consistency.studies.audit.memory import AuditMemory, build_memory
 from surface_consistency.studies.audit.retrievers import Retrievers, retrievers_by_name
 from surface_consistency.studies.audit.settings import AuditSettings
@@ -64,8 +64,8 @@ def run_audit(
     Raises:
         ValueError: If there are no cells, or two databases have one name.
         RetrievalError: If a retriever was built over another database than its own.
-        RunMismatchError: If the folder holds a run with other settings, or `without_retrieval` is
-            a run of another model or decoding; names them.
+        RunMismatchError: If the folder holds a sweep or a run with other settings, or
+            `without_retrieval` is a run of another model or decoding; names them.
         RunLogLockedError: If another process writes to this run.
         PromptTooLongError: If a prompt does not fit the model.
 
@@ -73,6 +73,7 @@ def run_audit(
         IncompleteClosureWarning: For each database in which a deletion leaves its fact.
         ContaminationWarning: If two databases are equal.
     """
+    check_single(out)
     settings = settings or AuditSettings()
     memory = build_memory(cells, settings, retrievers or retrievers_by_name(settings.retriever))
     asked = runner(memory.source)

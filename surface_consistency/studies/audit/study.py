@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from surface_consistency.retrieval import Retriever, content_digest
 from surface_consistency.schemas.memory import TripletDatabase
+from surface_consistency.studies.audit._states import survivors_table
 from surface_consistency.studies.audit.ask import RunnerFactory, run_audit
 from surface_consistency.studies.audit.cells import AuditCell
 from surface_consistency.studies.audit.checks import write_table
-from surface_consistency.studies.audit.folder import AuditFolder
+from surface_consistency.studies.audit.folder import AuditFolder, check_sweep, mark_sweep
 from surface_consistency.studies.audit.retrievers import Retrievers, retrievers_by_name
 from surface_consistency.studies.audit.score import score_audit
 from surface_consistency.studies.audit.settings import AuditSettings
@@ -51,13 +52,16 @@ def finish_audit(
         n_resamples: Resamples of facts for intervals.
 
     Returns:
-        The tables by name, as of `audit_tables`; each is a file of `tables/`.
+        The tables by name, as of `audit_tables`, and "survivors", a row an answer that is right
+        after deletion, with its origin and whether it is right without retrieval too; each is a
+        file of `tables/`.
 
     Raises:
         RunLogError: If the run has no answer yet.
     """
     frame = score_audit(folder, cleaner=cleaner, equivalence=equivalence)
     tables = audit_tables(frame, n_resamples=n_resamples)
+    tables["survivors"] = survivors_table(frame)
     for name, table in tables.items():
         write_table(table, folder.tables / f"{name}.csv")
     return tables
@@ -104,13 +108,16 @@ def sweep_audit(
 
     Raises:
         ValueError: If a name or threshold is given twice, or none is given.
-        RunMismatchError: If a folder holds a run with other settings.
+        RunMismatchError: If the folder holds a single run, or one of its folders a run with other
+            settings.
     """
     for name, values in (("retrievers", retrievers), ("thresholds", thresholds)):
         if not values or len(set(values)) < len(values):
             raise ValueError(f"{name} must be given, each once; got {list(values)}")
+    check_sweep(out)
     import pandas as pd
 
+    mark_sweep(out, [_folder_name(name, limit) for name in retrievers for limit in thresholds])
     folders: list[AuditFolder] = []
     tables = []
     for name in retrievers:

@@ -21,6 +21,7 @@ from surface_consistency.studies.audit._shares import (
     groups_of,
     states_table,
 )
+from surface_consistency.studies.audit._states import fill_accuracies, state_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,7 @@ _PROPORTIONS: Final = (
     "artifact_rate",
     "full_accuracy",
 )
+_GIVEN_FULL: Final = "_given_full"
 
 
 def audit_tables(
@@ -63,9 +65,14 @@ def audit_tables(
         where a rate is 0 or 1 throughout, the test in its clustered form
         (`clustered_mcnemar_statistic`, `clustered_mcnemar_p_value`), `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
-        `n_incomplete` and `closure_note`. "attribution" and "attribution_by_..." (variant, domain,
-        style, database): for each origin of right DEL-ON answers its count, its share of them and
-        its rate over all facts with an interval. "states", "states_by_variant" and
+        `n_incomplete` and `closure_note`. Each state has its number of answers (`n_full`,
+        `n_del_on`, `n_del_off`) and its F1 (`full_f1`, ...); `n` counts the pairs of
+        DEL-ON and DEL-OFF. Where there is no pair, accuracies are those of the states
+        that were asked, and `states_note` names those that were not.
+        "attribution" and "attribution_by_..." (variant, domain, style, database): for each
+        origin of right DEL-ON answers its count, how many of these
+        DEL-OFF has right too (`n_also_right_without_retrieval`), its share of them and its rate
+        over all facts with an interval. "states", "states_by_variant" and
         "states_by_style": exact match and token F1 in each state, with intervals.
 
     Raises:
@@ -108,7 +115,11 @@ def _rates(
     )
     groups = groups_of(frame, keys)
     extra = [
-        _clustered(groups[key]) | _identity(dict(row)) | closure_columns(groups[key])
+        _clustered(groups[key])
+        | _identity(dict(row))
+        | _known(groups[key])
+        | state_columns(groups[key], frame[frame["model"] == row["model"]])
+        | closure_columns(groups[key])
         for key, row in zip(
             table[keys].itertuples(index=False, name=None),
             table.to_dict(orient="records"),
@@ -118,6 +129,7 @@ def _rates(
     for name in extra[0]:
         table[name] = [row[name] for row in extra]
     _widen(table)
+    fill_accuracies(table, frame, columns, n_resamples, seed)
     return _in_order(table, frame, keys)
 
 
@@ -152,13 +164,25 @@ def _identity(row: Mapping[Hashable, Any]) -> dict[str, Any]:
     return found
 
 
+def _known(rows: "pd.DataFrame") -> dict[str, Any]:
+    """Count the facts that the rates given FULL are over."""
+    if rows["full_correct"].isna().all():
+        return {}
+    right = rows["full_correct"].fillna(False).astype(bool)
+    paired = rows["first_correct"].notna() & rows["second_correct"].notna()
+    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "fact_id"].nunique()}
+
+
 def _widen(table: "pd.DataFrame") -> None:
     """Give rates that do not vary Wilson's interval over facts; their resamples have no width."""
-    for rate in _PROPORTIONS:
+    names = [str(name) for name in table.columns]
+    given = [name for name in names if name.endswith(_GIVEN_FULL) and f"{name}_low" in names]
+    for rate in (*_PROPORTIONS, *given):
         if rate not in table:
             continue
-        for row in table.index[table[rate].isin([0.0, 1.0]) & (table["n_clusters"] > 0)]:
-            n_facts = int(table.loc[row, "n_clusters"])
+        sizes = f"n_clusters{_GIVEN_FULL}" if rate in given else "n_clusters"
+        for row in table.index[table[rate].isin([0.0, 1.0]) & (table[sizes] > 0)]:
+            n_facts = int(table.loc[row, sizes])
             bounds = wilson_interval(int(table.loc[row, rate]) * n_facts, n_facts)
             table.loc[row, [f"{rate}_low", f"{rate}_high"]] = [bounds.low, bounds.high]
 

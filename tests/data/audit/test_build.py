@@ -2,12 +2,15 @@ import pytest
 
 from surface_consistency.data.audit import (
     TOPOLOGIES,
+    FactTable,
     build_audit_databases,
     check_prompts_fit,
     read_audit_prompts,
     read_database,
 )
+from surface_consistency.errors import ContaminationWarning
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.schemas import Triplet
 
 
 def test_build_writes_the_published_layout(published, tmp_path):
@@ -60,3 +63,13 @@ def test_build_rejects_domains_of_one_name(tmp_path, rivers):
 def test_build_rejects_unknown_topologies(tmp_path, rivers):
     with pytest.raises(ValueError, match="topology must be one of"):
         build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])
+
+
+def test_build_warns_where_alias_equals_base(tmp_path):
+    table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
+
+    with pytest.warns(ContaminationWarning, match="equals base"):
+        made = build_audit_databases(tmp_path, domains=[table], topologies=["base", "alias"])
+
+    base, alias = (read_database(item.path).triplets for item in made)
+    assert list(base) == list(alias)

@@ -71,6 +71,7 @@ def test_discordant_figure_agrees_with_the_published_counts(golden_rows):
 
     drawn, [ax] = heights(figure), figure.axes
     assert ax.get_yscale() == "log"
+    assert ax.get_ylabel() == "answers, log scale"
     # Figure 7: b and c by variant; p of the recommended test for the released database.
     assert drawn["noise", "b, DEL-ON only"] == 418
     assert drawn["noise", "c, DEL-OFF only"] == 3

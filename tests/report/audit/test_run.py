@@ -151,3 +151,10 @@ def test_tables_of_a_report_written_into_its_run_are_not_taken_for_the_studys(
 def test_audit_run_tables_rejects_no_runs():
     with pytest.raises(ValueError, match="runs is empty"):
         audit_run_tables([])
+
+
+def test_the_folder_of_a_sweep_names_its_runs(audit_run, audit_frame, audit_manifest):
+    folder = audit_run("sweep/fuzzy-0.5", audit_frame([{}]), audit_manifest())
+
+    with pytest.raises(SourceNotFoundError, match=r"holds several: give .*fuzzy-0\.5"):
+        load_audit_runs([folder.parent])

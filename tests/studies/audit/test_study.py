@@ -103,3 +103,19 @@ def test_any_runner_is_audited_with_facts_before_its_prompts(cells, fuzzy, tmp_p
     assert set(survived["database"]) == {"lands/noise"}
     assert set(survived["attribution"]) == {"same_object"}
     assert np.all(frame["n_lookups"] == 1)
+
+
+def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, cells, asking, tmp_path):
+    """Neither replaces the other's tables; what was there stays as it was."""
+    single = audit("single")
+    before = sorted(single.path.rglob("*"))
+    options = {"model": "asking", "retrievers": ("fuzzy",), "progress": False}
+
+    with pytest.raises(RunMismatchError, match="holds a single run"):
+        sweep_audit(cells, asking, single.path, thresholds=(0.3, 0.9), **options)
+    assert sorted(single.path.rglob("*")) == before
+
+    sweep_audit(cells, asking, tmp_path / "sweep", thresholds=(0.3, 0.9), n_resamples=50, **options)
+    with pytest.raises(RunMismatchError, match="holds a sweep"):
+        audit("sweep")
+    assert not (tmp_path / "sweep" / "manifest.json").exists()
