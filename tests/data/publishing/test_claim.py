@@ -41,6 +41,10 @@ def test_claim_folder_takes_an_unfinished_data_set_of_other_settings(written):
 
     claim_folder(written, {"triples": 20}, subsets=["v1.0.0"])
 
+    (written / "README.md").write_text("", encoding="utf-8")
+    with pytest.raises(RunMismatchError, match="triples"):
+        claim_folder(written, SETTINGS, subsets=["v1.0.0"])
+
 
 @pytest.mark.parametrize("name", ["v1.0.0/notes.parquet", "secret.env", "metadata/v1.0.0/a.txt"])
 def test_claim_folder_rejects_foreign_files_beside_its_own(name, written):
