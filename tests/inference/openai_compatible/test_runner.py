@@ -349,7 +349,8 @@ def test_closing_early_stops_the_requests(serve, reply, caplog):
     asked = len(server.requests)
     time.sleep(0.2)
 
-    assert len(server.requests) == asked < 20
+    # What was on its way when the stream was closed may still arrive.
+    assert len(server.requests) <= asked + 2 < 20
     assert threading.active_count() == before
     gc.collect()
     assert caplog.text == ""

@@ -85,7 +85,7 @@ def test_examples_can_be_left_out_and_cells_may_be_empty(make_slaq_run, page_of,
 
 
 def test_free_form_and_gaps_are_shown(make_slaq_run, page_of, coin):
-    with pytest.warns(UnjudgedWarning, match="could not be judged"):
+    with pytest.warns(UnjudgedWarning, match="judgements are missing"):
         folder = make_slaq_run(
             "x", forms=("short", "long", "free"), judge=coin(unjudged=("long",)), n_permutations=1
         )

@@ -170,9 +170,9 @@ def test_a_judge_that_cannot_tell_recall_gives_none(make_slaq_run):
     assert 0 < recall["accuracy"] < 1
 
 
-def test_nothing_judged_leaves_rates_undefined(make_slaq_run, coin):
+def test_no_long_answer_judged_leaves_rates_undefined(make_slaq_run, coin):
     with pytest.warns(UnjudgedWarning, match="because the judge's reply cannot be read"):
-        folder = make_slaq_run("one", judge=coin(unjudged=("short", "long")))
+        folder = make_slaq_run("one", judge=coin(unjudged=("long",)))
 
     tables = slaq_run_tables(load_slaq_runs([folder.path]), **FAST)
 
@@ -180,7 +180,7 @@ def test_nothing_judged_leaves_rates_undefined(make_slaq_run, coin):
     assert (overall["n"], overall["n_missing"]) == (0, 150)
     assert np.isnan(overall["alignment"])
     assert not {"momentum", "position"} & set(tables)
-    assert tables["unjudged"]["n"].tolist() == [180]
+    assert tables["unjudged"]["n"].tolist() == [150]
     assert tables["unjudged"]["reason"].tolist() == ["the judge's reply cannot be read"]
 
 
