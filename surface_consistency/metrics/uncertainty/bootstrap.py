@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +30,8 @@ _Floats: TypeAlias = npt.NDArray[np.float64]
 _CHUNK_CELLS = 2**20
 # A binomial draw of the multinomial costs about as much as drawing and counting ten clusters.
 _CLUSTERS_PER_PATTERN = 10
+# Draws that are kept for the next call take 32 MiB at most.
+_KEPT_CELLS = 2**23
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +86,7 @@ def resample_counts(
         ((5, 2), [3.0, 3.0, 3.0, 3.0, 3.0])
     """
     patterns, frequencies = _patterns(_matrix(counts))
-    return _resample(
-        patterns, frequencies, check_n_resamples(n_resamples), np.random.default_rng(rng)
-    )
+    return _resample(patterns, frequencies, check_n_resamples(n_resamples), rng)
 
 
 def cluster_bootstrap(
@@ -144,7 +145,7 @@ def cluster_bootstrap(
         raise ValueError(f"method must be 'percentile' or 'bca'; got {method!r}")
     patterns, frequencies = _patterns(_matrix(counts))
     n_resamples, n_clusters = check_n_resamples(n_resamples), int(frequencies.sum())
-    totals = _resample(patterns, frequencies, n_resamples, np.random.default_rng(rng))
+    totals = _resample(patterns, frequencies, n_resamples, rng)
     values = _evaluate(statistic, totals)
     estimate = float(_evaluate(statistic, frequencies @ patterns))
     finite = values[np.isfinite(values)]
@@ -195,7 +196,7 @@ def _patterns(matrix: _Floats) -> tuple[_Floats, _Floats]:
 
 
 def _resample(
-    patterns: _Floats, frequencies: _Floats, n_resamples: int, rng: np.random.Generator
+    patterns: _Floats, frequencies: _Floats, n_resamples: int, rng: np.random.Generator | int
 ) -> _Floats:
     """Return the summed counts of each resample, made in chunks of bounded size."""
     n_clusters, n_patterns = int(frequencies.sum()), len(patterns)
@@ -204,14 +205,34 @@ def _resample(
         patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
     size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
     totals = np.empty((n_resamples, patterns.shape[1]))
+    kept = None
+    if not by_pattern and isinstance(rng, int) and n_resamples * n_clusters <= _KEPT_CELLS:
+        kept = _kept_draws(n_clusters, n_resamples, size, rng)
+    generator = np.random.default_rng(rng)
     for start in range(0, n_resamples, size):
         rows = min(size, n_resamples - start)
-        if by_pattern:
-            drawn = rng.multinomial(n_clusters, frequencies / n_clusters, size=rows)
+        if kept is not None:
+            drawn = kept[start : start + rows]
+        elif by_pattern:
+            drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
         else:
-            drawn = _draw_clusters(n_clusters, rows, rng)
+            drawn = _draw_clusters(n_clusters, rows, generator)
         np.matmul(drawn.astype(np.float64), patterns, out=totals[start : start + rows])
     return totals
+
+
+@lru_cache(maxsize=1)
+def _kept_draws(
+    n_clusters: int, n_resamples: int, size: int, seed: int
+) -> npt.NDArray[np.signedinteger]:
+    """Draw all resamples of one seed; tables of many models and groups ask for the same ones."""
+    generator = np.random.default_rng(seed)
+    drawn = np.empty((n_resamples, n_clusters), dtype=np.int32)
+    for start in range(0, n_resamples, size):
+        rows = min(size, n_resamples - start)
+        drawn[start : start + rows] = _draw_clusters(n_clusters, rows, generator)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _draw_clusters(
