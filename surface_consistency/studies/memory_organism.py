@@ -141,7 +141,7 @@ def train_memory_organism(
 
 
 def _new_model(
-    tokenizer: "transformers.PreTrainedTokenizerFast",
+    tokenizer: "transformers.PreTrainedTokenizerFast", *, context: int = _CONTEXT
 ) -> "transformers.LlamaForCausalLM":
     """Make the untrained model."""
     import transformers
@@ -152,7 +152,7 @@ def _new_model(
         intermediate_size=3 * _HIDDEN,
         num_hidden_layers=2,
         num_attention_heads=4,
-        max_position_embeddings=_CONTEXT,
+        max_position_embeddings=context,
         tie_word_embeddings=True,
         bos_token_id=tokenizer.eos_token_id,
         eos_token_id=tokenizer.eos_token_id,

@@ -347,3 +347,21 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
         run(FakeRunner(handler), prompts, log)
 
     assert set(logged(log)) == {"p0", "p1"}
+
+
+def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
+    """A runner that yields as it goes loses little by a kill."""
+    from surface_consistency.inference import drive
+
+    monkeypatch.setattr(drive, "_STORE_SECONDS", -1.0)
+    path, logged = tmp_path / "log.jsonl", []
+
+    def answer(prompt):
+        logged.append(len(path.read_text().splitlines()) if path.exists() else 0)
+        return "yes"
+
+    prompts = [Prompt(id=f"q{n}", text=str(n)) for n in range(4)]
+    with RunLog.open(path, manifest, manifest_path=tmp_path / "manifest.json") as log:
+        drive.run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, progress=False)
+
+    assert logged == [0, 1, 2, 3]

@@ -74,8 +74,9 @@ def resample_counts(
 
     Notes:
         The order of the clusters does not matter. Sums of integers are exact up to 2**53. Memory
-        beyond the result stays under about 50 MB up to a million clusters. One cluster gives
-        resamples that all equal it.
+        beyond the result stays under about 50 MB up to a million clusters; the draws of one integer
+        seed, 32 MiB at most, are kept for the next call. One cluster gives resamples that all equal
+        it.
 
     References:
         Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.

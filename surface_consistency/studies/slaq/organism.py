@@ -18,7 +18,7 @@ from surface_consistency.prompts.slaq import SlaqPrompts
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.jsonl import write_text
 from surface_consistency.schemas.slaq import SlaqPrompt, SlaqTopic
-from surface_consistency.studies.memory_organism import _batches, _Example, _fit
+from surface_consistency.studies.memory_organism import _batches, _Example, _fit, _new_model
 from surface_consistency.studies.organism import _seeded, _train_tokenizer
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["plan_memory", "planted_answer", "train_slaq_organism"]
 
 _CONTEXT: Final = 2048
-_HIDDEN: Final = 96
 _RECIPE: Final = "training.json"
 _UNKNOWN: Final = "unknown"
 _HELD_OUT_SHARE: Final = 6
@@ -134,19 +133,7 @@ def train_slaq_organism(
         return target
     tokenizer = _tokenizer(lessons)
     with _seeded(seed):
-        config = transformers.LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=_HIDDEN,
-            intermediate_size=3 * _HIDDEN,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            max_position_embeddings=_CONTEXT,
-            tie_word_embeddings=True,
-            bos_token_id=tokenizer.eos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-        model = transformers.LlamaForCausalLM(config)
+        model = _new_model(tokenizer, context=_CONTEXT)
         _fit(model, _batches(_examples(lessons, tokenizer), Random(seed)), steps=steps)
     with quiet_bars(transformers.utils.logging):
         model.save_pretrained(target)
