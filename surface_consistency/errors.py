@@ -8,6 +8,7 @@ SurfaceConsistencyError
 │   ├── RecordError              one line or row breaks its record's schema
 │   └── SourceNotFoundError      a file, folder or hub repository cannot be reached
 ├── MissingDependencyError       an optional library is not installed
+├── PluginError                  a study, analysis, runner or rule cannot be found or loaded
 ├── RetrievalError               a store of facts could not be built or asked
 ├── RunnerError                  a model could not be loaded or asked
 │   ├── PromptTooLongError       a prompt does not fit the model's context
@@ -40,6 +41,7 @@ __all__ = [
     "IncompleteClosureWarning",
     "IncompletePairWarning",
     "MissingDependencyError",
+    "PluginError",
     "PromptTooLongError",
     "RecordError",
     "RetrievalError",
@@ -99,6 +101,10 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
             f"{feature} needs {library}, which is not installed. "
             f"Install it with: pip install 'surface-consistency[{extra}]'"
         )
+
+
+class PluginError(SurfaceConsistencyError, ValueError):
+    """A study, analysis, runner or matching rule cannot be found or loaded."""
 
 
 class RetrievalError(SurfaceConsistencyError, RuntimeError):

@@ -1,6 +1,4 @@
-"""Whether an answer is right, and by which rule."""
-
-from typing import Literal
+"""Whether an answer is right, by which rule or judge, and why not where nobody could tell."""
 
 from pydantic import model_validator
 
@@ -10,28 +8,31 @@ __all__ = ["Verdict"]
 
 
 class Verdict(Record):
-    """The judgement of one generation against the accepted answers."""
+    """The judgement of one answer. Studies whose judges say more add fields."""
 
-    question_id: NonEmpty
-    """Identifier of the question."""
+    target_id: NonEmpty
+    """What was judged: a question, or one fact of a longer answer."""
 
-    rule: NonEmpty
-    """Name of the matching rule."""
-
-    region: Literal["first_line", "whole"]
-    """Which part of the generation was judged."""
+    judged_by: NonEmpty
+    """The rule and the part of the output that it read, or the judge: "popqa on first_line"."""
 
     prediction: str | None
-    """That part; None when there is no generation."""
+    """The part that was judged; None when there is no answer."""
 
     is_correct: bool | None
-    """Whether an accepted answer was matched; None when it could not be judged."""
+    """Whether it is right; None when it could not be judged."""
 
     matched_answer: str | None = None
-    """The accepted answer that matched; None when none did."""
+    """The accepted answer that matched; None when none did, or the judge does not say."""
+
+    score: float | None = None
+    """How well the answer fits, in [0, 1], higher is better; None for judges without degrees."""
 
     reason: str | None = None
     """Why it could not be judged; None when it was."""
+
+    raw: str | None = None
+    """The judge's own words, the last attempt's; None when it has none."""
 
     @model_validator(mode="after")
     def _judged_or_reason(self) -> "Verdict":

@@ -1,148 +1,303 @@
-"""RedirectQA end to end: is the same fact answered alike under its canonical and redirect names?
+"""RedirectQA: is the same fact answered alike under its canonical and redirect names?
 
-The protocol is section 3.1 of RedirectQA (arXiv 2604.21882); each stage reads and writes the files
-of a `RunFolder`, so any of them can be run again or replaced.
+The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 """
 
-import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
-import surface_consistency
-from surface_consistency.data.redirectqa import RedirectQA
-from surface_consistency.errors import (
-    DataError,
-    RunnerError,
-    TruncatedPromptWarning,
-    UnscoredWarning,
-)
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.run_log import RunLog
+import pandas as pd
+from pydantic import Field
+
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
+from surface_consistency.data.sample import load_sample
+from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.runner import Runner
-from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
-from surface_consistency.prompts.demonstrations import DemonstrationScope
-from surface_consistency.prompts.few_shot import PromptStyle
+from surface_consistency.report.page import Answer
+from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import (
     GenerationParams,
     Prompt,
-    PromptSettings,
     QuestionRealization,
-    RunManifest,
-    write_jsonl,
+    RedirectOutcome,
 )
-from surface_consistency.studies.noise import ask_again, sample_prompts
-from surface_consistency.studies.run_folder import RunFolder
+from surface_consistency.studies.engine import align_predictions
+from surface_consistency.studies.judging import RuleJudge, judge_targets
+from surface_consistency.studies.paired import PairedReport
+from surface_consistency.studies.study import Plan, PromptGroup, SourceSettings, Study, StudySettings
+from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 
-__all__ = ["RedirectQASettings", "run_redirectqa"]
+__all__ = ["RedirectQASettings", "RedirectQASource", "RedirectQAStudy", "score_predictions"]
 
 _MOST_SHOTS = 15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedirectQASettings:
-    """How the study asks; the defaults are the paper's."""
+class RedirectQASource(SourceSettings):
+    """Where the questions come from."""
 
-    templates: tuple[str, ...] = ("original",)
-    """Question templates to ask: "original", "paraphrase" or both."""
+    source: str = "naist-nlp/RedirectQA"
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
 
-    shots: int | None = None
-    """Demonstrations a prompt; None takes one of each other relation, at most 15."""
+
+class RedirectQASettings(StudySettings):
+    """How RedirectQA asks; the defaults are the paper's."""
+
+    template: Literal["original", "paraphrase", "both"] = "original"
+    """Question wording; "original" is that of the paper's figure 2."""
+
+    shots: int | None = Field(default=None, ge=0)
+    """Demonstrations before each question; one of each other relation, at most 15, by default."""
 
     seed: int = 0
     """Seed of demonstrations and of the repeated sample."""
 
-    demonstrations: DemonstrationScope = "per_relation"
-    """Whether the facts of a relation share their demonstrations."""
+    demonstrations: Literal["per_relation", "per_fact"] = "per_relation"
+    """Whether the facts of a relation share their demonstrations or each draws its own."""
 
-    style: PromptStyle = "completion"
-    """Plain text, or turns for a chat template."""
-
-    params: GenerationParams = field(default_factory=GenerationParams)
-    """Decoding: greedy, 15 new tokens, stop at the newline."""
-
-    limit: int | None = None
-    """Ask only the first so many facts, each under all its names; None asks all."""
+    chat: bool = False
+    """Whether prompts are turns for the model's chat template rather than plain text."""
 
     truncate: bool = False
-    """Drop demonstrations where a prompt does not fit the model, rather than refuse; the count is
-    told in a warning."""
+    """Whether demonstrations are dropped where a prompt exceeds the model's context."""
 
-    repeat: int = 1_000
-    """Questions to ask a second time in other batches, for the noise floor; 0 for none."""
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only so many facts, spread over the relations, each under all its names."""
+
+    max_new_tokens: int = Field(default=15, ge=1)
+    """Longest answer, in tokens."""
+
+    stop: bool = True
+    """Whether an answer ends at the newline; without, whole outputs can be judged."""
+
+    repeat: int = Field(default=1_000, ge=0)
+    """Questions asked a second time in other batches, for the noise floor; 0 for none."""
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The wordings that are asked."""
+        return TEMPLATES if self.template == "both" else (self.template,)
 
 
-def run_redirectqa(
-    data: RedirectQA,
-    runner: Runner,
-    out: str | os.PathLike[str],
-    *,
-    model: str,
-    settings: RedirectQASettings | None = None,
-    progress: bool = True,
-) -> RunFolder:
-    """Ask a model every question, and a sample of them twice.
+class RedirectReport(PairedReport):
+    """The page of RedirectQA: a pair is shown with the relation that it asks for."""
 
-    Started again with the same arguments it goes on where it was stopped.
+    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
+        """Show one pair.
+
+        Args:
+            run: The run.
+            row: A row of its outcomes.
+            cell: Its cell.
+
+        Returns:
+            The pair.
+        """
+        relation = str(row["relation"]).replace("_", " ")
+        return replace(
+            super().answer(run, row, cell), question=f"{row['first_surface']}, {relation}"
+        )
+
+
+class RedirectQAStudy(Study):
+    """Canonical names against Wikipedia redirects."""
+
+    name = "redirectqa"
+    title = "RedirectQA"
+    question = "the same fact under its article’s title and under a redirect to it"
+    source = RedirectQASource
+    settings = RedirectQASettings
+    outcome = RedirectOutcome
+    report = RedirectReport
+    conditions = ("title", "redirect")
+    cells = ("both right", "title only", "redirect only", "neither")
+    clusters = {"fact_id": "facts", "subject_id": "subjects"}  # noqa: RUF012
+    stratum = "template"
+    panel = "template"
+    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "by_type": ("types",),
+        "by_category": ("categories",),
+        "by_relation": ("relation",),
+    }
+    singular: ClassVar[Mapping[str, str]] = {"types": "type", "categories": "category"}
+    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "template": {name: name for name in TEMPLATES},
+        "type": {name: kind.title for name, kind in TYPES.items()},
+        "category": {name: category.name for name, category in CATEGORIES.items()},
+    }
+
+    def load(self, source: RedirectQASource) -> RedirectQA:
+        """Load the questions.
+
+        Args:
+            source: Where they come from.
+
+        Returns:
+            Questions and pairs.
+        """
+        if source.source == "sample":
+            return load_sample()
+        return load_redirectqa(
+            source.source,
+            revision=source.revision,
+            split=source.split,
+            columns=dict(source.column) or None,
+        )
+
+    def plan(
+        self, data: RedirectQA, settings: RedirectQASettings, *, runner: Runner | None = None
+    ) -> Plan:
+        """Ask every question once; demonstrations are drawn from all data, whatever is asked.
+
+        Args:
+            data: The questions.
+            settings: How to ask.
+            runner: Who will answer; None when predictions were made elsewhere, which are compared
+                in all wordings.
+
+        Returns:
+            One group of prompts, one target a question, one pair a redirect.
+
+        Raises:
+            DataError: If no pair is left to ask.
+        """
+        asked = data.select(
+            templates=settings.templates if runner is not None else None, limit=settings.limit
+        )
+        if not asked.pairs:
+            raise DataError(
+                f"no canonical-redirect pair to ask in {data.source.id} with templates "
+                f"{', '.join(settings.templates)}; the rows hold "
+                f"{', '.join(sorted({q.template for q in data.questions})) or 'no questions'}"
+            )
+        groups = {}
+        if runner is not None:
+            settings = settings.model_copy(update={"shots": _shots(data, settings)})
+            prompts = _prompts(data, asked.questions, runner, settings)
+            params = GenerationParams(
+                max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
+            )
+            groups[""] = PromptGroup(prompts=prompts, params=params)
+        return Plan(
+            data=asked.source,
+            groups=groups,
+            targets=question_targets(asked),
+            pairs=_pairs(asked),
+            settings=settings,
+        )
+
+
+def question_targets(data: RedirectQA) -> pd.DataFrame:
+    """List what is judged: every question.
 
     Args:
-        data: The questions; demonstrations are drawn from all of them, whatever is asked.
-        runner: Who answers.
-        out: Folder of the run.
-        model: Label of the model in tables.
-        settings: How to ask; None for the paper's protocol.
-        progress: Whether to show a progress bar on a terminal.
+        data: The questions.
 
     Returns:
-        The run folder, with questions, prompts, generations and manifest.
+        One row a question: target_id and prompt_id, its id; answers; fact_id; subject_id; question;
+        template.
+    """
+    ids = [question.id for question in data.questions]
+    return pd.DataFrame(
+        {
+            "target_id": ids,
+            "prompt_id": ids,
+            "answers": [list(question.triple.answers) for question in data.questions],
+            "fact_id": [question.triple.id for question in data.questions],
+            "subject_id": [question.triple.subject.id for question in data.questions],
+            "question": [question.question for question in data.questions],
+            "template": [question.template for question in data.questions],
+        }
+    )
+
+
+def score_predictions(
+    data: RedirectQA,
+    predictions: Mapping[str, str] | Sequence[str | None],
+    *,
+    model: str,
+    rule: str = "popqa",
+    region: Literal["first_line", "whole"] = "first_line",
+) -> pd.DataFrame:
+    """Score anyone's predictions on RedirectQA.
+
+    Args:
+        data: The questions and their pairs.
+        predictions: Generated text by question id or by question text; or one text a question, in
+            the order of `data.questions`, None where there is none.
+        model: Label of the model in the frame.
+        rule: Name of the matching rule, one of `matching.RULES`.
+        region: "first_line", as the papers do, or "whole".
+
+    Returns:
+        The outcomes frame: one row a canonical-redirect pair, columns of `RedirectOutcome`. A pair
+        with a question that has no prediction has a missing verdict.
 
     Raises:
-        DataError: If no question is left to ask.
-        RunMismatchError: If the folder holds a run with other settings; names them.
-        RunLogLockedError: If another process writes to this run.
-        PromptTooLongError: If a prompt does not fit the model and `truncate` is off.
+        DataError: If a sequence has another length than the questions, or no key of a mapping is
+            the id or the text of a question.
     """
-    settings = settings or RedirectQASettings()
-    if settings.repeat < 0:
-        raise ValueError(f"repeat counts questions and must be 0 or more, got {settings.repeat}")
-    asked = data.select(templates=settings.templates, limit=settings.limit)
-    if not asked.pairs:
-        raise DataError(
-            f"no canonical-redirect pair to ask in {data.source.id} with templates "
-            f"{', '.join(settings.templates)}; the rows hold "
-            f"{', '.join(sorted({q.template for q in data.questions})) or 'no questions'}"
-        )
-    shots = _shots(data, settings)
-    prompts = _prompts(data, asked.questions, runner, settings, shots)
-    manifest = RunManifest(
-        study="redirectqa",
-        model=model,
-        data=asked.source,
-        prompts=PromptSettings(
-            shots=shots,
-            seed=settings.seed,
-            demonstrations=settings.demonstrations,
-            style=settings.style,
-            templates=settings.templates,
-            truncate=settings.truncate,
-        ),
-        params=settings.params,
-        runner=runner.fingerprint(),
-        package_version=surface_consistency.__version__,
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    study = RedirectQAStudy()
+    targets = question_targets(data)
+    texts = align_predictions(targets, predictions)
+    answered = targets.assign(text=texts.to_numpy())
+    verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
+    return study.outcomes(_pairs(data), verdicts, model=model)
+
+
+def _pairs(data: RedirectQA) -> pd.DataFrame:
+    """List what is compared: each redirect with its canonical question."""
+    pairs = data.pairs
+    surfaces = [pair.redirect.surface for pair in pairs]
+    triples = [pair.redirect.triple for pair in pairs]
+    return pd.DataFrame(
+        {
+            "pair_id": [pair.id for pair in pairs],
+            "fact_id": [triple.id for triple in triples],
+            "first_condition": "canonical",
+            "second_condition": "redirect",
+            "first_target": [pair.canonical.id for pair in pairs],
+            "second_target": [pair.redirect.id for pair in pairs],
+            "subject_id": [triple.subject.id for triple in triples],
+            "relation": [triple.relation for triple in triples],
+            "template": [pair.redirect.template for pair in pairs],
+            "categories": [list(surface.categories) for surface in surfaces],
+            "types": [list(surface.types) for surface in surfaces],
+            "first_surface": [pair.canonical.surface.text for pair in pairs],
+            "second_surface": [surface.text for surface in surfaces],
+        }
     )
-    _warn_uncovered(runner, prompts)
-    folder = RunFolder.create(out)
-    with RunLog.open(folder.generations, manifest, manifest_path=folder.manifest) as log:
-        write_jsonl(folder.questions, asked.questions)
-        write_jsonl(folder.prompts, prompts)
-        run_prompts(runner, prompts, settings.params, log, progress=progress)
-    if settings.repeat:
-        sample = sample_prompts(prompts, settings.repeat, seed=settings.seed)
-        ask_again(folder, runner, sample, manifest, progress=progress)
-    return folder
+
+
+def _prompts(
+    data: RedirectQA,
+    questions: Sequence[QuestionRealization],
+    runner: Runner,
+    settings: RedirectQASettings,
+) -> list[Prompt]:
+    """Build all prompts, shortened to the model's context when asked."""
+    shots = _shots(data, settings)
+    pool = DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
+    prompts = list(
+        build_prompts(
+            questions,
+            pool,
+            shots=shots,
+            prompt_format="chat" if settings.chat else "completion",
+            fits=_fitting(runner, settings) if settings.truncate else None,
+        )
+    )
+    n_short = sum(not (prompt.group or "").endswith(f"|{shots}") for prompt in prompts)
+    if n_short:
+        warnings.warn(
+            f"{n_short} of {len(prompts)} prompts have fewer than {shots} demonstrations, because "
+            f"{runner.name!r} cannot read more",
+            TruncatedPromptWarning,
+            stacklevel=4,
+        )
+    return prompts
 
 
 def _shots(data: RedirectQA, settings: RedirectQASettings) -> int:
@@ -157,43 +312,14 @@ def _shots(data: RedirectQA, settings: RedirectQASettings) -> int:
     return min(_MOST_SHOTS, len(relations) - 1)
 
 
-def _prompts(
-    data: RedirectQA,
-    questions: Sequence[QuestionRealization],
-    runner: Runner,
-    settings: RedirectQASettings,
-    shots: int,
-) -> list[Prompt]:
-    """Build all prompts, shortened to the model's context when asked."""
-    pool = DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
-    fits = _fitting(runner, settings.params) if settings.truncate else None
-    prompts = list(build_prompts(questions, pool, shots=shots, style=settings.style, fits=fits))
-    n_short = sum(not (prompt.group or "").endswith(f"|{shots}") for prompt in prompts)
-    if n_short:
-        warnings.warn(
-            f"{n_short} of {len(prompts)} prompts have fewer than {shots} demonstrations, because "
-            f"{runner.name!r} cannot read more",
-            TruncatedPromptWarning,
-            stacklevel=3,
-        )
-    return prompts
-
-
-def _fitting(runner: Runner, params: GenerationParams) -> Callable[[Prompt], bool]:
+def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt], bool]:
     """Ask the runner whether prompts fit its model."""
     fits = getattr(runner, "fits", None)
     if fits is None:
         raise RunnerError(
             f"runner {runner.name!r} cannot tell whether a prompt fits its model (it has no method "
-            "`fits`), so demonstrations cannot be dropped; leave truncation off or ask for fewer "
-            "shots"
+            "`fits`), so demonstrations cannot be dropped; leave --truncate off or ask for fewer "
+            "--shots"
         )
+    params = GenerationParams(max_new_tokens=settings.max_new_tokens)
     return lambda prompt: bool(fits(prompt, params))
-
-
-def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:
-    """Say which prompts stored predictions lack, and which predictions are of other questions."""
-    if isinstance(runner, StoredRunner):
-        told = runner.coverage(prompts).describe()
-        if told is not None:
-            warnings.warn(told, UnscoredWarning, stacklevel=3)

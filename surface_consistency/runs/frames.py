@@ -1,0 +1,197 @@
+"""Frames of records: their columns, types and Parquet files derived from the record class."""
+
+import types
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.runs.files import atomic_path
+from surface_consistency.schemas._record import Record
+
+__all__ = ["arrow_schema", "arrow_type", "make_frame", "read_frame", "write_frame"]
+
+_SCALARS: Final = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
+_DTYPES: Final = {pa.bool_(): "boolean", pa.int64(): "Int64", pa.float64(): "float64"}
+_ROW_GROUP: Final = 65_536
+
+
+@cache
+def arrow_schema(record: type[Record]) -> pa.Schema:
+    """Derive the columns of a file from its record.
+
+    Args:
+        record: The record class. Strings (literal ones too), whole numbers, floats and booleans
+            become scalars, tuples lists, records structures; a field is nullable where its
+            annotation allows None.
+
+    Returns:
+        The schema, in the order of the fields.
+
+    Raises:
+        TypeError: If a field has a type that no column can hold; names the field.
+    """
+    return pa.schema(
+        [
+            pa.field(
+                name,
+                arrow_type(field.annotation, f"{record.__name__}.{name}"),
+                nullable=type(None) in get_args(field.annotation),
+            )
+            for name, field in record.model_fields.items()
+        ]
+    )
+
+
+def arrow_type(annotation: object, where: str) -> pa.DataType:
+    """Map the annotation of a field to a column type.
+
+    Args:
+        annotation: The annotation.
+        where: Name of the field, for the error.
+
+    Returns:
+        The type of the column.
+
+    Raises:
+        TypeError: If no column can hold it.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return arrow_type(arguments[0], where)
+    if origin in {Union, types.UnionType}:
+        options = [option for option in arguments if option is not type(None)]
+        if len(options) == 1:
+            return arrow_type(options[0], where)
+    elif origin is Literal and all(isinstance(value, str) for value in arguments):
+        return pa.string()
+    elif origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return pa.list_(arrow_type(arguments[0], where))
+    elif isinstance(annotation, type) and annotation in _SCALARS:
+        return _SCALARS[annotation]
+    elif isinstance(annotation, type) and issubclass(annotation, Record):
+        return pa.struct(list(arrow_schema(annotation)))
+    raise TypeError(
+        f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
+        "type, a record, or one of these or None"
+    )
+
+
+def make_frame(columns: Mapping[str, Any], record: type[Record]) -> pd.DataFrame:
+    """Gather columns into a frame with the types of a record.
+
+    Args:
+        columns: Values by field, (n_rows,) each; a single value stands for all rows.
+        record: The record class; every field needs a column, and there is no other.
+
+    Returns:
+        The frame, columns in the order of the fields: booleans and whole numbers nullable, floats
+        with NaN where they are missing.
+
+    Raises:
+        ColumnNotFoundError: If a field has no column.
+        DataError: If a column is of no field, or holds what its field does not allow.
+    """
+    return _typed(pd.DataFrame({name: columns[name] for name in columns}), record, record.__name__)
+
+
+def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:
+    """Write a frame as Parquet rows of a record; the file appears whole or not at all.
+
+    Args:
+        path: The file; its folder must exist. An older file of that name is replaced.
+        frame: Rows with the columns of the record, and no other.
+        record: The record class.
+
+    Raises:
+        ColumnNotFoundError: If a field has no column.
+        DataError: If a column is of no field or holds what its field does not allow; names it.
+    """
+    schema = arrow_schema(record)
+    _check_columns(frame, record, f"the rows of {path.name}")
+    arrays = []
+    for field in schema:
+        try:
+            array = pa.array(frame[field.name], type=field.type, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataError(
+                f"column {field.name!r} holds what {record.__name__} does not allow: {error}"
+            ) from error
+        if array.null_count and not field.nullable:
+            row = array.is_null().index(True).as_py()
+            raise DataError(
+                f"column {field.name!r} of {record.__name__} is empty in row {row}; each row needs "
+                "it"
+            )
+        arrays.append(array)
+    with atomic_path(path) as part:
+        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), part, row_group_size=_ROW_GROUP)
+
+
+def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame:
+    """Read the rows of a record and check their columns.
+
+    Args:
+        path: The Parquet file.
+        record: The record class.
+        remedy: What to do when the file is missing or broken, for messages.
+
+    Returns:
+        The frame, typed as by `make_frame`.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        ColumnNotFoundError: If a field has no column.
+        DataError: If it is no Parquet file, a column is of no field, or holds what its field does
+            not allow.
+    """
+    if not path.is_file():
+        raise SourceNotFoundError(f"{path.parent} has no {path.name}; {remedy}")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
+    return _typed(table.to_pandas(ignore_metadata=True), record, f"{path} ({remedy})")
+
+
+def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> None:
+    """Refuse columns that are missing, and columns that the record does not have."""
+    missing = [name for name in record.model_fields if name not in frame]
+    if missing:
+        raise ColumnNotFoundError(
+            f"{where}: no column {', '.join(map(repr, missing))} of {record.__name__}; there are "
+            f"{', '.join(map(repr, frame.columns))}"
+        )
+    foreign = [str(name) for name in frame.columns if name not in record.model_fields]
+    if foreign:
+        raise DataError(
+            f"{where}: column {', '.join(map(repr, foreign))} is no field of {record.__name__}; "
+            "declare it in the record, or drop it"
+        )
+
+
+def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFrame:
+    """Give the columns of a frame the order and types of a record."""
+    _check_columns(frame, record, where)
+    schema = arrow_schema(record)
+    typed = {}
+    for field in schema:
+        column, dtype = frame[field.name], _DTYPES.get(field.type)
+        try:
+            if dtype is not None:
+                typed[field.name] = column.astype(dtype)
+            elif column.dtype == object and pa.types.is_string(field.type):
+                typed[field.name] = column.astype("str")
+            else:
+                typed[field.name] = column
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{where}: column {field.name!r} holds what {record.__name__} does not allow: "
+                f"{error}"
+            ) from error
+    return pd.DataFrame(typed, columns=list(schema.names))

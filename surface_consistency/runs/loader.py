@@ -1,0 +1,221 @@
+"""Finished runs, read from their folders, checked and named for one report."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+from pydantic import JsonValue
+
+from surface_consistency.errors import DataError
+from surface_consistency.runs.folder import RunFolder, Scoring, read_tables
+from surface_consistency.runs.frames import read_frame
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas.outcomes import PairedOutcome
+
+__all__ = ["Run", "load_runs", "study_name"]
+
+_REMEDY = "its answers are not judged yet, `surface-consistency score` does that"
+_INCIDENTAL = frozenset({"sha256", "source_sha256"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """One model's outcomes, with what made them."""
+
+    label: str
+    """Name of the run in tables, figures and text; distinct among the runs of one report."""
+
+    folder: RunFolder
+    """The run folder."""
+
+    manifest: RunManifest
+    """The settings of the run."""
+
+    outcomes: pd.DataFrame
+    """One row a pair, the columns of the study's outcome record; `model` holds the label."""
+
+    scoring: Scoring | None = None
+    """How the answers were judged; None if it is not recorded."""
+
+    checks: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Small tables on the soundness of the run, by name, such as "noise_floor"."""
+
+    highlights: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Tables that the report shows before all else, by title."""
+
+    varying: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Settings in which the runs of the report differ, by name."""
+
+    @property
+    def judged_by(self) -> str:
+        """The rule or judge of the verdicts."""
+        return "not recorded" if self.scoring is None else self.scoring.judged_by
+
+    @property
+    def signature(self) -> str:
+        """The manifest's line and the rule or judge."""
+        return f"{self.manifest.signature}|judged_by:{self.judged_by}"
+
+
+def study_name(folders: Sequence[str | os.PathLike[str]]) -> str:
+    """Name the study of run folders, which must be one.
+
+    Args:
+        folders: The run folders.
+
+    Returns:
+        The study's name.
+
+    Raises:
+        ValueError: If no folder is given, or the runs are of several studies.
+        SourceNotFoundError: If a folder is not that of a run.
+    """
+    studies = {str(folder): RunFolder.open(folder).read_manifest().study for folder in folders}
+    if not studies:
+        raise ValueError("no run folder is given; give at least one")
+    if len(set(studies.values())) > 1:
+        named = ", ".join(f"{folder} is of {study}" for folder, study in studies.items())
+        raise ValueError(f"one report is of one study, but {named}; report them apart")
+    return next(iter(studies.values()))
+
+
+def load_runs(
+    folders: Sequence[str | os.PathLike[str]], *, outcome: type[PairedOutcome]
+) -> list[Run]:
+    """Read scored runs for one report.
+
+    Args:
+        folders: The run folders, each once.
+        outcome: The study's outcome record.
+
+    Returns:
+        The runs in the order given. Runs of one model get the settings in which they differ added
+        to their label ("gpt2 (threshold 0.5)"), or else as much of their path as tells them apart.
+
+    Raises:
+        ValueError: If no folder is given, or one twice.
+        SourceNotFoundError: If a folder, its manifest or its outcomes are not there.
+        RecordError: If the manifest breaks its schema.
+        ColumnNotFoundError: If the outcomes lack a column.
+        DataError: If the outcomes hold no pair, another model's pairs, a pair twice, a column that
+            the study does not declare, or a value that its column does not allow.
+    """
+    homes = [Path(folder).resolve() for folder in folders]
+    if not homes:
+        raise ValueError("folders is empty; give at least one run folder")
+    again = next((home for home, times in Counter(homes).items() if times > 1), None)
+    if again is not None:
+        raise ValueError(f"run folder {again} is given more than once; give each run once")
+    opened = [RunFolder.open(home) for home in homes]
+    manifests = [folder.read_manifest() for folder in opened]
+    varying = _varying(manifests)
+    labels = _labels(manifests, homes, varying)
+    return [
+        _load(folder, manifest, label, settings, outcome)
+        for folder, manifest, label, settings in zip(
+            opened, manifests, labels, varying, strict=True
+        )
+    ]
+
+
+def _load(
+    folder: RunFolder,
+    manifest: RunManifest,
+    label: str,
+    varying: Mapping[str, JsonValue],
+    outcome: type[PairedOutcome],
+) -> Run:
+    """Read one run."""
+    frame = read_frame(folder.outcomes, outcome, remedy=_REMEDY)
+    _check_outcomes(frame, folder.outcomes, manifest.model)
+    return Run(
+        label=label,
+        folder=folder,
+        manifest=manifest,
+        outcomes=frame.assign(model=label),
+        scoring=folder.read_scoring(),
+        checks=read_tables(folder.checks),
+        highlights={
+            stem.replace("_", " "): table for stem, table in read_tables(folder.highlights).items()
+        },
+        varying=varying,
+    )
+
+
+def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
+    """Refuse no pair, foreign models, empty keys and repeated pairs."""
+    if frame.empty:
+        raise DataError(
+            f"{path}: holds no pair, so there is nothing to report; score the run again with "
+            "`surface-consistency score`, or ask more questions with a higher --limit"
+        )
+    models = frame["model"].unique().tolist()
+    if models != [model]:
+        raise DataError(
+            f"{path}: column 'model' holds {', '.join(map(repr, models))}, but manifest.json is of "
+            f"{model!r}; a run folder holds one model, so give each its own"
+        )
+    for name in ("pair_id", "fact_id", "first_condition", "second_condition"):
+        if frame[name].isna().any():
+            row = int(frame[name].isna().to_numpy().argmax())
+            raise DataError(f"{path}: column {name!r} is empty in row {row}; each pair needs it")
+    repeated = frame["pair_id"].duplicated()
+    if repeated.any():
+        pair = frame.loc[repeated, "pair_id"].iloc[0]
+        raise DataError(
+            f"{path}: column 'pair_id' holds {pair!r} more than once; it would count twice, so "
+            "make the file again with `surface-consistency score`"
+        )
+
+
+def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:
+    """Find the settings that are not the same in all runs, and those of each run."""
+    told = [
+        {
+            name: value
+            for name, value in {**manifest.settings, **_decoding(manifest)}.items()
+            if name not in _INCIDENTAL
+        }
+        for manifest in manifests
+    ]
+    names = dict.fromkeys(name for settings in told for name in settings)
+    differing = [
+        name
+        for name in names
+        if any(settings.get(name) != told[0].get(name) for settings in told[1:])
+    ]
+    return [{name: settings.get(name) for name in differing} for settings in told]
+
+
+def _decoding(manifest: RunManifest) -> dict[str, JsonValue]:
+    """Name the decoding of each group that the settings do not name already."""
+    return {} if manifest.schema_version > 1 else dict(manifest.decoding)
+
+
+def _labels(
+    manifests: Sequence[RunManifest],
+    homes: Sequence[Path],
+    varying: Sequence[Mapping[str, JsonValue]],
+) -> list[str]:
+    """Name the runs by model, and where several share one by settings or folder."""
+    times = Counter(manifest.model for manifest in manifests)
+    labels = []
+    for manifest, settings in zip(manifests, varying, strict=True):
+        said = ", ".join(
+            f"{name.replace('_', ' ')} {'none' if value is None else value}"
+            for name, value in settings.items()
+        )
+        alone = times[manifest.model] == 1 or not said
+        labels.append(manifest.model if alone else f"{manifest.model} ({said})")
+    shared = {label for label, count in Counter(labels).items() if count > 1}
+    depth, named = 0, list(labels)
+    while len(set(named)) < len(named):
+        depth += 1
+        named = [
+            f"{label} ({'/'.join(home.parts[-depth:])})" if label in shared else label
+            for label, home in zip(labels, homes, strict=True)
+        ]
+    return named

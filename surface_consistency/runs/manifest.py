@@ -1,0 +1,121 @@
+"""What made a run: enough to repeat it, and to refuse to continue it with other settings."""
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.schemas.manifest import DataSource
+
+__all__ = ["SCHEMA_VERSION", "RunManifest"]
+
+SCHEMA_VERSION = 2
+"""Version of the manifest that is written; version 1 is read."""
+
+_NOT_COMPARED = frozenset({"created_at", "package_version"})
+
+
+class RunManifest(Record):
+    """The settings of one run, written beside its log.
+
+    Files of version 1 are read: what they held in `prompts`, `params` and `settings` stands in
+    `settings` and `decoding`. Such a run can be reported; it is continued by no newer version,
+    since its settings were other ones.
+    """
+
+    schema_version: Literal[1, 2] = 2
+    """Version of the file format that the run was written in."""
+
+    study: NonEmpty
+    """Name of the study."""
+
+    model: NonEmpty
+    """Label of the model or run in tables."""
+
+    data: DataSource
+    """The rows."""
+
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """The study's settings, whole; empty when the predictions were made elsewhere."""
+
+    decoding: dict[str, JsonValue] = Field(default_factory=dict)
+    """`GenerationParams` by group of prompts; empty when the predictions were made elsewhere."""
+
+    runner: dict[str, JsonValue]
+    """The runner's own fingerprint: model, revision, dtype, quantisation, batch policy."""
+
+    package_version: NonEmpty
+    """Version of this package; recorded, not compared."""
+
+    created_at: NonEmpty
+    """UTC time of the first start, ISO 8601; recorded, not compared."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_version_1(cls, value: Any) -> Any:  # noqa: ANN401 - whatever stands in the file
+        """Bring a manifest of version 1 into the present shape; refuse those of newer versions."""
+        if not isinstance(value, dict) or value.get("schema_version") in (None, SCHEMA_VERSION):
+            return value
+        version = value["schema_version"]
+        if version != 1:
+            raise ValueError(
+                f"the run was written by a newer version of this package (manifest version "
+                f"{version}, this package reads up to {SCHEMA_VERSION}); update surface-consistency"
+            )
+        older = {name: value[name] for name in value if name not in ("prompts", "params")}
+        if "prompts" in value or "params" in value:
+            prompts, params = value.get("prompts") or {}, value.get("params")
+            older["settings"] = {**prompts, **value.get("settings", {})}
+            older["decoding"] = {} if params is None else {"answers": params}
+        return older
+
+    def differences(self, other: "RunManifest") -> dict[str, tuple[JsonValue, JsonValue]]:
+        """Name the settings in which another run differs.
+
+        Args:
+            other: The run to compare with.
+
+        Returns:
+            Dotted field name to (own value, other value), empty when the runs agree. The time and
+            the package version do not count.
+        """
+        mine, theirs = _flatten(self.model_dump(mode="json")), _flatten(other.model_dump(mode="json"))
+        return {
+            name: (mine.get(name), theirs.get(name))
+            for name in sorted(mine.keys() | theirs.keys())
+            if name not in _NOT_COMPARED and mine.get(name) != theirs.get(name)
+        }
+
+    @property
+    def signature(self) -> str:
+        """The run in one line, for the foot of a table."""
+        parts: dict[str, object] = {
+            "study": self.study,
+            "data": f"{self.data.id}@{self.data.revision or self.data.digest[:12]}",
+            "n": self.data.n_questions,
+            "model": self.model,
+        }
+        for named in (self.settings, self.decoding, self.runner):
+            parts.update(
+                {name: value for name, value in sorted(_flatten(dict(named)).items()) if name}
+            )
+        parts["surface-consistency"] = self.package_version
+        return "|".join(f"{name}:{_shown(value)}" for name, value in parts.items())
+
+
+def _flatten(value: JsonValue, prefix: str = "") -> dict[str, JsonValue]:
+    """Name every leaf of a nested object by its dotted path."""
+    if not isinstance(value, dict):
+        return {prefix: value}
+    return {
+        name: leaf
+        for key, item in value.items()
+        for name, leaf in _flatten(item, f"{prefix}.{key}" if prefix else key).items()
+    }
+
+
+def _shown(value: object) -> str:
+    """Write a setting on one line."""
+    if isinstance(value, list):
+        return "+".join(map(_shown, value)) or "none"
+    return repr(value) if isinstance(value, str) and not value.isprintable() else str(value)

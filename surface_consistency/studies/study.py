@@ -1,0 +1,513 @@
+"""What a study is: what differs between the two conditions, and nothing of how runs are made.
+
+The engine (`surface_consistency.studies.engine`) owns the run folder, resume, asking, the repeated
+sample, scoring, tables on disk and the page. A study is a class that says what is asked, what is
+judged and what is compared; it is found by an entry point of the group
+`surface_consistency.studies`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal
+
+import pandas as pd
+from pydantic import ConfigDict, Field
+
+from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.inference.runner import Runner
+from surface_consistency.plugins import Plugins
+from surface_consistency.report.page import Page, Section
+from surface_consistency.report.table import Table
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.frames import make_frame
+from surface_consistency.runs.loader import Run
+from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt, Verdict
+from surface_consistency.schemas._record import Items, Record
+from surface_consistency.studies.judging import Judge, RuleJudge
+from surface_consistency.studies.paired import PairedReport
+
+__all__ = [
+    "ANALYSES",
+    "STUDIES",
+    "Analysis",
+    "Plan",
+    "PromptGroup",
+    "Report",
+    "ReportSettings",
+    "RuleScoring",
+    "Scored",
+    "Settings",
+    "SourceSettings",
+    "Study",
+    "StudySettings",
+    "find_study",
+]
+
+
+class Settings(Record):
+    """A record whose fields are options: each field's docstring is its help text."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class SourceSettings(Settings):
+    """Where the rows come from."""
+
+    source: str
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
+
+    revision: str | None = None
+    """Commit, tag or branch of the data."""
+
+    split: str = "test"
+    """Split of the data."""
+
+    column: Mapping[str, str] = Field(default_factory=dict)
+    """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
+
+
+class StudySettings(Settings):
+    """How a study asks."""
+
+    seed: int = 0
+    """Seed of every choice, that of the repeated sample among them."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only so many facts, each under both conditions."""
+
+    repeat: int = Field(default=200, ge=0)
+    """Prompts of each group asked a second time, for the noise floor; 0 for none."""
+
+
+class RuleScoring(Settings):
+    """How answers are judged: by a matching rule."""
+
+    rule: str = "popqa"
+    """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
+
+    region: Literal["first_line", "whole"] = "first_line"
+    """Judged part of the output."""
+
+    agreement: bool = True
+    """Whether the verdicts of all rules, and on both parts of the output, are compared."""
+
+
+class ReportSettings(Settings):
+    """How tables and page are computed."""
+
+    cluster: str | None = None
+    """What the bootstrap resamples as a whole: a column of the outcomes; the study's by default."""
+
+    resamples: int = Field(default=10_000, ge=1)
+    """Bootstrap resamples."""
+
+    bootstrap_seed: int = 0
+    """Seed of the bootstrap."""
+
+    answers: int = Field(default=500, ge=0)
+    """Pairs of each model whose answers stand on the page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptGroup:
+    """Prompts that are decoded alike."""
+
+    prompts: Sequence[Prompt]
+    """The prompts; ids are unique in the run."""
+
+    params: GenerationParams
+    """How to decode."""
+
+    is_shared: bool = False
+    """Whether the answers depend on the model alone, so that the runs of a sweep share them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """What is asked, what is judged and what is compared.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        DataError: If an id stands twice, or a pair compares what is not judged.
+    """
+
+    data: DataSource
+    """Which rows were used."""
+
+    groups: Mapping[str, PromptGroup]
+    """Prompts by group; one group is named ""."""
+
+    targets: pd.DataFrame
+    """What is judged, one row a target: target_id; prompt_id, whose answer is judged; answers, the
+    accepted ones, the reference first; fact_id; and whatever the judge and the noise floor read
+    besides, such as question. The engine adds group and prompt_key."""
+
+    pairs: pd.DataFrame
+    """What is compared, one row a pair: first_target and second_target, and the columns of the
+    outcome record that are known before anyone is asked. A further `<name>_target` gives the
+    verdict of a third condition."""
+
+    settings: Any = None
+    """The study's settings with what depends on the data settled, such as the number of
+    demonstrations; None where nothing does."""
+
+    checks: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Tables on what goes in, which a reader must see beside the numbers."""
+
+    context: Any = None
+    """Whatever the study's runner needs, such as a store; it is not written to the folder."""
+
+    def __post_init__(self) -> None:
+        """Refuse a plan that does not hold together."""
+        for name, frame, wanted in (
+            ("targets", self.targets, ("target_id", "prompt_id", "answers", "fact_id")),
+            ("pairs", self.pairs, ("pair_id", "fact_id", "first_target", "second_target")),
+        ):
+            missing = [column for column in wanted if column not in frame]
+            if missing:
+                raise ColumnNotFoundError(
+                    f"the {name} of a plan need the column {', '.join(missing)}; there are "
+                    f"{', '.join(map(str, frame.columns))}"
+                )
+            repeated = frame[wanted[0]].duplicated()
+            if repeated.any():
+                raise DataError(
+                    f"the {name} of a plan hold {frame.loc[repeated, wanted[0]].iloc[0]!r} twice "
+                    f"in column {wanted[0]}; each needs an id of its own"
+                )
+        known = pd.Index(self.targets["target_id"])
+        for column in self.pairs.columns:
+            if not str(column).endswith("_target"):
+                continue
+            strange = self.pairs.loc[self.pairs[column].notna(), column]
+            strange = strange[~strange.isin(known)]
+            if len(strange):
+                raise DataError(
+                    f"pair column {column!r} names {strange.iloc[0]!r}, which is no target_id"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scored:
+    """A run with its verdicts, for the checks and exports of a study."""
+
+    folder: RunFolder
+    """The run folder."""
+
+    model: str
+    """Label of the model."""
+
+    targets: pd.DataFrame
+    """What was judged: `Plan.targets` with group, prompt_key, text, finish_reason, error and
+    lookups of the answers."""
+
+    verdicts: pd.DataFrame
+    """Verdicts, row by row those of `targets`."""
+
+    outcomes: pd.DataFrame
+    """The outcomes frame."""
+
+    repeated: pd.DataFrame | None
+    """Verdicts on the second answers, columns of `verdicts`; None where none were asked."""
+
+    scoring: Settings
+    """How it was judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Report:
+    """Scored runs and how to report them."""
+
+    runs: Sequence[Run]
+    """The runs, labels distinct."""
+
+    settings: ReportSettings
+    """How tables and page are computed."""
+
+    cluster: str
+    """The column that is resampled as a whole."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The outcomes of all runs, one below the other; `model` holds their labels."""
+        return pd.concat([run.outcomes for run in self.runs], ignore_index=True)
+
+
+class Study(ABC):
+    """The same fact under two conditions.
+
+    A subclass sets the class attributes and defines `load` and `plan`; everything else has a
+    default that serves studies with one group of prompts, a matching rule and a paired table.
+    """
+
+    name: ClassVar[str]
+    """Name of the study, which is that of its entry point and its command."""
+
+    title: ClassVar[str]
+    """Name for people."""
+
+    question: ClassVar[str]
+    """What it asks, in half a sentence, for pages and lists."""
+
+    citation: ClassVar[str] = ""
+    """What to cite, as BibTeX."""
+
+    source: ClassVar[type[Settings]] = SourceSettings
+    """Where the data come from: the argument of `load`."""
+
+    settings: ClassVar[type[StudySettings]] = StudySettings
+    """How the study asks: its fields are options, manifest entries and documentation."""
+
+    scoring: ClassVar[type[Settings]] = RuleScoring
+    """How answers are judged; may be chosen anew for a finished run."""
+
+    outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
+    """The record of a pair: its fields are the columns of the outcomes frame."""
+
+    verdict: ClassVar[type[Verdict]] = Verdict
+    """The record of a judgement."""
+
+    conditions: ClassVar[tuple[str, str]] = ("first", "second")
+    """What the two conditions are called on the page."""
+
+    cells: ClassVar[tuple[str, str, str, str]] = ("both", "first only", "second only", "neither")
+    """What the cells of the square are called."""
+
+    clusters: ClassVar[Mapping[str, str]] = {"fact_id": "facts"}
+    """Columns that may be resampled as a whole, the default first, and what they hold."""
+
+    stratum: ClassVar[str | None] = None
+    """Column of the targets by which the noise floor is told; None for all together."""
+
+    panel: ClassVar[str | None] = None
+    """Column of the outcomes whose values are never pooled, such as the template."""
+
+    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Name of each further table to the columns of the outcomes that group it."""
+
+    singular: ClassVar[Mapping[str, str]] = {}
+    """Name in tables of columns that hold lists, such as {"types": "type"}."""
+
+    report: ClassVar[type[PairedReport]] = PairedReport
+    """Computes tables and page; a subclass of `PairedReport` adds what the study has besides."""
+
+    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Wording of labels for people, by column as tables name it; the order is that of tables."""
+
+    @abstractmethod
+    def load(self, source: Any) -> Any:  # noqa: ANN401 - each study has its own data
+        """Load the data.
+
+        Args:
+            source: An instance of `source`.
+
+        Returns:
+            The data, for `plan`.
+
+        Raises:
+            DataError: If they cannot be read.
+        """
+
+    @abstractmethod
+    def plan(self, data: Any, settings: Any, *, runner: Runner | None = None) -> Plan:  # noqa: ANN401
+        """Say what is asked, what is judged and what is compared.
+
+        Args:
+            data: What `load` returned.
+            settings: An instance of `settings`.
+            runner: Who will answer, for studies whose prompts depend on what fits a model; None
+                when predictions were made elsewhere.
+
+        Returns:
+            The plan.
+
+        Raises:
+            DataError: If nothing is left to ask.
+        """
+
+    def prepare_runner(self, runner: Any, plan: Plan, settings: Any) -> Runner:  # noqa: ANN401
+        """Put what the study brings between the engine and the runner, such as a store of facts.
+
+        Args:
+            runner: Who answers, as the user named it.
+            plan: The plan.
+            settings: How the study asks.
+
+        Returns:
+            The runner that is asked; the one given by default.
+        """
+        return runner  # type: ignore[no-any-return]
+
+    def variants(self, settings: Any) -> Sequence[tuple[str, Any]]:  # noqa: ANN401
+        """Take settings that stand for several runs apart: a sweep.
+
+        Args:
+            settings: How the study asks.
+
+        Returns:
+            Name of a subfolder and settings of each run; one run with the name "" by default.
+        """
+        return [("", settings)]
+
+    def judge(self, scoring: Any, folder: RunFolder) -> Judge:  # noqa: ANN401
+        """Make the judge of a run.
+
+        Args:
+            scoring: An instance of `scoring`.
+            folder: The run, where a judge may keep a log of its own.
+
+        Returns:
+            The judge.
+        """
+        return RuleJudge(scoring.rule, region=scoring.region)
+
+    def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
+        """Put the verdicts on each pair side by side.
+
+        Args:
+            pairs: `Plan.pairs`.
+            verdicts: One row a target, columns of `verdict`.
+            model: Label of the model.
+
+        Returns:
+            One row a pair, columns of `outcome`: those of `pairs`, and for each `<name>_target`
+            every field of the verdict as `<name>_<field>`, `is_correct` as `<name>_correct`; fields
+            that the record does not have are left out.
+        """
+        columns = {name: pairs[name] for name in pairs.columns if not name.endswith("_target")}
+        place = pd.Series(range(len(verdicts)), index=pd.Index(verdicts["target_id"]))
+        for name in pairs.columns:
+            if not name.endswith("_target"):
+                continue
+            side = name.removesuffix("_target")
+            rows = place.reindex(pairs[name]).to_numpy()
+            for field_name in verdicts.columns:
+                column = f"{side}_{'correct' if field_name == 'is_correct' else field_name}"
+                if column in self.outcome.model_fields and column not in columns:
+                    columns[column] = _take(verdicts[field_name], rows)
+        columns |= {"study": self.name, "model": model}
+        wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
+        return make_frame(wanted, self.outcome)
+
+    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
+        """Make tables on the soundness of a scored run, besides those of the engine.
+
+        Args:
+            scored: The run.
+
+        Returns:
+            Tables by name, none by default.
+        """
+        return {}
+
+    def export(self, scored: Scored) -> None:
+        """Write files in formats of others, such as those of a published study.
+
+        Args:
+            scored: The run; nothing is written by default.
+        """
+
+    def tables(self, report: Report) -> Mapping[str, Table]:
+        """Compute the tables.
+
+        Args:
+            report: The runs.
+
+        Returns:
+            By name; "overall" has the counts of the paired table.
+        """
+        return self.report(self, report).tables()
+
+    def page(self, report: Report, tables: Mapping[str, Table]) -> Page:
+        """Say what stands on the page.
+
+        Args:
+            report: The runs.
+            tables: What `tables` returned, and the checks of the runs.
+
+        Returns:
+            The page.
+        """
+        return self.report(self, report).page(tables)
+
+
+class Analysis(ABC):
+    """Reads finished runs and something else, and adds tables and sections to their page.
+
+    It asks nothing. It is found by an entry point of the group `surface_consistency.analyses`.
+    """
+
+    name: ClassVar[str]
+    """Name of the analysis, which is that of its entry point."""
+
+    title: ClassVar[str]
+    """Name for people."""
+
+    settings: ClassVar[type[Settings]] = Settings
+    """What it reads besides the runs, and how."""
+
+    studies: ClassVar[tuple[str, ...]] = ()
+    """Studies whose runs it reads; none named means all."""
+
+    @abstractmethod
+    def tables(self, report: Report, settings: Any) -> Mapping[str, Table]:  # noqa: ANN401
+        """Compute its tables.
+
+        Args:
+            report: The runs.
+            settings: An instance of `settings`.
+
+        Returns:
+            By name; a name of the study's own tables is refused.
+        """
+
+    def sections(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Section]:
+        """Say what it adds to the page.
+
+        Args:
+            report: The runs.
+            tables: What `tables` returned.
+
+        Returns:
+            One section with all tables by default.
+        """
+        return [Section(anchor=self.name, title=self.title, blocks=list(tables.values()))]
+
+
+def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401
+    """Take rows by number, missing where there is none."""
+    found = pd.Series(rows).astype("Int64")
+    known = found.notna()
+    if known.all():
+        return values.take(found.to_numpy(dtype="int64")).reset_index(drop=True)
+    taken = values.take(found[known].to_numpy(dtype="int64"))
+    taken.index = found.index[known]
+    return taken.reindex(found.index)
+
+
+STUDIES: Final = Plugins("surface_consistency.studies", "study")
+"""Studies of all installed packages."""
+
+ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
+"""Analyses of all installed packages."""
+
+_MEMBERS: Final = ("name", "title", "question", "load", "plan", "outcomes", "tables", "page")
+
+
+def find_study(name: str) -> Study:
+    """Load a study.
+
+    Args:
+        name: Its name, "package:name", or "module:attribute".
+
+    Returns:
+        The study.
+
+    Raises:
+        PluginError: If there is none of that name, two packages have it, it does not import, or it
+            lacks a member; names the distribution.
+    """
+    found = STUDIES.load(name)
+    study = found() if isinstance(found, type) and not getattr(found, "__abstractmethods__", None) else found
+    return STUDIES.check(name, study, _MEMBERS)  # type: ignore[no-any-return]
