@@ -159,6 +159,23 @@ def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
     assert list(floor["n_text_changes"]) == [12]
 
 
+def test_noise_floor_counts_the_questions_that_were_repeated(data, tmp_path):
+    """A sample smaller than the run: what was asked once is neither a flip nor a repetition."""
+    runner = Relaid(answering(data))
+    settings = RedirectQASettings(templates=BOTH, repeat=7, seed=1)
+    folder = run_redirectqa(data, runner, tmp_path, model="m", settings=settings, progress=False)
+    sample = sample_prompts(list(read_jsonl(folder.prompts, Prompt)), 7, seed=1)
+    templates = {question.id: question.template for question in data.questions}
+
+    score_run(folder)
+
+    floor = pd.read_csv(folder.checks / "noise_floor.csv").set_index("template")
+    repeated = pd.Series([templates[prompt.id] for prompt in sample]).value_counts()
+    assert len(data.questions) == 24
+    assert floor["n_repeated"].to_dict() == repeated.to_dict()
+    assert (floor["n_verdict_flips"] == floor["n_repeated"]).all()
+
+
 def test_sample_prompts_is_a_fixed_choice_of_distinct_contents():
     """Equal contents count once; the order of the prompts does not matter."""
     prompts = [Prompt(id=f"p{number}", text=f"text {number % 50}") for number in range(100)]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from surface_consistency.matching.audit import EQUIVALENCES, audit_key, judge_answer
 from surface_consistency.matching.audit.equivalence import token_overlap
-from surface_consistency.schemas.memory import AuditPrompt
+from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.text import token_key
 
 TEXTS = st.text("aAbB .,'-$1é<|>\n", max_size=20)
@@ -95,6 +95,31 @@ def test_a_right_answer_is_not_unknown():
     assert not judge_answer("NA", prompt("NA")).is_unknown
     assert published("NA", prompt("NA")).is_unknown
     assert judge_answer("NA", prompt("Namibia")).is_unknown
+
+
+def test_judge_answer_hands_lookups_to_the_cleaner():
+    """The published cleaner takes the value that a store gave, whatever was written after it."""
+    query = LookupQuery(entity="France", relation="Capital")
+    text = "<|db_entity|> France<|db_relationship|> Capital<|db_return|> Lyon<|db_end|> Paris."
+    target = prompt("Paris").model_copy(update={"prompt_text": "The capital of France is"})
+    rules = {"cleaner": "published", "equivalence": "published"}
+
+    looked_up = judge_answer(text, target, lookups=[Lookup(query=query, value="Lyon")], **rules)
+    written = judge_answer(text, target, **rules)
+
+    assert (looked_up.answer, looked_up.is_correct) == ("Lyon", False)
+    assert (written.answer, written.is_correct) == ("Paris", True)
+
+
+def test_judge_answer_gives_a_cleaner_no_lookups_where_there_are_none():
+    seen = []
+
+    for lookups in (None, ()):
+        judge_answer(
+            "Paris", prompt("Paris"), lookups=lookups, cleaner=lambda *a: seen.append(a) or ""
+        )
+
+    assert [tuple(given[2]) for given in seen] == [(), ()]
 
 
 def test_judge_answer_takes_functions():

@@ -1,0 +1,63 @@
+"""What a golden run gave, as the text of the files that are pinned."""
+
+import html
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+EXPECTED = Path(__file__).parent / "expected"
+KEYS = ("model", "pair_id")
+
+MAIN_SECTIONS = ("numbers", "groups", "template-1", "template-2")
+"""Anchors of the parts of a page that hold the main tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldenRun:
+    """What one or several runs gave, whoever made them."""
+
+    tables: dict[str, pd.DataFrame]
+    """By the path of their file below the run's folder, without its ending: "outcomes",
+    "tables/overall", "checks/ada/noise_floor"."""
+
+    page: str | None = None
+    """The page as HTML."""
+
+    texts: dict[str, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Write everything as text."""
+        for name, table in self.tables.items():
+            self.texts[f"{name}.csv"] = as_csv(table, sort=name == "outcomes")
+        if self.page is not None:
+            self.texts["page.txt"] = "".join(map(visible_text, main_sections(self.page)))
+
+
+def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:
+    """Write a table: floats in full, several labels of a cell separated by ";"."""
+    plain = table.copy()
+    for column in plain:
+        if plain[column].map(lambda cell: isinstance(cell, list | tuple | np.ndarray)).any():
+            plain[column] = [";".join(map(str, cell)) for cell in plain[column]]
+    if sort:
+        plain = plain.sort_values(list(KEYS), kind="stable")
+    return plain.to_csv(index=False, lineterminator="\n")
+
+
+def visible_text(page: str) -> str:
+    """Strip a page to its text, a line a cell or paragraph, without pictures and what is folded."""
+    page = re.sub(r"(?s)<(style|script|svg|head|details)\b.*?</\1>", "", page)
+    page = re.sub(
+        r"</?(p|t[dhr]|li|h\d|div|section|table|caption|summary|dd|dt)\b[^>]*>", "\n", page
+    )
+    lines = html.unescape(re.sub(r"<[^>]*>", "", page)).splitlines()
+    return "\n".join(line for line in (" ".join(one.split()) for one in lines) if line) + "\n"
+
+
+def main_sections(page: str) -> list[str]:
+    """Find the parts of a page that hold the main tables."""
+    sections = re.findall(r'(?s)<section aria-labelledby="([^"]*)">(.*?)</section>', page)
+    return [part for name, part in sections if name in MAIN_SECTIONS]

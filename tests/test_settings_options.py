@@ -1,0 +1,333 @@
+"""Settings records as options of commands, and as tables."""
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from cyclopts import App, Parameter
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from surface_consistency.commands.record_command import record_command
+from surface_consistency.commands.study_commands import STUDIES, add_studies, find_studies, run_app
+from surface_consistency.settings_options import (
+    Flag,
+    name_flags,
+    option_table,
+    record_from_options,
+    record_options,
+)
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
+
+
+class Params(Record):
+    max_new_tokens: int = Field(default=15, gt=0)
+    """Longest answer."""
+
+    stop: tuple[str, ...] = ("\n",)
+    """Texts that end it."""
+
+
+class Settings(Record):
+    templates: Annotated[
+        tuple[Literal["original", "paraphrase"], ...], Field(strict=False), Flag("--template", "-t")
+    ] = ("original",)
+    """Question wordings."""
+
+    shots: int | None = Field(default=None, ge=0)
+    """Demonstrations a prompt;
+    None for one of each relation."""
+
+    n_permutations: int = Field(default=5, gt=0)
+    """Orders."""
+
+    truncate: bool = False
+    """Drop demonstrations."""
+
+    chat: bool = True
+    """Use the chat template."""
+
+    style: Literal["chat", "completion"] = "chat"
+    """Turns | text."""
+
+    threshold: float | None = 0.6
+    """Lowest score."""
+
+    cache: Path | None = None
+    """Folder."""
+
+    params: Params = Params()
+    """Decoding."""
+
+    lengths: dict[Literal["short", "long"], Annotated[int, Field(gt=0)]] = Field(
+        default_factory=lambda: {"short": 64, "long": 512}
+    )
+    """Longest answer of each form."""
+
+    @model_validator(mode="after")
+    def _check(self):
+        if self.truncate and self.shots == 0:
+            raise ValueError("n_permutations cannot be cut with shots=0")
+        return self
+
+
+def ask(
+    settings: Settings,
+    *,
+    out: Annotated[Path, Parameter(help="Folder of the results.")],
+    model: str | None = None,
+):
+    """Ask every question."""
+    if model == "broken":
+        raise ValueError("n_permutations is more than the topics hold")
+    ask.called = (settings, out, model)
+
+
+@pytest.fixture
+def run():
+    app = App(name="sc", help_format="plaintext")
+    app.command(record_command(Settings, ask), name="ask")
+    return lambda *arguments: run_app(app, ["ask", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value"),
+    [
+        (["--template", "original", "paraphrase"], "templates", ("original", "paraphrase")),
+        (["-t", "paraphrase", "-t", "original"], "templates", ("paraphrase", "original")),
+        (["--shots", "3"], "shots", 3),
+        (["--shots", "none"], "shots", None),
+        (["--truncate"], "truncate", True),
+        (["--no-chat"], "chat", False),
+        (["--style", "completion"], "style", "completion"),
+        (["--threshold", "none"], "threshold", None),
+        (["--threshold", "1"], "threshold", 1.0),
+        (["--cache", "a/b"], "cache", Path("a/b")),
+        (["--max-new-tokens", "9"], "params", Params(max_new_tokens=9)),
+        (["--lengths", "short=3"], "lengths", {"short": 3, "long": 512}),
+        (["--lengths", "short=3", "long=4"], "lengths", {"short": 3, "long": 4}),
+    ],
+)
+def test_every_kind_of_field_is_an_option(run, arguments, field, value):
+    """What is given is set; everything else keeps its default."""
+    assert run("--out", "x", "--model", "m", *arguments) == 0
+
+    settings, out, model = ask.called
+    assert getattr(settings, field) == value
+    assert settings.model_dump(exclude={field}) == Settings().model_dump(exclude={field})
+    assert (out, model) == (Path("x"), "m")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-permutations", "0"], "--n-permutations: input should be greater than 0, got 0"),
+        (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
+        (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than 0, got 0"),
+        (["--lengths", "short=0"], "--lengths: input should be greater than 0, got 0"),
+        (["--lengths", "short"], "--lengths takes NAME=VALUE, got 'short'"),
+        (["--lengths", "free=1"], "--lengths: NAME is one of short, long, got 'free'"),
+        (["--lengths", "short=a"], "--lengths: short takes int, got 'a'"),
+        (["--shots", "abc"], 'Invalid value for --shots: unable to convert "abc" into int.'),
+        (["--style", "foo"], 'Invalid value "foo" for --style'),
+        (["--shot", "1"], "Unknown option: --shot. Did you mean --shots?"),
+        (["--truncate", "--shots", "0"], "--n-permutations cannot be cut with shots=0"),
+        (["--model", "broken"], "--n-permutations is more than the topics hold"),
+    ],
+)
+def test_errors_name_the_flag_and_are_code_2(run, capsys, arguments, message):
+    assert run("--out", "x", *arguments) == 2
+
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"error: {message}")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_all_errors_are_told_at_once(run, capsys):
+    assert run("--out", "x", "--n-permutations", "0", "--shots", "-1") == 2
+    assert capsys.readouterr().err.count("error: --") == 2
+
+
+def test_a_missing_option_is_named(run, capsys):
+    assert run() == 2
+    assert capsys.readouterr().err == "error: --out is required and takes a value\n"
+
+
+def test_help_shows_docstrings_choices_and_defaults(run, capsys):
+    assert run("--help") == 0
+
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Demonstrations a prompt; None for one of each relation. [default: none]" in text
+    assert "[choices: original, paraphrase] [default: original]" in text
+    assert "--chat --no-chat" in text
+    assert "[default: short=64 long=512]" in text
+    assert "Folder of the results. [required]" in text
+
+
+def test_the_table_has_a_row_a_field():
+    """Fields of nested records stand beside the others; bars are escaped, newlines visible."""
+    rows = option_table(Settings).splitlines()[2:]
+
+    assert len(rows) == len(record_options(Settings)) == 11
+    assert rows[1] == (
+        "| `shots` | `--shots` | int >= 0, or none | `none` | "
+        "Demonstrations a prompt; None for one of each relation. |"
+    )
+    assert rows[0].startswith("| `templates` | `--template`, `-t` | some of original, paraphrase |")
+    assert r"Turns \| text." in rows[5]
+    assert (
+        rows[9] == r"| `params.stop` | `--stop` | one or more: text | `'\n'` | Texts that end it. |"
+    )
+
+
+def test_fields_of_the_same_flag_are_refused():
+    class Twice(Record):
+        max_new_tokens: int = 3
+        params: Params = Params()
+
+    with pytest.raises(ValueError, match=r"max_new_tokens and params\.max_new_tokens are both"):
+        record_options(Twice)
+
+
+def test_a_flag_of_the_command_is_refused():
+    class Out(Record):
+        out: str = ""
+
+    with pytest.raises(ValueError, match="--out of Out is an option of every such command"):
+        record_command(Out, ask)
+
+
+def test_a_type_that_no_option_holds_is_refused():
+    class Odd(Record):
+        pairs: tuple[tuple[str, str], ...] = ()
+
+    with pytest.raises(TypeError, match=r"Odd\.pairs: no option can hold"):
+        record_options(Odd)
+
+
+def test_a_nested_record_needs_a_default():
+    class Bare(Record):
+        params: Params
+
+    with pytest.raises(TypeError, match=r"Bare\.params: a record within settings needs a default"):
+        record_options(Bare)
+
+
+def test_words_are_no_flags():
+    """A field called as an English word is replaced only where it is surely meant."""
+    assert name_flags("no shots are left", Settings) == "no shots are left"
+    assert name_flags("shots must be 0 or more", Settings) == "--shots must be 0 or more"
+    assert name_flags("set `shots`", Settings) == "set --shots"
+
+
+def test_a_record_is_made_without_a_command():
+    assert record_from_options(Settings, {}) == Settings()
+
+
+@pytest.fixture
+def studies(tmp_path, monkeypatch):
+    """An app with a working study, two broken ones and two of one name."""
+    (tmp_path / "toy_study_module.py").write_text(
+        'class Toy:\n    """Toys against games.\n\n    More."""\n\nTOY = Toy()\n'
+    )
+    (tmp_path / "toy_study_failing.py").write_text("raise RuntimeError('boom')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    named = {
+        "toy": "toy_study_module:TOY",
+        "gone": "toy_study_gone:X",
+        "bare": "toy_study_module:NO",
+        "failing": "toy_study_failing:X",
+    }
+    points = [EntryPoint(name, value, STUDIES) for name, value in named.items()]
+    points += [EntryPoint("twice", f"toy_study_module:{name}", STUDIES) for name in ("TOY", "Toy")]
+    app = App(name="sc", help_format="plaintext")
+    add_studies(
+        app, lambda study: record_command(Settings, ask), studies=find_studies(points).values()
+    )
+    return app
+
+
+def test_studies_are_listed_and_broken_ones_say_why(studies, capsys):
+    assert run_app(studies, ["--help"]) == 0
+
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "toy Toys against games." in text
+    assert "gone cannot be run: 'toy_study_gone:X': ModuleNotFoundError: No module" in text
+    assert "bare cannot be run: 'toy_study_module:NO': AttributeError" in text
+    assert "failing cannot be run: 'toy_study_failing:X': RuntimeError: boom" in text
+    assert "twice cannot be run: is defined by" in text
+
+
+def test_a_study_runs_beside_broken_ones(studies, capsys):
+    assert run_app(studies, ["toy", "--out", "x", "--shots", "2"]) == 0
+    assert ask.called[0].shots == 2
+    assert run_app(studies, ["failing", "--out", "x"]) == 2
+    assert "study 'failing' of 'toy_study_failing:X' cannot be loaded" in capsys.readouterr().err
+    assert run_app(studies, ["twice"]) == 2
+    assert "uninstall all but one" in capsys.readouterr().err
+    assert run_app(studies, ["nothing"]) == 2
+    assert 'Unknown command "nothing"' in capsys.readouterr().err
+
+
+def test_a_study_of_a_distribution_is_named_by_it(tmp_path, monkeypatch):
+    info = tmp_path / "toy_dist-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-dist\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(f"[{STUDIES}]\nlost = toy_dist_lost:X\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert find_studies()["lost"].description.startswith(
+        "cannot be run: toy-dist 1.2: ModuleNotFoundError"
+    )
+
+
+def test_our_own_studies_are_described_without_import(tmp_path, monkeypatch):
+    """The docstring is read from the source; the module is not run."""
+    info = tmp_path / "surface_consistency-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: surface-consistency\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(f"[{STUDIES}]\nours = our_study_module:OURS\n")
+    (tmp_path / "our_study_module.py").write_text(
+        'raise RuntimeError\nclass Ours:\n    """Ours, unread."""\n\nOURS = Ours()\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from importlib.metadata import distributions
+
+    found = [p for d in distributions(path=[str(tmp_path)]) for p in d.entry_points]
+
+    assert find_studies(found)["ours"].description == "Ours, unread."
+
+
+def test_completion_knows_the_options_of_a_record(run):
+    app = App(name="sc", help_format="plaintext")
+    app.command(record_command(Settings, ask), name="ask")
+
+    script = app.generate_completion(shell="bash")
+
+    assert "--n-permutations" in script
+    assert "paraphrase" in script
+
+
+def test_a_list_of_commands_loads_no_heavy_library():
+    code = (
+        "import sys\n"
+        "from cyclopts import App\n"
+        "from surface_consistency.commands.study_commands import add_studies, run_app\n"
+        "app = App(name='sc', help_format='plaintext')\n"
+        "add_studies(app, print)\n"
+        "run_app(app, ['--help'])\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'pandas', 'numpy', 'pydantic'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
