@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from surface_consistency.schemas import DataSource, GenerationParams, RunManifest
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 SHARED_VARIABLE = "SURFACE_CONSISTENCY_SHARED"
@@ -18,3 +20,18 @@ def shared_dir() -> Path:
     if not (folder / "golden").is_dir():
         pytest.skip(f"no outside data in {folder}; set {SHARED_VARIABLE} to its folder")
     return folder
+
+
+@pytest.fixture
+def manifest() -> RunManifest:
+    """Settings of a run of the fake runner."""
+    return RunManifest(
+        study="redirectqa",
+        model="fake",
+        data=DataSource(id="sample", revision=None, digest="0" * 64, n_questions=2),
+        prompts=None,
+        params=GenerationParams(),
+        runner={"runner": "fake"},
+        package_version="0.1.0",
+        created_at="2026-01-01T00:00:00Z",
+    )

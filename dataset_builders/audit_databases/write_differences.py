@@ -21,7 +21,7 @@ from surface_consistency.data.audit import (
     read_audit_prompts,
 )
 from surface_consistency.schemas import Triplet
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 __all__ = ["differences_page", "main", "read_corrections"]
 

@@ -5,10 +5,10 @@ from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.registry import available_runners, load_runner
-from surface_consistency.inference.run_log import RunLog, read_generations
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.runs.log import RunLog, read_generations
 
 __all__ = [
     "BatchPlanner",

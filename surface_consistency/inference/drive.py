@@ -11,8 +11,8 @@ from surface_consistency.errors import (
     SurfaceConsistencyError,
 )
 from surface_consistency.inference.progress import Progress, progress_reporter
-from surface_consistency.inference.run_log import RunLog
 from surface_consistency.inference.runner import BatchPlanner, Runner
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 

@@ -1,11 +1,11 @@
 """How far a run is, and a line on the terminal that shows it."""
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TextIO
+from typing import NoReturn, TextIO
+
+from tqdm import tqdm
 
 __all__ = ["Progress", "progress_reporter"]
 
@@ -51,35 +51,24 @@ def progress_reporter(
     Yields:
         The function to call.
     """
-    target = sys.stderr if stream is None else stream
     if callable(progress):
         yield progress
-    elif not progress or not target.isatty():
-        yield _silent
-    else:
-        try:
-            yield partial(_write_line, target)
-        finally:
-            target.write("\n")
+        return
+    with ExitStack() as stack:
+        lines: list[tqdm[NoReturn]] = []
 
+        def report(state: Progress) -> None:
+            if not lines:
+                line = tqdm(
+                    total=state.n_total,
+                    # What earlier starts answered does not count for the rate.
+                    initial=state.n_done - state.n_asked,
+                    unit=" prompts",
+                    file=stream,
+                    dynamic_ncols=True,
+                    disable=None if progress else True,
+                )
+                lines.append(stack.enter_context(line))
+            lines[0].update(state.n_done - lines[0].n)
 
-def _silent(state: Progress) -> None:
-    """Show nothing."""
-
-
-def _write_line(stream: TextIO, state: Progress) -> None:
-    """Write the line over the one before."""
-    share = state.n_done / state.n_total if state.n_total else 1.0
-    text = f"{state.n_done:,}/{state.n_total:,} prompts  {share:4.0%}"
-    if state.n_asked:
-        left = _duration(state.seconds_left)
-        text += f"  {state.rate:,.1f} prompts/s  {left} left"
-    stream.write(f"\r\x1b[K{text}")
-    stream.flush()
-
-
-def _duration(seconds: float) -> str:
-    """Write seconds as 1:02:03 or 2:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        yield report

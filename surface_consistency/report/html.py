@@ -16,7 +16,7 @@ from surface_consistency.report._results import checks, results_of_template
 from surface_consistency.report.figures import SELECTED_CATEGORIES
 from surface_consistency.report.run import StudyRun
 from surface_consistency.report.tables import study_tables
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

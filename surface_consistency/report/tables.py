@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.report._names import rank
 from surface_consistency.report.run import StudyRun
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ a full disk never leaves half a table or page under the file's name. Lines of re
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.schemas.jsonl import atomic_path
@@ -98,16 +98,13 @@ def write_parquet(
         DataError: If the table lacks a column of the schema, or a column holds what its type does
             not allow; if the disk is full or the file cannot be written. Names the file.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with atomic_path(path) as part:
         pq.write_table(_to_arrow(table, schema, Path(path)), part, row_group_size=row_group_size)
 
 
-def _to_arrow(
-    table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None", path: Path
-) -> "pa.Table":
+def _to_arrow(table: Any, schema: "pa.Schema | None", path: Path) -> "pa.Table":  # noqa: ANN401
     """Make an Arrow table of a frame or table, cast to a schema."""
     import pyarrow as pa
 

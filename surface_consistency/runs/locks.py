@@ -33,8 +33,8 @@ class FileLock:
         OSError: If the file cannot be made.
     """
 
-    def __init__(self, path: Path, held: Callable[[str], Exception]) -> None:
-        self._path = path
+    def __init__(self, path: str | os.PathLike[str], held: Callable[[str], Exception]) -> None:
+        self._path = Path(path)
         self._lock = filelock.FileLock(path, timeout=0, thread_local=False)
         try:
             self._lock.acquire()
@@ -52,7 +52,7 @@ class FileLock:
         else:
             # Where the lock covers the file's content, as on Windows, the owner stays unnamed.
             with suppress(OSError):
-                path.write_text(str(os.getpid()), encoding="ascii")
+                self._path.write_text(str(os.getpid()), encoding="ascii")
 
     def release(self) -> None:
         """Give the lock back and remove its file; a second call does nothing."""

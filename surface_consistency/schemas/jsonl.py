@@ -1,20 +1,29 @@
 """Records as lines of JSON: what is written is what is read, and a bad line is named."""
 
+import errno
+import glob
+import itertools
 import os
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
-from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.schemas._record import Record
 
-__all__ = ["describe_validation_error", "parse_line", "read_jsonl", "write_jsonl", "write_text"]
+__all__ = ["atomic_path", "describe_validation_error", "parse_line", "read_jsonl", "write_jsonl"]
 
 R = TypeVar("R", bound=Record)
 
 _SHOWN = 80
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}" if os.name == "posix" else "0"
+_numbers = itertools.count()
 
 
 def describe_validation_error(error: ValidationError) -> str:
@@ -101,36 +110,79 @@ def write_jsonl(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
         The number of records written.
     """
     count = 0
-    target = Path(path)
-    part = _part(target)
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as lines:
-            for item in records:
-                lines.write(item.model_dump_json())
-                lines.write("\n")
-                count += 1
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="\n") as lines:
+        for item in records:
+            lines.write(item.model_dump_json())
+            lines.write("\n")
+            count += 1
     return count
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file that appears whole or not at all.
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Lend a path to write to; what stands there in the end takes the file's place, or nothing.
+
+    The lent path is a hidden sibling of the file. When the block ends well, its content is forced
+    to the disk and renamed; on any error it is removed, and an older file stays as it was. What a
+    killed process of this computer left behind goes at the next writing of the same file.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
-        text: Its content.
+
+    Yields:
+        The path to write to, closed again before the block ends. It has another suffix than the
+        file, so a library that goes by the suffix must be told the format.
+
+    Raises:
+        DataError: If the disk is full or the file cannot be written; names the file.
     """
     target = Path(path)
-    part = _part(target)
+    _remove_abandoned(target)
+    part = target.with_name(f".{target.name}.{_HOST}-{os.getpid()}-{next(_numbers)}.part")
     try:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
         part.replace(target)
+    except OSError as error:
+        remedy = _remedy(error)
+        if remedy is None or Path(error.filename or part) not in {part, target}:
+            raise
+        raise DataError(
+            f"{target} cannot be written ({error.strerror or error}); {remedy}"
+        ) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
-def _part(target: Path) -> Path:
-    """Name the file that is written before it takes its place."""
-    return target.with_name(f".{target.name}.{os.getpid()}.part")
+def _remedy(error: OSError) -> str | None:
+    """Say what helps against an error of writing; None for those that are not about the disk."""
+    if error.errno in _NO_ROOM:
+        return "free disk space or choose another place, then run the same again"
+    if error.errno in _NOT_ALLOWED:
+        return "allow writing there, or choose another place"
+    return None
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes of this computer left half-written when they were killed."""
+    if os.name != "posix":
+        return
+    mark = f".{target.name}.{_HOST}-"
+    for part in target.parent.glob(f"{glob.escape(mark)}*.part"):
+        owner = part.name.removeprefix(mark).partition("-")[0]
+        if owner.isdecimal() and not _is_alive(int(owner)):
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    """Tell whether a process of this computer runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -10,7 +10,7 @@ from surface_consistency.data.sample import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.metrics import paired_by
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 from surface_consistency.studies.organism import (
     Exposure,
     plan_exposures,

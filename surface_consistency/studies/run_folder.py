@@ -7,7 +7,7 @@ from typing import Self
 
 from surface_consistency.errors import DataError, RunMismatchError, SourceNotFoundError
 from surface_consistency.schemas import RunManifest
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 __all__ = ["RunFolder"]
 

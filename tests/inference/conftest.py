@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.schemas import DataSource, GenerationParams, Prompt, RunManifest
+from surface_consistency.schemas import Prompt
 
 COUNTRIES = (
     "Sierra Leone",
@@ -22,20 +22,6 @@ RELATIONS = {
     "capital": "What is the capital of {}?",
     "sport": "What sport does {} play?",
 }
-
-
-@pytest.fixture
-def manifest() -> RunManifest:
-    return RunManifest(
-        study="redirectqa",
-        model="fake",
-        data=DataSource(id="sample", revision=None, digest="0" * 64, n_questions=2),
-        prompts=None,
-        params=GenerationParams(),
-        runner={"runner": "fake"},
-        package_version="0.1.0",
-        created_at="2026-01-01T00:00:00Z",
-    )
 
 
 @pytest.fixture

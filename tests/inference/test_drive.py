@@ -12,7 +12,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.fake import FakeRunner
-from surface_consistency.inference.run_log import RunLog, read_generations
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import Generation, GenerationParams, Message, Prompt
 
 PARAMS = GenerationParams()

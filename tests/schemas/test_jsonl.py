@@ -14,7 +14,7 @@ from surface_consistency.schemas import (
     read_jsonl,
     write_jsonl,
 )
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 ENTITIES = (
     Entity(id="Q1313938", name="PPK", aliases=("ППК", 'José "Joseíto"'), pageviews=12),

@@ -12,7 +12,7 @@ from typing import Final
 from surface_consistency.data.slaq.rules import Violation
 from surface_consistency.data.slaq.written import WrittenTopic
 from surface_consistency.errors import DataError
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 from surface_consistency.schemas.slaq import SlaqArticle
 
 __all__ = ["REVIEW_COLUMNS", "ReviewItem", "write_review_sheet"]

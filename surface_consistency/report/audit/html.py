@@ -14,7 +14,7 @@ from surface_consistency.report.audit._warnings import warnings_html
 from surface_consistency.report.audit.run import AuditRun
 from surface_consistency.report.audit.story import load_stories, surviving_facts
 from surface_consistency.report.audit.tables import audit_run_tables
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from surface_consistency.report.slaq.figures import (
 )
 from surface_consistency.report.slaq.run import SlaqRun
 from surface_consistency.report.slaq.tables import slaq_run_tables
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

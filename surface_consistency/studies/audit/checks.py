@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.metrics import contamination_by
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 from surface_consistency.studies.audit.cells import AuditCell
 from surface_consistency.studies.audit.folder import AuditFolder
 from surface_consistency.studies.audit.memory import AuditMemory

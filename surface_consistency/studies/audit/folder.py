@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 from surface_consistency.studies.run_folder import RunFolder
 
 __all__ = ["AuditFolder", "check_single", "check_sweep", "mark_sweep"]

@@ -14,7 +14,7 @@ import surface_consistency
 from surface_consistency.data.slaq import Slaq
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.run_log import RunLog
+from surface_consistency.runs.log import RunLog
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.schemas.jsonl import write_text
+from surface_consistency.runs.files import write_text
 from surface_consistency.studies.slaq.judge import JudgeTask
 
 __all__ = ["LABEL_COLUMNS", "Label", "check_labels", "read_labels", "write_labelling_sheet"]

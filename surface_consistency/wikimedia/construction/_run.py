@@ -4,12 +4,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.errors import MissingDependencyError
+from surface_consistency.errors import MissingDependencyError, WorkFolderLockedError
+from surface_consistency.runs.locks import FileLock
 from surface_consistency.wikimedia.construction._pipeline import Pipeline, Step
 from surface_consistency.wikimedia.construction._tracker import Tracker
-from surface_consistency.wikimedia.construction._work_folder import locked_folder
 from surface_consistency.wikimedia.construction.database import open_database
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency.wikimedia.construction.progress import BuildHook
@@ -63,8 +64,16 @@ def run_build(
         WorkFolderLockedError: If another build uses the folder.
     """
     _require_libraries()
+    folder = Path(work)
+    folder.mkdir(parents=True, exist_ok=True)
     with (
-        locked_folder(work) as folder,
+        FileLock(
+            folder / ".lock",
+            lambda owner: WorkFolderLockedError(
+                f"another build ({owner}) uses the work folder {folder}; wait for it to end, or "
+                "choose another folder"
+            ),
+        ),
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
     ):
         tracker = Tracker(progress, dumps.paths, n_steps=len(steps))

@@ -1,5 +1,6 @@
 """The run log: what is on disk after kills, full disks, second writers and other settings."""
 
+import json
 import logging
 import os
 import signal
@@ -15,7 +16,7 @@ from surface_consistency.errors import (
     RunMismatchError,
     SourceNotFoundError,
 )
-from surface_consistency.inference.run_log import RunLog, read_generations
+from surface_consistency.runs.log import RunLog, read_answers, read_generations
 from surface_consistency.schemas import Generation, GenerationParams, RunManifest, write_jsonl
 
 resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
@@ -243,9 +244,153 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, manifest):
         RunLog.open(tmp_path / "file" / "log.jsonl", manifest)
 
 
+LINE = {"prompt_id": "q", "text": "x", "finish_reason": "stop", "prompt_key": "k"}
+
+
+def columns_of(path):
+    """The columns of `read_answers`, by way of the records."""
+    return [
+        (item.prompt_id, item.prompt_key, item.text, item.finish_reason, item.error)
+        for item in read_generations(path)
+    ]
+
+
+def rows_of(path):
+    return list(read_answers(path).itertuples(index=False, name=None))
+
+
+def test_answers_are_the_columns_of_the_generations(written, manifest):
+    """Errors give way to answers or come last, the latest for each prompt."""
+    with RunLog.open(written, manifest) as log:
+        log.append(
+            [failure(5), answer(6, "naïve \U0001f600 \x00\n"), failure(7), answer(1, "again")]
+        )
+        log.append(
+            [answer(5, "at last"), failure(2), failure(7), answer(8, finish_reason="length")]
+        )
+        log.append([failure(7).model_copy(update={"error": "later"}), failure(6)])
+
+    rows = rows_of(written)
+
+    assert rows == columns_of(written)
+    assert list(read_answers(written)) == [
+        "prompt_id",
+        "prompt_key",
+        "text",
+        "finish_reason",
+        "error",
+    ]
+    assert [row[0] for row in rows] == ["q1", "q3", "q4", "q6", "q5", "q8", "q2", "q7"]
+    assert rows[0][2] == "London\nQ:"
+    assert rows[-1][2:] == (None, "error", "later")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"prompt_key": ""},
+        {"prompt_key": None},
+        {"n_prompt_tokens": 3, "n_new_tokens": 0},
+        {"n_prompt_tokens": 10**30},
+        {"n_prompt_tokens": None, "lookups": None},
+        {"lookups": []},
+        {"text": "\u2019 \ud83d\ude00"},
+        {"text": ""},
+        {"finish_reason": "length", "error": None},
+        {"finish_reason": "error", "text": None, "error": "out of memory"},
+        {"finish_reason": "error", "text": None, "error": ""},
+    ],
+)
+def test_good_lines_of_any_shape_are_read_alike(tmp_path, change):
+    log = tmp_path / "log.jsonl"
+    lines = [LINE | {"prompt_key": None, "prompt_id": "before"}, LINE | change]
+    log.write_text("".join(f" {json.dumps(line)} \n\n" for line in lines))
+    with log.open("a") as file:
+        file.write('{"text":"x","prompt_id":"short"}\n')
+
+    assert rows_of(log) == columns_of(log)
+    assert len(rows_of(log)) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"null",
+        b"[]",
+        b"5",
+        b"{",
+        b"\xff",
+        b"\xef\xbb\xbf{}",
+        b'{"prompt_id": "a", "text": "x"} {}',
+        b'{"prompt_id": "a", "text": "\\ud800"}',
+        b'{"prompt_id": "a", "text": "\\uD800"}',
+        b'{"prompt_id": "a", "text": "x", "n_new_tokens": NaN}',
+        b"[" * 100_000,
+        *(
+            json.dumps(LINE | change).encode()
+            for change in (
+                {"prompt_id": ""},
+                {"prompt_id": 1},
+                {"prompt_id": None},
+                {"prompt_key": 1},
+                {"text": None},
+                {"text": 5},
+                {"error": "why"},
+                {"finish_reason": "none"},
+                {"finish_reason": None},
+                {"finish_reason": ["stop"]},
+                {"finish_reason": "error"},
+                {"finish_reason": "error", "error": "both"},
+                {"finish_reason": "error", "text": None},
+                {"finish_reason": "error", "text": None, "error": 5},
+                {"n_prompt_tokens": -1},
+                {"n_prompt_tokens": 1.0},
+                {"n_new_tokens": True},
+                {"n_new_tokens": "1"},
+                {"lookups": [5]},
+                {"lookups": {}},
+                {"unknown": 1},
+            )
+        ),
+        b'{"prompt_id": "a", "finish_reason": "error", "error": "no text"}',
+    ],
+)
+def test_bad_lines_are_refused_alike(tmp_path, line):
+    """Both ways of reading refuse the same lines in the same words."""
+    log = tmp_path / "log.jsonl"
+    good = json.dumps(LINE).encode()
+    log.write_bytes(b"\n".join([good, line, good, b""]))
+
+    with pytest.raises(RunLogError, match=r"log\.jsonl:2: not ") as by_record:
+        list(read_generations(log))
+    with pytest.raises(RunLogError, match=r"log\.jsonl:2: not ") as by_column:
+        read_answers(log)
+
+    assert str(by_column.value) == str(by_record.value)
+
+
+def test_answers_pass_over_a_torn_last_line(written):
+    written.write_bytes(written.read_bytes()[:-20])
+
+    assert rows_of(written) == columns_of(written)
+    assert [row[0] for row in rows_of(written)] == ["q1", "q3", "q2"]
+
+
+def test_an_empty_log_has_the_columns_too(tmp_path):
+    (tmp_path / "log.jsonl").touch()
+
+    frame = read_answers(tmp_path / "log.jsonl")
+
+    assert frame.shape == (0, 5)
+    assert next(iter(frame)) == "prompt_id"
+    with pytest.raises(SourceNotFoundError, match="no run log"):
+        read_answers(tmp_path / "none.jsonl")
+
+
 HOLD = """
 import sys
-from surface_consistency.inference.run_log import RunLog
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import RunManifest
 manifest = RunManifest.model_validate_json(open(sys.argv[2]).read())
 with RunLog.open(sys.argv[1], manifest):
@@ -343,6 +488,7 @@ def test_each_batch_is_forced_to_the_disk_unless_told(log_path, manifest, monkey
     monkeypatch.setattr(os, "fsync", synced.append)
 
     with RunLog.open(log_path, manifest) as log:
+        synced.clear()
         log.append([answer(1), answer(2)])
         log.append([answer(3)])
     with RunLog.open(log_path, manifest, sync=False) as log:
@@ -375,7 +521,7 @@ import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests' own parent does
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.fake import FakeRunner
-from surface_consistency.inference.run_log import RunLog
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import GenerationParams, Prompt, RunManifest
 def answer(prompt):
     if prompt.id == "q57":

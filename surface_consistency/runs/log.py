@@ -1,0 +1,404 @@
+"""The log of a run: one line a generation, safe against kills, full disks and second writers."""
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from pydantic import ValidationError
+
+from surface_consistency.errors import (
+    DataError,
+    RecordError,
+    RunLogError,
+    RunLogLockedError,
+    RunMismatchError,
+    SourceNotFoundError,
+)
+from surface_consistency.runs.files import write_text
+from surface_consistency.runs.locks import FileLock
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
+from surface_consistency.schemas.manifest import RunManifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RunLog", "read_answers", "read_generations"]
+
+_logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_Answer = tuple[str, str | None, str | None, str, str | None]
+
+_ANSWER = ("prompt_id", "prompt_key", "text", "finish_reason", "error")
+_FIELDS = Generation.model_fields.keys()
+_decode = json.JSONDecoder().raw_decode
+
+_REMEDY = (
+    "Remove that line (its prompt is asked again) or restore the file, or choose another --out; "
+    "predictions made elsewhere are scored as stored predictions instead"
+)
+
+
+class RunLog:
+    """Generations on disk, keyed by the content of their prompts.
+
+    Use as a context manager. Beside the log stand its manifest (`<stem>.manifest.json`) and, while
+    it is open, a lock. In memory there are only the keys of what was answered.
+    """
+
+    def __init__(self, path: Path, manifest: RunManifest, lock: FileLock, *, sync: bool) -> None:
+        """Take over a checked and locked log; call `RunLog.open` instead."""
+        self._path = path
+        self._manifest = manifest
+        self._lock = lock
+        self._sync = sync
+        self._keys: set[str] = set()
+        self._size = 0
+        for self._size, generation in _generations(path, keyed=True) if path.exists() else ():
+            if generation.finish_reason != "error":
+                self._keys.add(_key(generation))
+        self._file = path.open("ab", buffering=0)
+        self._file.truncate(self._size)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        manifest: RunManifest,
+        *,
+        manifest_path: str | os.PathLike[str] | None = None,
+        sync: bool = True,
+    ) -> Self:
+        """Start a run's log, or take up the one that is there.
+
+        A last line that was cut off by a kill is dropped, with a message in the log of the
+        process. Answers that are errors do not count as done.
+
+        Args:
+            path: The log, JSON lines; its folder is made.
+            manifest: The settings of the run that starts now.
+            manifest_path: Where the settings stand; None for `<stem>.manifest.json` beside the log.
+            sync: Whether each batch is forced to the disk (`fsync`) before the next is asked.
+
+        Returns:
+            The log, locked for this process.
+
+        Raises:
+            RunLogLockedError: If another process writes to the run.
+            RunMismatchError: If the run was made with other settings; names each of them.
+            RunLogError: If a line is corrupt or of another kind, or the files cannot be written.
+        """
+        log = Path(path)
+        settings = Path(manifest_path or log.with_name(f"{log.stem}.manifest.json"))
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            lock_file = log.with_name(f"{log.name}.lock")
+            lock = FileLock(
+                lock_file,
+                lambda owner: RunLogLockedError(
+                    f"{owner} writes to this run (lock {lock_file}); wait for it to end, or choose "
+                    "another --out"
+                ),
+            )
+        except OSError as error:
+            raise RunLogError(
+                f"{log}: cannot be opened for writing ({error.strerror}); choose another --out"
+            ) from error
+        try:
+            return cls(log, _agree_on_settings(log, settings, manifest), lock, sync=sync)
+        except BaseException:
+            lock.release()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
+    def manifest(self) -> RunManifest:
+        """The settings of the run, as written at its first start."""
+        return self._manifest
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether the prompt of this `Prompt.key` was answered without an error."""
+        return key in self._keys
+
+    def __len__(self) -> int:
+        """Count the prompts answered without an error."""
+        return len(self._keys)
+
+    def append(self, generations: Sequence[Generation]) -> None:
+        """Write one batch: whole, in one piece, and flushed before this returns.
+
+        Args:
+            generations: What was answered, each with its `prompt_key`.
+
+        Raises:
+            ValueError: If a generation has no `prompt_key`.
+            RunLogError: If the disk is full or cannot be written; the log then ends with the batch
+                before and can be taken up again.
+        """
+        done = {_key(item) for item in generations if item.finish_reason != "error"}
+        if any(item.prompt_key is None for item in generations):
+            raise ValueError("every generation of a run log needs `prompt_key` (`Prompt.key`)")
+        data = b"".join(item.model_dump_json().encode("utf-8") + b"\n" for item in generations)
+        try:
+            self._write(data)
+        except BaseException as error:
+            with suppress(OSError):
+                self._file.truncate(self._size)
+            if isinstance(error, OSError):
+                raise self._unwritable(error, len(generations)) from error
+            raise
+        self._size += len(data)
+        self._keys |= done
+
+    def close(self) -> None:
+        """Close the file and free the run for others; a second call does nothing."""
+        self._file.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _write(self, data: bytes) -> None:
+        """Hand all bytes to the system, and to the disk when asked."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        if self._sync:
+            os.fsync(self._file.fileno())
+
+    def _unwritable(self, error: OSError, n_lost: int) -> RunLogError:
+        """Say what was kept and how to go on."""
+        return RunLogError(
+            f"{self._path}: writing {n_lost} generations failed ({error.strerror}); the log is "
+            f"whole and keeps the {len(self):,} answers before them. Free disk space, then run the "
+            "same command again: it resumes there"
+        )
+
+
+def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
+    """Read a run log, one generation for each prompt content.
+
+    The file is read line by line. An answer replaces the errors of earlier tries; errors that no
+    answer replaced come last. A cut-off last line is passed over.
+
+    Args:
+        path: The log.
+
+    Yields:
+        The generations. Lines without `prompt_key`, of predictions made elsewhere, go by their id.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RunLogError: If a line is corrupt or of another kind; names file and line.
+    """
+    return _one_per_content(
+        (_key(generation), generation.finish_reason == "error", generation)
+        for _, generation in _generations(_existing(path), keyed=False)
+    )
+
+
+def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
+    """Read a run log as columns: what `read_generations` reads, faster and without records.
+
+    Args:
+        path: The log.
+
+    Returns:
+        One row for each prompt content, in the order of `read_generations`, with the string columns
+        `prompt_id`, `prompt_key`, `text`, `finish_reason` and `error`; None as in the records.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RunLogError: If a line is corrupt or of another kind; names file and line.
+    """
+    import pandas as pd
+
+    log = _existing(path)
+    answers = (
+        _plain_answer(line) or _checked_answer(line, log, number) for number, _, line in _lines(log)
+    )
+    columns: tuple[list[str | None], ...] = tuple([] for _ in _ANSWER)
+    for answer in _one_per_content(
+        (answer[1] or answer[0], answer[3] == "error", answer) for answer in answers
+    ):
+        for column, value in zip(columns, answer, strict=True):
+            column.append(value)
+    return pd.DataFrame(dict(zip(_ANSWER, columns, strict=True)), dtype=object)
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    """Refuse a log that is not there."""
+    log = Path(path)
+    if not log.is_file():
+        raise SourceNotFoundError(f"no run log {log}; run the study first, or name its folder")
+    return log
+
+
+def _one_per_content(lines: Iterable[tuple[str, bool, T]]) -> Iterator[T]:
+    """Take the first answer to each key, then the last error of each key without an answer."""
+    seen: set[str] = set()
+    errors: dict[str, T] = {}
+    for key, is_error, line in lines:
+        if is_error:
+            errors[key] = line
+        elif key not in seen:
+            seen.add(key)
+            yield line
+    for key, line in errors.items():
+        if key not in seen:
+            yield line
+
+
+def _key(generation: Generation) -> str:
+    """Name what was asked: by its content, or by its id in predictions made elsewhere."""
+    return generation.prompt_key or generation.prompt_id
+
+
+def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, Generation]]:
+    """Read the good lines, each with the offset of its end; `keyed` refuses those of no run."""
+    for number, end, line in _lines(log):
+        generation = _parse(line, log, number)
+        if keyed and generation.prompt_key is None:
+            raise RunLogError(
+                f"{log}:{number}: field 'prompt_key' is missing, so no run wrote this line. "
+                f"{_REMEDY}"
+            )
+        yield end, generation
+
+
+def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, end and content of the lines that are not blank, but for a torn last one."""
+    size = log.stat().st_size
+    end = 0
+    with log.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            end += len(line)
+            if end >= size and _is_torn(line):
+                _logger.warning(
+                    "%s:%d: the last line was cut off (%d bytes) and is dropped; its prompt is "
+                    "asked again on resume",
+                    log,
+                    number,
+                    len(line),
+                )
+            elif line.strip():
+                yield number, end, line
+
+
+def _is_torn(line: bytes) -> bool:
+    """Tell whether a last line was not written to its end."""
+    if not line.endswith(b"\n"):
+        return True
+    try:
+        json.loads(line)
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        return bool(line.strip())
+    return False
+
+
+def _parse(line: bytes, log: Path, number: int) -> Generation:
+    """Read a line of the log."""
+    try:
+        return parse_line(line, Generation, source=str(log), number=number)
+    except RecordError as error:
+        raise RunLogError(f"{error}. {_REMEDY}") from error
+
+
+def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
+    """Read the columns of a line by its record."""
+    item = _parse(line, log, number)
+    return item.prompt_id, item.prompt_key, item.text, item.finish_reason, item.error
+
+
+def _plain_answer(line: bytes) -> _Answer | None:
+    """Read the columns of a line that is a good record at first sight; None for any doubt."""
+    if b"\\ud" in line or b"\\uD" in line:  # perhaps half a surrogate pair
+        return None
+    try:
+        text = line.decode("utf-8")
+        fields, end = _decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
+        return None
+    name, key, answer, reason, error = map(fields.get, _ANSWER)
+    if reason is None and "finish_reason" not in fields:
+        reason = "stop"
+    n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
+    is_plain = (
+        isinstance(name, str)
+        and name
+        and (key is None or isinstance(key, str))
+        and (
+            (reason in ("stop", "length") and isinstance(answer, str) and error is None)
+            or (
+                reason == "error" and "text" in fields and answer is None and isinstance(error, str)
+            )
+        )
+        and all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
+        and fields.get("lookups") is None
+    )
+    return (name, key, answer, reason, error) if is_plain else None
+
+
+def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:
+    """Compare with the settings on disk, or write them for a new run; return those on disk."""
+    if settings.is_file():
+        stored = _read_manifest(settings)
+        differences = stored.differences(manifest)
+        if differences:
+            raise RunMismatchError(_mismatch(log, differences))
+        return stored
+    if log.exists() and log.stat().st_size:
+        raise RunLogError(
+            f"{log} has lines but no settings beside it ({settings} is missing), so it cannot be "
+            "continued; restore that file, or choose another --out"
+        )
+    try:
+        write_text(settings, manifest.model_dump_json(indent=2) + "\n")
+    except (DataError, OSError) as error:
+        raise RunLogError(f"the settings of the run cannot be written: {error}") from error
+    return manifest
+
+
+def _read_manifest(settings: Path) -> RunManifest:
+    """Read the settings of a run."""
+    try:
+        return RunManifest.model_validate_json(settings.read_bytes())
+    except ValidationError as error:
+        raise RunLogError(
+            f"{settings}: not the settings of a run: {describe_validation_error(error)}. Restore "
+            "the file, or choose another --out"
+        ) from error
+
+
+def _mismatch(log: Path, differences: Mapping[str, tuple[object, object]]) -> str:
+    """Name every setting that differs, with both values."""
+    named = "; ".join(
+        f"{name} is {old!r} there and {new!r} now" for name, (old, new) in differences.items()
+    )
+    return (
+        f"{log} belongs to a run with other settings: {named}. Use the same settings to continue "
+        "it, or choose another --out"
+    )

@@ -1,0 +1,289 @@
+"""Final files: whole or not at all, whatever happens while they are written."""
+
+import errno
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.runs.files import (
+    atomic_path,
+    write_bytes,
+    write_csv,
+    write_json,
+    write_parquet,
+    write_text,
+)
+from surface_consistency.schemas import Entity, write_jsonl
+
+FRAME = pd.DataFrame({"name": ["PPK", "ППК"], "n": [1, 2], "rate": [0.5, float("nan")]})
+WRITERS = {
+    "bytes": lambda path: write_bytes(path, b"new"),
+    "text": lambda path: write_text(path, "new"),
+    "json": lambda path: write_json(path, {"new": 1}),
+    "csv": lambda path: write_csv(path, FRAME),
+    "parquet": lambda path: write_parquet(path, FRAME),
+    "arrow": lambda path: write_parquet(path, pa.table({"n": [1]})),
+    "jsonl": lambda path: write_jsonl(path, [Entity(id=None, name="a", aliases=())]),
+}
+
+every_writer = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file that is there already."""
+    file = tmp_path / "out.csv"
+    file.write_text("old")
+    return file
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+@every_writer
+def test_writing_replaces_the_file_and_leaves_nothing_else(path, write):
+    write(path)
+
+    assert path.read_bytes() != b"old"
+    assert names(path.parent) == ["out.csv"]
+
+
+@every_writer
+def test_a_file_of_anyone_s_rights_is_not_made_private(path, write):
+    """The file has the rights that a plain `open` would give it."""
+    (path.parent / "plain").write_text("")
+
+    write(path)
+
+    assert path.stat().st_mode == (path.parent / "plain").stat().st_mode
+
+
+@every_writer
+def test_an_interrupted_writing_leaves_the_older_file(path, write, monkeypatch):
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        write(path)
+
+    assert path.read_bytes() == b"old"
+    assert names(path.parent) == ["out.csv"]
+
+
+@every_writer
+def test_a_full_disk_is_named_and_leaves_the_older_file(path, write):
+    """The system's limit on file sizes stands for a disk without room."""
+    resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        with pytest.raises(
+            DataError, match=r"out\.csv cannot be written \(.*File too large.*\); free disk space"
+        ):
+            write(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert path.read_bytes() == b"old"
+    assert names(path.parent) == ["out.csv"]
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "free disk space or choose another place"),
+        (errno.EDQUOT, "free disk space"),
+        (errno.EACCES, "allow writing there, or choose another place"),
+        (errno.EROFS, "allow writing there"),
+    ],
+)
+def test_errors_of_the_disk_name_file_reason_and_remedy(path, monkeypatch, number, remedy):
+    def fail(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(
+        DataError, match=rf"out\.csv cannot be written \({os.strerror(number)}\); {remedy}"
+    ):
+        write_text(path, "new")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_rights_is_named(path):
+    path.parent.chmod(0o500)
+    try:
+        with pytest.raises(DataError, match=r"out\.csv cannot be written \(Permission denied\)"):
+            write_text(path, "new")
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_a_missing_folder_stays_the_system_s_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no_such"):
+        write_text(tmp_path / "no_such" / "a.txt", "a")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SourceNotFoundError("no file b"),
+        ValueError("what"),
+        PermissionError(errno.EACCES, "Permission denied", "/another/file"),
+    ],
+)
+def test_errors_of_what_is_written_stay_what_they_are(path, error):
+    """Only the file's own trouble is told as such, not that of the rows that go into it."""
+
+    def write():
+        with atomic_path(path) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(type(error), match=re.escape(str(error))) as raised:
+        write()
+
+    assert raised.value is error
+    assert names(path.parent) == ["out.csv"]
+
+
+def test_a_path_is_lent_for_libraries_that_write_files(path):
+    """The lent path lies beside the file, so that the renaming stays on one disk."""
+    with atomic_path(path) as part:
+        assert part.parent == path.parent
+        part.write_bytes(b"figure")
+        assert path.read_text() == "old"
+
+    assert path.read_bytes() == b"figure"
+
+
+def test_two_writers_of_one_process_do_not_meet(path):
+    with atomic_path(path) as first, atomic_path(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+
+    assert path.read_text() == "first"
+    assert names(path.parent) == ["out.csv"]
+
+
+KILLED = """
+import os, signal, sys
+from surface_consistency.runs.files import atomic_path
+with atomic_path(sys.argv[1]) as part:
+    part.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no signals to kill with")
+def test_what_a_killed_process_left_goes_at_the_next_writing(path):
+    """Files of processes that still run, and those of other files, stay."""
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert path.read_text() == "old"
+    (left,) = set(names(path.parent)) - {"out.csv"}
+    dead = left.split("-")[-2]
+    alive = path.with_name(left.replace(f"-{dead}-", f"-{os.getppid()}-"))
+    others = [path.with_name(name) for name in (".out.csv.part", ".out.csv.2.part", ".x.part")]
+    for file in (alive, *others):
+        file.write_text("half")
+
+    write_text(path, "new")
+
+    assert names(path.parent) == sorted(["out.csv", alive.name, *(file.name for file in others)])
+
+
+def test_text_is_utf8_with_plain_line_feeds(tmp_path):
+    write_text(tmp_path / "a.txt", "é\nb")
+
+    assert (tmp_path / "a.txt").read_bytes() == b"\xc3\xa9\nb"
+
+
+def test_json_keeps_letters(tmp_path):
+    write_json(tmp_path / "a.json", {"name": "ППК", "n": [1, None]})
+    write_json(tmp_path / "b.json", [1, 2], indent=None)
+
+    assert "ППК" in (tmp_path / "a.json").read_text("utf-8")
+    assert json.loads((tmp_path / "a.json").read_bytes()) == {"name": "ППК", "n": [1, None]}
+    assert (tmp_path / "b.json").read_text() == "[1, 2]\n"
+
+
+def test_json_rejects_other_values(path):
+    with pytest.raises(TypeError, match="set is not JSON serializable"):
+        write_json(path, {1})
+
+    assert path.read_text() == "old"
+
+
+def test_csv_is_what_pandas_reads(tmp_path):
+    write_csv(tmp_path / "a.csv", FRAME)
+
+    assert (tmp_path / "a.csv").read_bytes() == "name,n,rate\nPPK,1,0.5\nППК,2,\n".encode()
+
+
+def test_parquet_keeps_a_frame_without_its_index(tmp_path):
+    write_parquet(tmp_path / "a.parquet", FRAME.set_axis([7, 8]), row_group_size=1)
+
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), FRAME)
+    assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 2
+
+
+@pytest.mark.parametrize("kind", ["frame", "arrow"])
+def test_parquet_follows_a_schema(tmp_path, kind):
+    """Columns take the schema's order, types and metadata; further ones are left out."""
+    schema = pa.schema({"n": pa.int32(), "name": pa.string()}, metadata={"made": "here"})
+    table = (
+        FRAME if kind == "frame" else pa.table({"name": ["PPK", "ППК"], "x": [0, 0], "n": [1, 2]})
+    )
+
+    write_parquet(tmp_path / "a.parquet", table, schema=schema)
+
+    written = pq.read_table(tmp_path / "a.parquet")
+    assert written.schema.equals(schema.with_metadata(written.schema.metadata))
+    assert written.to_pylist() == [{"n": 1, "name": "PPK"}, {"n": 2, "name": "ППК"}]
+
+
+def test_parquet_rejects_what_the_schema_does_not_allow(path):
+    with pytest.raises(ColumnNotFoundError, match=r"out\.csv: the table lacks the column absent"):
+        write_parquet(path, FRAME, schema=pa.schema({"absent": pa.int64(), "n": pa.int64()}))
+    for table in (FRAME, pa.Table.from_pandas(FRAME)):
+        with pytest.raises(DataError, match=r"out\.csv: a column holds what its type does not al"):
+            write_parquet(path, table, schema=pa.schema({"name": pa.int64()}))
+
+    assert path.read_text() == "old"
+    assert names(path.parent) == ["out.csv"]
+
+
+def test_a_light_import_needs_no_tables():
+    """Text and JSON are written without pandas and pyarrow."""
+    code = (
+        "import sys, surface_consistency.runs.files, surface_consistency.runs.log\n"
+        "print({'pandas', 'numpy', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "set()\n"
+
+
+def test_figures_can_be_written(tmp_path):
+    """A library that goes by the suffix is told the format."""
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+
+    with atomic_path(tmp_path / "a.png") as part:
+        figure.savefig(part, format="png")
+
+    assert (tmp_path / "a.png").read_bytes()[:8] == content.getvalue()[:8]

@@ -1,0 +1,80 @@
+"""One writer at a time."""
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+
+import pytest
+
+from surface_consistency.errors import RunLogLockedError
+from surface_consistency.runs.locks import FileLock
+
+HOLD = """
+import sys
+from surface_consistency.runs.locks import FileLock
+with FileLock(sys.argv[1], RuntimeError):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_lock_names_its_owner_and_goes_with_it(tmp_path):
+    path = tmp_path / "a.lock"
+
+    with FileLock(path, RunLogLockedError) as lock:
+        assert path.read_text() == str(os.getpid())
+        with pytest.raises(RunLogLockedError, match=r"^this process$"):
+            FileLock(path, RunLogLockedError)
+        assert path.read_text() == str(os.getpid())
+
+    lock.release()
+    assert not path.exists()
+    FileLock(path, RunLogLockedError).release()
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_another_process_holds_a_lock_until_it_ends(tmp_path, end):
+    path = tmp_path / "a.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "held\n"
+        for _ in range(2):
+            with pytest.raises(RunLogLockedError, match=rf"^process {child.pid}$"):
+                FileLock(path, RunLogLockedError)
+        if end == "kill":
+            child.kill()
+        child.communicate()
+
+    FileLock(path, RunLogLockedError).release()
+
+
+def test_a_lock_can_be_released_in_another_thread(tmp_path):
+    from threading import Thread
+
+    lock = FileLock(tmp_path / "a.lock", RunLogLockedError)
+    thread = Thread(target=lock.release)
+    thread.start()
+    thread.join()
+
+    FileLock(tmp_path / "a.lock", RunLogLockedError).release()
+
+
+def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, caplog):
+    def fail(descriptor, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+
+    with FileLock(tmp_path / "a.lock", RunLogLockedError) as lock:
+        lock.release()
+
+    assert "the file system has no locks" in caplog.text
+    assert "make sure that no other process writes there" in caplog.text
+
+
+def test_other_errors_of_the_file_are_not_hidden(tmp_path):
+    with pytest.raises(OSError, match=r"(?i)directory"):
+        FileLock(tmp_path, RunLogLockedError)
