@@ -26,9 +26,7 @@ class Plugins:
         error: What to raise when one cannot be found or loaded.
     """
 
-    def __init__(
-        self, group: str, what: str, *, error: type[PluginError] = PluginError
-    ) -> None:
+    def __init__(self, group: str, what: str, *, error: type[PluginError] = PluginError) -> None:
         self.group = group
         self._what = what
         self._error = error
@@ -92,7 +90,9 @@ class Plugins:
         ours = [point for point in named if _canonical(distribution_of(point)) == _OWN]
         if len({point.value for point in named}) > 1 and not ours:
             owners = ", ".join(f"{distribution_of(point)}:{spec}" for point in named)
-            raise self._error(f"several packages have a {self._what} {spec!r}; name one of {owners}")
+            raise self._error(
+                f"several packages have a {self._what} {spec!r}; name one of {owners}"
+            )
         if not named:
             raise self._error(f"no {self._what} {spec!r}; {self._remedy()}")
         return self._loaded(spec, (ours or named)[0])

@@ -24,6 +24,7 @@ from surface_consistency.runs.locks import FileLock
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
 from surface_consistency.schemas.manifest import RunManifest
+from surface_consistency.schemas.memory import Lookup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +35,9 @@ _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_Answer = tuple[str, str | None, str | None, str, str | None]
+_Answer = tuple[str, str | None, str | None, str, str | None, tuple[Lookup, ...] | None]
 
-_ANSWER = ("prompt_id", "prompt_key", "text", "finish_reason", "error")
+_ANSWER = ("prompt_id", "prompt_key", "text", "finish_reason", "error", "lookups")
 _FIELDS = Generation.model_fields.keys()
 _decode = json.JSONDecoder().raw_decode
 
@@ -226,7 +227,8 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
     Returns:
         One row for each prompt content, in the order of `read_generations`, with the string columns
-        `prompt_id`, `prompt_key`, `text`, `finish_reason` and `error`; None as in the records.
+        `prompt_id`, `prompt_key`, `text`, `finish_reason` and `error`, None as in the records, and
+        `lookups`, the records of lookups or None.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -238,7 +240,7 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
     answers = (
         _plain_answer(line) or _checked_answer(line, log, number) for number, _, line in _lines(log)
     )
-    columns: tuple[list[str | None], ...] = tuple([] for _ in _ANSWER)
+    columns: tuple[list[object], ...] = tuple([] for _ in _ANSWER)
     for answer in _one_per_content(
         (answer[1] or answer[0], answer[3] == "error", answer) for answer in answers
     ):
@@ -328,7 +330,14 @@ def _parse(line: bytes, log: Path, number: int) -> Generation:
 def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
     """Read the columns of a line by its record."""
     item = _parse(line, log, number)
-    return item.prompt_id, item.prompt_key, item.text, item.finish_reason, item.error
+    return (
+        item.prompt_id,
+        item.prompt_key,
+        item.text,
+        item.finish_reason,
+        item.error,
+        item.lookups,
+    )
 
 
 def _plain_answer(line: bytes) -> _Answer | None:
@@ -342,7 +351,7 @@ def _plain_answer(line: bytes) -> _Answer | None:
         return None
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
         return None
-    name, key, answer, reason, error = map(fields.get, _ANSWER)
+    name, key, answer, reason, error, lookups = map(fields.get, _ANSWER)
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
@@ -357,15 +366,15 @@ def _plain_answer(line: bytes) -> _Answer | None:
             )
         )
         and all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
-        and fields.get("lookups") is None
+        and lookups is None
     )
-    return (name, key, answer, reason, error) if is_plain else None
+    return (name, key, answer, reason, error, None) if is_plain else None
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:
     """Compare with the settings on disk, or write them for a new run; return those on disk."""
     if settings.is_file():
-        stored = _read_manifest(settings)
+        stored = _read_manifest(settings, type(manifest))
         differences = stored.differences(manifest)
         if differences:
             raise RunMismatchError(_mismatch(log, differences))
@@ -382,10 +391,10 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     return manifest
 
 
-def _read_manifest(settings: Path) -> RunManifest:
+def _read_manifest(settings: Path, kind: type[RunManifest]) -> RunManifest:
     """Read the settings of a run."""
     try:
-        return RunManifest.model_validate_json(settings.read_bytes())
+        return kind.model_validate_json(settings.read_bytes())
     except ValidationError as error:
         raise RunLogError(
             f"{settings}: not the settings of a run: {describe_validation_error(error)}. Restore "

@@ -12,7 +12,7 @@ __all__ = ["SCHEMA_VERSION", "RunManifest"]
 SCHEMA_VERSION = 2
 """Version of the manifest that is written; version 1 is read."""
 
-_NOT_COMPARED = frozenset({"created_at", "package_version"})
+_NOT_COMPARED = ("created_at", "package_version", "source")
 
 
 class RunManifest(Record):
@@ -34,6 +34,9 @@ class RunManifest(Record):
 
     data: DataSource
     """The rows."""
+
+    source: dict[str, JsonValue] = Field(default_factory=dict)
+    """Where the data came from, as it was asked for; recorded, not compared: `data` is."""
 
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The study's settings, whole; empty when the predictions were made elsewhere."""
@@ -79,11 +82,14 @@ class RunManifest(Record):
             Dotted field name to (own value, other value), empty when the runs agree. The time and
             the package version do not count.
         """
-        mine, theirs = _flatten(self.model_dump(mode="json")), _flatten(other.model_dump(mode="json"))
+        mine, theirs = (
+            _flatten(self.model_dump(mode="json")),
+            _flatten(other.model_dump(mode="json")),
+        )
         return {
             name: (mine.get(name), theirs.get(name))
             for name in sorted(mine.keys() | theirs.keys())
-            if name not in _NOT_COMPARED and mine.get(name) != theirs.get(name)
+            if name.split(".")[0] not in _NOT_COMPARED and mine.get(name) != theirs.get(name)
         }
 
     @property

@@ -27,14 +27,13 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.inference.generate import run_prompts
+from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.progress import Progress
-from surface_consistency.inference.runner import Rebatchable, Runner
+from surface_consistency.inference.runner import Runner
+from surface_consistency.studies.noise import Relayable as Rebatchable
 from surface_consistency.inference.stored import StoredRunner
-from surface_consistency.matching import rule_agreement
+from surface_consistency.matching.agreement import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
-from surface_consistency.report.figures import write_figures
-from surface_consistency.report.html import write_page
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import atomic_path, write_csv, write_json, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -53,6 +52,7 @@ from surface_consistency.studies.study import (
     ReportSettings,
     RuleScoring,
     Scored,
+    Settings,
     Study,
     find_study,
 )
@@ -78,6 +78,7 @@ def run_study(
     *,
     model: str,
     settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
     progress: ProgressOption = True,
     shared: RunFolder | None = None,
 ) -> RunFolder:
@@ -92,6 +93,7 @@ def run_study(
         out: Folder of the run.
         model: Label of the model in tables.
         settings: How to ask; None for the study's defaults.
+        source: Where the data came from, for the manifest.
         progress: Whether to show a progress bar on a terminal, or a function that is told.
         shared: A run of the same sweep, whose answers to groups that depend on the model alone
             are taken over.
@@ -122,6 +124,7 @@ def run_study(
             for name, group in plan.groups.items()
         },
         runner=asked.fingerprint(),
+        source=source,
     )
     _warn_uncovered(asked, [prompt for group in plan.groups.values() for prompt in group.prompts])
     folder = RunFolder.create(out)
@@ -136,7 +139,7 @@ def run_study(
             for repeat in ((False, True) if settings.repeat else (False,))
         }
         _write_plan(folder, plan)
-        again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked
+        again = asked.relaid(1) if isinstance(asked, Rebatchable) else asked
         for name, group in plan.groups.items():
             if shared is not None and group.is_shared:
                 _take_over(shared, name, group, manifest, logs[name, False])
@@ -156,6 +159,7 @@ def import_predictions(
     model: str,
     origin: str,
     settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
     plan: Plan | None = None,
 ) -> RunFolder:
     """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
@@ -169,6 +173,7 @@ def import_predictions(
         model: Label of the model in tables.
         origin: Where the predictions came from, for the manifest.
         settings: The study's settings, as far as they say what is compared.
+        source: Where the data came from, for the manifest.
         plan: The plan of this data and these settings, to save making it again.
 
     Returns:
@@ -188,6 +193,7 @@ def import_predictions(
         plan,
         model=model,
         runner={"runner": "stored", "predictions": origin, "sha256": _digest(texts)},
+        source=source,
     )
     if folder.manifest.exists():
         found = folder.read_manifest().differences(manifest)
@@ -342,15 +348,16 @@ def report_runs(
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {**study.tables(report)}
-        tables |= {
-            name: table for name, table in _check_tables(runs).items() if name not in tables
-        }
+        tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
         page = study.page(report, tables)
         for analysis, chosen in (analyses or {}).items():
             added = _analysed(analysis, chosen, study, report, tables)
             page = replace(page, sections=[*page.sections, *analysis.sections(report, added)])
             tables |= added
     write_tables(tables, home / "tables", runs=runs)
+    from surface_consistency.report.figures import write_figures
+    from surface_consistency.report.html import write_page
+
     target = write_page(page, home / "report.html")
     told = []
     try:
@@ -392,6 +399,7 @@ def make_manifest(
     runner: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
     decoding: Mapping[str, Any] | None = None,
+    source: Settings | None = None,
 ) -> RunManifest:
     """Write down what makes a run.
 
@@ -402,6 +410,7 @@ def make_manifest(
         runner: The runner's fingerprint.
         settings: The study's settings, dumped whole; None when predictions were made elsewhere.
         decoding: Decoding by group; None when predictions were made elsewhere.
+        source: Where the data came from.
 
     Returns:
         The manifest.
@@ -412,6 +421,7 @@ def make_manifest(
         data=plan.data,
         settings=dict(settings or {}),
         decoding=dict(decoding or {}),
+        source={} if source is None else source.model_dump(mode="json"),
         runner=dict(runner),
         package_version=surface_consistency.__version__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -489,9 +499,7 @@ def test_retest_flip_rate(
     table["n_verdict_flips"] = table["first_only"] + table["second_only"]
     for row in table.index[table["n_verdict_flips"].isin([0]) | (table["flip_rate"] == 1)]:
         # Resamples of a sample without variation have no width; Wilson's interval has.
-        interval = wilson_interval(
-            int(table.loc[row, "n_verdict_flips"]), int(table.loc[row, "n"])
-        )
+        interval = wilson_interval(int(table.loc[row, "n_verdict_flips"]), int(table.loc[row, "n"]))
         table.loc[row, bounds] = [interval.low, interval.high]
     table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
     return table[columns]
@@ -597,9 +605,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
     )
 
 
-def _write_targets(
-    folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str
-) -> None:
+def _write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str) -> None:
     """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
     folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
     folder.write_checks(plan.checks)

@@ -6,8 +6,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.matching import match_columns, resolve_rule
+from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
 from surface_consistency.text import first_line
 
@@ -52,7 +53,10 @@ class RuleJudge:
     """The rule and the region."""
 
     def __init__(
-        self, rule: str | Rule[Any] = "popqa", *, region: Literal["first_line", "whole"] = "first_line"
+        self,
+        rule: str | Rule[Any] = "popqa",
+        *,
+        region: Literal["first_line", "whole"] = "first_line",
     ) -> None:
         if region not in ("first_line", "whole"):
             raise ValueError(f"region must be first_line or whole, got {region!r}")

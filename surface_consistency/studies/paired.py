@@ -243,7 +243,9 @@ class PairedReport:
         """
         rows = []
         for panel, part in self._panels():
-            for one, other in ((a, b) for i, a in enumerate(self.labels) for b in self.labels[i + 1 :]):
+            for one, other in (
+                (a, b) for i, a in enumerate(self.labels) for b in self.labels[i + 1 :]
+            ):
                 pairs = part[part["model"].isin([one, other])]
                 scored = pairs[pairs["first_correct"].notna() & pairs["second_correct"].notna()]
                 if scored["pair_id"].duplicated().sum() == 0:
@@ -372,9 +374,7 @@ class PairedReport:
         if highlights := self.highlight_blocks():
             sections.append(Section(anchor="highlights", title="Highlights", blocks=highlights))
         if dots := list(self.dots(tables)):
-            sections.append(
-                Section(anchor="flips", title="Where verdicts flip", blocks=dots)
-            )
+            sections.append(Section(anchor="flips", title="Where verdicts flip", blocks=dots))
         sections.append(
             Section(
                 anchor="numbers",
@@ -383,12 +383,12 @@ class PairedReport:
             )
         )
         if self.report.settings.answers:
-            sections.append(
-                Section(anchor="answers", title="Answers", blocks=[self.answers()])
-            )
+            sections.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
         if checked := [tables[name] for name in tables if name not in self._own_tables()]:
             sections.append(
-                Section(anchor="check-tables", title="Checks in numbers", blocks=checked, is_folded=True)
+                Section(
+                    anchor="check-tables", title="Checks in numbers", blocks=checked, is_folded=True
+                )
             )
         return Page(
             title=f"{self.study.title}: {self._named()}",
@@ -463,7 +463,9 @@ class PairedReport:
             ],
             blocks=[
                 Squares(
-                    squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
+                    squares=[
+                        self.square(row) for row in tables["overall"].frame.to_dict("records")
+                    ],
                     conditions=self.study.conditions,
                     cells=self.study.cells,
                     note=note,
@@ -703,9 +705,7 @@ class PairedReport:
             (run.outcomes[["first_correct", "second_correct"]].isna()).any(axis=None)
             for run in self.report.runs
         ):
-            yield Check(
-                level="fine", title="All judged", text=["Every pair has both verdicts."]
-            )
+            yield Check(level="fine", title="All judged", text=["Every pair has both verdicts."])
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Hold the flip rate against the noise floor."""
@@ -799,17 +799,15 @@ class PairedReport:
             return shlex.join(
                 [
                     *("surface-consistency", "score", "--study", self.study.name),
-                    *("--source", manifest.data.id),
+                    *_flags(manifest.source, self.study.source),
                     *("--predictions", str(manifest.runner.get("predictions"))),
                     *("--out", run.folder.path.name),
                 ]
             )
-        defaults = self.study.settings().model_dump(mode="json")
-        words = ["surface-consistency", "run", self.study.name, "--source", manifest.data.id]
+        words = ["surface-consistency", "run", self.study.name]
+        words += _flags(manifest.source, self.study.source)
         words += ["--model", str(manifest.runner.get("model", manifest.model))]
-        for name, value in manifest.settings.items():
-            if name in defaults and value != defaults[name]:
-                words += _flag(name, value)
+        words += _flags(manifest.settings, self.study.settings)
         return shlex.join([*words, "--out", run.folder.path.name])
 
     def method(self) -> list[str]:
@@ -920,11 +918,24 @@ def _setting(value: object) -> str:
     return {None: "none", True: "yes", False: "no"}.get(value, str(value))  # type: ignore[call-overload]
 
 
+def _flags(given: Mapping[str, Any], record: type[Any]) -> list[str]:
+    """Write the settings that differ from a record's defaults as options."""
+    words = []
+    for name, field in record.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        default = list(default) if isinstance(default, tuple) else default
+        if name in given and given[name] != default:
+            words += _flag(name, given[name])
+    return words
+
+
 def _flag(name: str, value: object) -> list[str]:
     """Write a setting as an option."""
     flag = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return [flag if value else f"--no-{name.replace('_', '-')}"]
     if isinstance(value, list):
-        return [word for item in value for word in (flag, _setting(item))]
+        return [flag, *map(_setting, value)]
+    if isinstance(value, dict):
+        return [flag, *(f"{key}={_setting(item)}" for key, item in value.items())]
     return [flag, "none" if value is None else str(value)]

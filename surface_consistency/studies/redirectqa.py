@@ -27,7 +27,13 @@ from surface_consistency.schemas import (
 from surface_consistency.studies.engine import align_predictions
 from surface_consistency.studies.judging import RuleJudge, judge_targets
 from surface_consistency.studies.paired import PairedReport
-from surface_consistency.studies.study import Plan, PromptGroup, SourceSettings, Study, StudySettings
+from surface_consistency.studies.study import (
+    Plan,
+    PromptGroup,
+    SourceSettings,
+    Study,
+    StudySettings,
+)
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 
 __all__ = ["RedirectQASettings", "RedirectQASource", "RedirectQAStudy", "score_predictions"]
@@ -285,7 +291,7 @@ def _prompts(
             questions,
             pool,
             shots=shots,
-            prompt_format="chat" if settings.chat else "completion",
+            style="chat" if settings.chat else "completion",
             fits=_fitting(runner, settings) if settings.truncate else None,
         )
     )

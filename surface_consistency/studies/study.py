@@ -509,5 +509,9 @@ def find_study(name: str) -> Study:
             lacks a member; names the distribution.
     """
     found = STUDIES.load(name)
-    study = found() if isinstance(found, type) and not getattr(found, "__abstractmethods__", None) else found
+    study = (
+        found()
+        if isinstance(found, type) and not getattr(found, "__abstractmethods__", None)
+        else found
+    )
     return STUDIES.check(name, study, _MEMBERS)  # type: ignore[no-any-return]
