@@ -1,16 +1,30 @@
-"""The command line: one command with subcommands, each in its module of `commands`."""
+"""The command line: one command with subcommands, each loaded when it is called."""
 
-import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+from cyclopts import App
 
 import surface_consistency
-from surface_consistency.commands import audit, build, compare, demo, report, run, score
+from surface_consistency.commands.plugins import ANALYSES, STUDIES, add_plugins, run_app
 from surface_consistency.errors import SurfaceConsistencyError
 
-__all__ = ["main", "make_parser"]
+__all__ = ["main", "make_app"]
+
+_HOME = "surface_consistency.commands"
+_PLAIN = {
+    "demo": ("demo", "Train a small model on planted facts and run the whole study on it."),
+    "compare": ("compare", "The paired table, or page, of anyone's verdicts."),
+}
+_MADE = {
+    "score": ("score", "make_score", "Judge a run again, or judge predictions made elsewhere."),
+    "report": ("report", "make_report", "Tables, figures and one page from scored runs."),
+}
+_ALIASES = {"audit": ("run", "audit")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,46 +36,72 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0 when the work is done, 2 for a user's mistake or bad input, 130 when interrupted.
     """
-    arguments = make_parser().parse_args(argv)
-    try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            arguments.handle(arguments)
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # The reader of our output has gone; devnull keeps the interpreter's last flush quiet.
-        sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
-        return 0
-    except (SurfaceConsistencyError, ValueError, OSError) as error:
-        if arguments.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    given = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in given
+    words = [word for word in given if word != "--debug"]
+    words[:1] = _ALIASES.get(words[0], words[:1]) if words else []
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            return run_app(make_app(words), words, debug=debug)
+        except SurfaceConsistencyError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on from here", file=sys.stderr)
+            return 130
+        except BrokenPipeError:
+            # The reader of our output has gone; devnull keeps the interpreter's last flush quiet.
+            sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
+            return 0
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_app(argv: Sequence[str] = ()) -> App:
     """Describe the whole command line.
 
+    Args:
+        argv: The arguments, since the options of `score` are those of the run's study.
+
     Returns:
-        The parser; a parsed command has its name in `command`.
+        The application. Nothing but the list of commands is loaded.
     """
-    parser = argparse.ArgumentParser(
-        prog="surface-consistency",
-        description="Is the same fact answered alike under two conditions?",
+    app = App(
+        name="surface-consistency",
+        help="Is the same fact answered alike under two conditions? --debug shows tracebacks.",
+        version=surface_consistency.__version__,
+        help_format="plaintext",
     )
-    parser.add_argument(
-        "--version", action="version", version=f"%(prog)s {surface_consistency.__version__}"
+    run = App(name="run", help="Run a study end to end on a model.", help_format="plaintext")
+    build = App(
+        name="build", help="Build a data set from its sources.", help_format="plaintext"
     )
-    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
-    commands = parser.add_subparsers(
-        title="commands", required=True, metavar="COMMAND", dest="command"
+    analyse = App(
+        name="analyse", help="Add an analysis to the page of runs.", help_format="plaintext"
     )
-    for module in (demo, run, audit, build, score, report, compare):
-        module.add(commands)
-    return parser
+    command, called = (*argv[:2], "", "")[:2]
+    if command == "run":
+        add_plugins(run, STUDIES, _later("run", "make_run"), called=called)
+    if command == "analyse":
+        add_plugins(analyse, ANALYSES, _later("report", "make_analyse"), called=called)
+    if command == "build":
+        import_module(f"{_HOME}.build").add(build)
+    for part in (run, analyse, build):
+        app.command(part)
+    for name, (module, text) in _PLAIN.items():
+        app.command(f"{_HOME}.{module}:{name}", name=name, help=text)
+    for name, (module, maker, text) in _MADE.items():
+        made = _later(module, maker)(argv[1:]) if command == name else _unloaded
+        app.command(made, name=name, help=None if command == name else text)
+    return app
+
+
+def _later(module: str, function: str) -> Callable[[Any], Any]:
+    """Import a function of `commands` when it is called."""
+    return lambda *given: getattr(import_module(f"{_HOME}.{module}"), function)(*given)
+
+
+def _unloaded() -> None:
+    """Stand for a command that is not called."""
 
 
 def _show_warning(

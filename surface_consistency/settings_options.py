@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 __all__ = [
     "Flag",
     "RecordOption",
+    "Settings",
     "name_flags",
     "option_table",
     "record_from_options",
@@ -28,6 +29,14 @@ R = TypeVar("R", bound=BaseModel)
 
 _SCALARS = (bool, int, float, str, Path)
 _LIMITS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+
+
+class Settings(BaseModel):
+    """A record whose fields are options: each field's docstring is its help text."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,88 +1,126 @@
 """`compare`: the paired table of anyone's verdicts."""
 
-import argparse
-import json
-from typing import Final
+import json as json_
+from pathlib import Path
+from typing import Annotated, Literal
 
-from surface_consistency.commands.options import Commands
+import pandas as pd
+from cyclopts import Parameter
 
-__all__ = ["add"]
+from surface_consistency.studies.compare import compare_verdicts, comparison_text, split_labels
+from surface_consistency.studies.verdict_files import read_verdicts
 
-_TESTS: Final = (
-    "auto",
-    "exact",
-    "corrected",
-    "uncorrected",
-    "mid-p",
-    "obuchowski",
-    "durkalski",
-)
+__all__ = ["compare"]
+
+_Test = Literal["auto", "exact", "corrected", "uncorrected", "mid-p", "obuchowski", "durkalski"]
 
 
-def add(commands: Commands) -> None:
-    """Describe `compare`."""
-    compare = commands.add_parser(
-        "compare",
-        help="the paired table of anyone's verdicts",
-        description="Compare 0/1 verdicts under two conditions, from CSV, JSONL, Parquet or "
-        "lm-evaluation-harness samples: one row a pair with a column for each condition, one row a "
-        "verdict with --condition and --correct, or one file for each condition.",
+def compare(
+    *verdicts: Annotated[Path, Parameter(help="One file, or one for each condition.")],
+    first: Annotated[str, Parameter(help="Column or condition of the first verdict.")],
+    second: Annotated[str, Parameter(help="Column or condition of the second one.")],
+    condition: Annotated[
+        str | None, Parameter(help="Column of the condition, with one row a verdict.")
+    ] = None,
+    correct: Annotated[
+        str | None, Parameter(help="Column of the verdict, with one row a verdict.")
+    ] = None,
+    fact: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Column that tells which verdicts belong together.",
+            consume_multiple=True,
+            negative=(),
+        ),
+    ] = ("fact_id",),
+    pair_id: Annotated[
+        str | None, Parameter(help="Column in which no value may stand twice in a group.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        Parameter(help="Column of what is resampled as a whole; fact_id if there by default."),
+    ] = None,
+    by: Annotated[
+        tuple[str, ...],
+        Parameter(help="Column of groups.", consume_multiple=True, negative=()),
+    ] = (),
+    separator: Annotated[
+        str | None, Parameter(help="What separates several labels in a cell of --by.")
+    ] = None,
+    sample_filter: Annotated[
+        str | None,
+        Parameter(name="--filter", help="Filter of lm-evaluation-harness samples to read."),
+    ] = None,
+    test: Annotated[_Test, Parameter(help="Form of McNemar's test.")] = "auto",
+    confidence: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.95,
+    resamples: Annotated[int, Parameter(help="Bootstrap resamples.")] = 10_000,
+    seed: Annotated[int, Parameter(help="Seed of the bootstrap.")] = 0,
+    out: Annotated[
+        Path | None, Parameter(help="Folder for a page and tables besides what is printed.")
+    ] = None,
+    json: Annotated[bool, Parameter(help="Print one JSON object a group.", negative=())] = False,
+) -> None:
+    """Print the paired table of anyone's verdicts, and write a page of them.
+
+    Compare 0/1 verdicts under two conditions, from CSV, JSONL, Parquet or lm-evaluation-harness
+    samples: one row a pair with a column for each condition, one row a verdict with --condition
+    and --correct, or one file for each condition.
+    """
+    if not verdicts:
+        raise ValueError("give a file of verdicts, or one for each condition")
+    frame = read_verdicts(
+        verdicts[0] if len(verdicts) == 1 else verdicts,
+        first=first,
+        second=second,
+        condition=condition,
+        correct=correct,
+        fact=fact[0] if len(fact) == 1 else fact,
+        cluster=cluster,
+        pair_id=pair_id,
+        within=None,
+        sample_filter=sample_filter,
     )
-    compare.add_argument(
-        "verdicts", nargs="+", metavar="FILE", help="one file, or one for each condition"
+    rows = compare_verdicts(
+        frame,
+        by=by,
+        separator=separator,
+        test=test,
+        confidence=confidence,
+        n_resamples=resamples,
+        seed=seed,
     )
-    columns = compare.add_argument_group("columns")
-    columns.add_argument("--first", required=True, help="column or condition of the first verdict")
-    columns.add_argument("--second", required=True, help="column or condition of the second one")
-    columns.add_argument("--condition", help="column of the condition, with one row a verdict")
-    columns.add_argument("--correct", help="column of the verdict, with one row a verdict")
-    columns.add_argument(
-        "--fact",
-        action="append",
-        help="column that tells which verdicts belong together; may be given again",
-    )
-    columns.add_argument("--pair-id", help="column in which no value may stand twice in a group")
-    columns.add_argument(
-        "--cluster", help="column of what is resampled as a whole (default: fact_id if there)"
-    )
-    columns.add_argument(
-        "--by", action="append", default=[], help="column of groups; may be given again"
-    )
-    columns.add_argument("--separator", help="what separates several labels in a cell of --by")
-    columns.add_argument("--filter", help="filter of lm-evaluation-harness samples to read")
-    how = compare.add_argument_group("statistics")
-    how.add_argument("--test", choices=_TESTS, default="auto", help="McNemar's test (%(default)s)")
-    how.add_argument("--confidence", type=float, default=0.95, help="of intervals (%(default)s)")
-    how.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples")
-    how.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
-    compare.add_argument("--json", action="store_true", help="print one JSON object a group")
-    compare.set_defaults(handle=_compare)
-
-
-def _compare(arguments: argparse.Namespace) -> None:
-    """Print the paired table of anyone's verdicts."""
-    from surface_consistency.studies.compare import compare, comparison_text
-
-    files = arguments.verdicts
-    rows = compare(
-        files[0] if len(files) == 1 else files,
-        first=arguments.first,
-        second=arguments.second,
-        condition=arguments.condition,
-        correct=arguments.correct,
-        fact=arguments.fact or "fact_id",
-        cluster=arguments.cluster,
-        pair_id=arguments.pair_id,
-        sample_filter=arguments.filter,
-        by=arguments.by,
-        separator=arguments.separator,
-        test=arguments.test,
-        confidence=arguments.confidence,
-        n_resamples=arguments.resamples,
-        seed=arguments.seed,
-    )
-    if not arguments.json:
-        print(comparison_text(rows, first=arguments.first, second=arguments.second))
+    if out is not None:
+        _write_page(
+            split_labels(frame, by, separator), out, verdicts, (first, second), by, resamples, seed
+        )
+    if json:
+        for row in rows:
+            print(json_.dumps(row, ensure_ascii=False, allow_nan=False))
         return
-    for row in rows:
-        print(json.dumps(row, ensure_ascii=False, allow_nan=False))
+    print(comparison_text(rows, first=first, second=second))
+    if out is not None:
+        print(f"\nreport: {out / 'report.html'}")
+
+
+def _write_page(
+    frame: pd.DataFrame,
+    out: Path,
+    verdicts: tuple[Path, ...],
+    conditions: tuple[str, str],
+    by: tuple[str, ...],
+    resamples: int,
+    seed: int,
+) -> None:
+    """Write the page of a comparison."""
+    # The engine is loaded for a page alone: the table on the terminal starts faster without it.
+    from surface_consistency.studies.engine import report_runs
+    from surface_consistency.studies.study import ReportSettings
+    from surface_consistency.studies.verdicts import import_verdicts
+
+    first, second = conditions
+    folder = import_verdicts(
+        frame, out, origin=", ".join(map(str, verdicts)), first=first, second=second, by=by
+    )
+    report_runs(
+        [folder.path], out, settings=ReportSettings(resamples=resamples, bootstrap_seed=seed)
+    )

@@ -1,37 +1,32 @@
 """`demo`: the whole study on a small model, trained on the spot."""
 
-import argparse
+from typing import Annotated
 
-from surface_consistency.commands.options import Commands, add_output
-from surface_consistency.commands.output import as_text, finish
+from cyclopts import Parameter
 
-__all__ = ["add"]
+from surface_consistency.commands.options import Json, Out
+from surface_consistency.commands.output import finish
+from surface_consistency.studies.demo import DEFAULT_STEPS, run_demo
+from surface_consistency.studies.engine import report_runs
 
-
-def add(commands: Commands) -> None:
-    """Describe `demo`."""
-    demo = commands.add_parser(
-        "demo",
-        help="train a small model on planted facts and run the whole study on it",
-        description="Train a small model on the bundled sample, in which some names are frequent, "
-        "some rare and some absent, and run the RedirectQA study on it. No network, no GPU.",
-    )
-    demo.add_argument("--steps", type=int, default=None, help="training steps")
-    add_output(demo)
-    demo.set_defaults(handle=_demo)
+__all__ = ["demo"]
 
 
-def _demo(arguments: argparse.Namespace) -> None:
-    """Run the demonstration."""
-    from surface_consistency.studies.demo import DEFAULT_STEPS, run_demo
+def demo(
+    *,
+    out: Out,
+    steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,
+    json: Json = False,
+) -> None:
+    """Train a small model on planted facts and run the whole study on it.
 
+    In the bundled sample some names are frequent, some rare and some absent. No network, no GPU.
+    """
     folder, exposure = run_demo(
-        arguments.out,
-        steps=DEFAULT_STEPS if arguments.steps is None else arguments.steps,
-        say=None if arguments.json else lambda line: print(line, flush=True),
+        out, steps=steps, say=None if json else lambda line: print(line, flush=True)
     )
-    if not arguments.json:
-        print(f"\n{as_text(exposure)}\n")
+    if not json:
+        print(f"\n{exposure.to_string(index=False, float_format='{:.3f}'.format)}\n")
         print("first is the canonical name, second the redirect; exposure is how often the model")
         print("was taught the redirect. Two wrong answers are consistent too: see the last row.\n")
-    finish([folder.path], arguments, out=folder.path)
+    finish(report_runs([folder.path], out), out, as_json=json)

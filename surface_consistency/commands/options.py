@@ -1,125 +1,119 @@
-"""Options that several subcommands share."""
+"""Options that several commands share: who answers, and where results go."""
 
-import argparse
 import json
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
 
-__all__ = [
-    "SAMPLE",
-    "Commands",
-    "add_model",
-    "add_output",
-    "add_rule",
-    "add_source",
-    "options_of",
-    "pairs",
-    "runner_options",
-]
+from cyclopts import Parameter
+from pydantic import Field
 
-SAMPLE: Final = "sample"
-"""Value of `--source` that stands for the bundled sample."""
+from surface_consistency.settings_options import Settings
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What `add_subparsers` returns."""
+__all__ = ["Json", "ModelSettings", "Out", "load_model", "options_of"]
 
-_RULES: Final = ("popqa", "exact", "boundary", "token_f1", "fuzzy")
-_REGIONS: Final = ("first_line", "whole")
+Out = Annotated[Path, Parameter(help="Folder of the results.")]
+"""The option --out."""
+
+Json = Annotated[bool, Parameter(help="Print JSON for machines.", negative=())]
+"""The option --json."""
 
 
-def add_source(parser: argparse.ArgumentParser, default: str = "naist-nlp/RedirectQA") -> None:
-    """Describe where the rows come from."""
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--source",
-        default=default,
-        help="hub id, folder, Parquet, JSONL or CSV file, or 'sample' (default: %(default)s)",
-    )
-    data.add_argument("--revision", help="commit, tag or branch of the data")
-    data.add_argument("--split", default="test", help="split of the data (default: %(default)s)")
-    data.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="FIELD=COLUMN",
-        help="name the column of a field; may be given again",
-    )
+class ModelSettings(Settings):
+    """Who answers."""
+
+    model: str | None = None
+    """Hub id or folder; what the runner calls its model. "organism" trains a small one first."""
+
+    label: str | None = None
+    """Name of the model in tables; the last part of --model by default."""
+
+    runner: str = "transformers"
+    """Registered runner, package:name or module:attribute."""
+
+    runner_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of the runner, its value JSON or text."""
+
+    model_revision: str | None = None
+    """Commit, tag or branch of the model."""
+
+    dtype: str | None = None
+    """Number format: auto, float32, bfloat16 or float16."""
+
+    device: str | None = None
+    """Where the model runs: cpu, cuda, cuda:1, mps; the best there is by default."""
+
+    int8: bool = False
+    """Whether weights are of 8 bits, as in the papers."""
+
+    batch_size: int | None = Field(default=None, ge=1)
+    """Most prompts in a batch."""
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The runner's keyword arguments: those given by name, then the named flags."""
+        named = {
+            "revision": self.model_revision,
+            "dtype": self.dtype,
+            "device": self.device,
+            "quantization": "int8" if self.int8 else None,
+            "batch_size": self.batch_size,
+        }
+        given = options_of(self.runner_option)
+        return given | {name: value for name, value in named.items() if value is not None}
+
+    def name(self, runner: Any) -> str:  # noqa: ANN401 - a runner, or what makes one
+        """Name the model in tables.
+
+        Args:
+            runner: Who answers.
+
+        Returns:
+            The label, else the model's name without its folder, else the runner's name.
+        """
+        if self.label is not None:
+            return self.label
+        if self.model is None:
+            return str(runner.name)
+        path = Path(self.model)
+        return path.resolve().name if path.exists() else self.model
 
 
-def add_rule(parser: argparse.ArgumentParser) -> None:
-    """Describe how answers are judged."""
-    rule = parser.add_argument_group("matching")
-    rule.add_argument(
-        "--rule", choices=_RULES, default="popqa", help="matching rule (default: %(default)s)"
-    )
-    rule.add_argument(
-        "--region",
-        choices=_REGIONS,
-        default="first_line",
-        help="judged part of the output (default: %(default)s)",
-    )
+def load_model(model: ModelSettings) -> Any:  # noqa: ANN401 - any runner
+    """Load the runner that was named.
+
+    Args:
+        model: Who answers.
+
+    Returns:
+        The runner.
+
+    Raises:
+        ValueError: If the runner needs a model and none is named.
+        RunnerError: If it cannot be loaded.
+    """
+    from surface_consistency.inference.registry import load_runner
+
+    if model.runner in ("transformers", "lookup") and model.model is None:
+        raise ValueError(
+            f"--runner {model.runner} needs --model, a hub id or the folder of a model"
+        )
+    return load_runner(model.runner, model=model.model, options=model.options)
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Describe where the results go."""
-    parser.add_argument("--out", required=True, help="folder of the results")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+def options_of(given: Mapping[str, str]) -> dict[str, object]:
+    """Read values that are JSON, or else text.
 
+    Args:
+        given: Values by name.
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Describe who answers."""
-    model = parser.add_argument_group("model")
-    model.add_argument("--model", help="hub id or folder; what the runner calls its model")
-    model.add_argument("--label", help="name of the model in tables (default: --model)")
-    model.add_argument(
-        "--runner",
-        default="transformers",
-        help="registered runner, package:name or module:attribute (default: %(default)s)",
-    )
-    model.add_argument(
-        "--runner-option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="keyword argument of the runner, JSON or text; may be given again",
-    )
-    model.add_argument("--model-revision", help="commit, tag or branch of the model")
-    model.add_argument("--dtype", help="auto, float32, bfloat16 or float16 (default: auto)")
-    model.add_argument("--device", help="cpu, cuda, cuda:1, mps (default: the best there is)")
-    model.add_argument("--int8", action="store_true", help="8-bit weights, as in the paper")
-    model.add_argument("--batch-size", type=int, help="most prompts in a batch")
-
-
-def runner_options(arguments: argparse.Namespace) -> dict[str, object]:
-    """Gather the runner's keyword arguments: those given by name, then the named flags."""
-    named = {
-        "revision": arguments.model_revision,
-        "dtype": arguments.dtype,
-        "device": arguments.device,
-        "quantization": "int8" if arguments.int8 else None,
-        "batch_size": arguments.batch_size,
-    }
-    given = options_of(arguments.runner_option, "--runner-option")
-    return given | {name: value for name, value in named.items() if value is not None}
-
-
-def options_of(given: Sequence[str], option: str) -> dict[str, object]:
-    """Read NAME=VALUE arguments whose values are JSON, or else text."""
+    Returns:
+        The values.
+    """
     options: dict[str, object] = {}
-    for name, value in pairs(given, option).items():
+    for name, value in given.items():
         try:
             options[name] = json.loads(value)
-        except json.JSONDecodeError:
+        except ValueError:
             options[name] = value
     return options
-
-
-def pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    """Split NAME=VALUE arguments."""
-    pairs = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not (name and equals):
-            raise ValueError(f"{option} takes NAME=VALUE, got {item!r}")
-        pairs[name] = value
-    return pairs

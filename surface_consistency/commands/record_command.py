@@ -1,8 +1,8 @@
-"""A command whose options are the fields of a settings record, beside those of its function."""
+"""A command whose options are the fields of settings records, beside those of its function."""
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 from pydantic import BaseModel
@@ -16,54 +16,72 @@ from surface_consistency.settings_options import (
 
 __all__ = ["record_command"]
 
-P = ParamSpec("P")
-R = TypeVar("R", bound=BaseModel)
-
 
 def record_command(
-    record: type[R],
-    function: Callable[Concatenate[R, P], object],
+    function: Callable[..., object],
     *,
-    title: str = "Settings",
     help_text: str | None = None,
+    **records: type[BaseModel],
 ) -> Callable[..., object]:
-    """Make a command that builds a record from its options and hands it to a function.
+    """Make a command that builds records from its options and hands them to a function.
 
     Args:
-        record: The settings; see `record_options` for what its fields may be.
-        function: What the command does: takes the record first and then, by keyword, options of
-            its own, annotated for cyclopts (`Annotated[Path, Parameter(help=...)]`).
-        title: Heading of the record's options in the help.
+        function: What the command does: takes each record by its name, and options of its own
+            annotated for cyclopts (`Annotated[Path, Parameter(help=...)]`).
         help_text: What the command does; None takes the function's docstring.
+        records: Settings by the name of the function's parameter; see `record_options` for what
+            their fields may be. The first line of a record's docstring heads its options.
 
     Returns:
         A function for `App.command` or `App.default`. Called, it raises ValueError where a value
-        breaks the record's rules, with a line for each that names the flag; a ValueError of
+        breaks a record's rules, with a line for each that names the flag; a ValueError of
         `function` names flags for fields too.
 
     Raises:
         TypeError: If a field has a type that no option can hold.
         ValueError: If two options have the same flag.
     """
-    options = record_options(record)
-    _, *own = inspect.signature(function, eval_str=True).parameters.values()
-    if clash := sorted({_flag(item) for item in own} & {f for o in options for f in o.flags}):
-        raise ValueError(
-            f"{', '.join(clash)} of {record.__name__} is an option of every such command; "
-            "give the field another flag with Flag('--another-name')"
-        )
-    group = Group(title, sort_key=1)
-    parameters = [*own, *(_parameter(option, group) for option in options)]
-    names = {option.argument for option in options}
+    own = [
+        item
+        for item in inspect.signature(function, eval_str=True).parameters.values()
+        if item.name not in records
+    ]
+    owners = {flag: "every such command" for item in own for flag in _flags(item)}
+    described = []
+    for place, (name, record) in enumerate(records.items(), start=1):
+        group = Group((record.__doc__ or name).strip().partition("\n")[0].rstrip("."), sort_key=place)
+        for option in record_options(record):
+            for flag in option.flags:
+                if flag in owners:
+                    raise ValueError(
+                        f"{flag} of {record.__name__} is an option of {owners[flag]}; give the "
+                        "field another flag with Flag('--another-name')"
+                    )
+                owners[flag] = record.__name__
+            described.append((name, option, _parameter(name, option, group)))
+    parameters = [*own, *(item for _, _, item in described)]
 
-    def command(**given: Any) -> object:  # noqa: ANN401
-        """Build the record, call the function."""
-        settings = record_from_options(record, {n: v for n, v in given.items() if n in names})
-        others = {name: value for name, value in given.items() if name not in names}
+    def command(*positional: Any, **given: Any) -> object:  # noqa: ANN401
+        """Build the records, call the function."""
+        made = {
+            name: record_from_options(
+                record,
+                {
+                    option.argument: given[item.name]
+                    for owner, option, item in described
+                    if owner == name and item.name in given
+                },
+            )
+            for name, record in records.items()
+        }
+        others = {name: given[name] for name in given if "__of__" not in name}
         try:
-            return function(settings, **others)  # type: ignore[call-arg]
+            return function(*positional, **others, **made)
         except ValueError as error:
-            if type(error) is ValueError and (text := name_flags(str(error), record)) != str(error):
+            text = str(error)
+            for record in records.values():
+                text = name_flags(text, record)
+            if type(error) is ValueError and text != str(error):
                 raise ValueError(text) from error
             raise
 
@@ -73,7 +91,7 @@ def record_command(
     return command
 
 
-def _parameter(option: RecordOption, group: Group) -> inspect.Parameter:
+def _parameter(owner: str, option: RecordOption, group: Group) -> inspect.Parameter:
     """Describe one option to cyclopts, which reads its text and prints its help."""
     annotation = tuple[str, ...] if option.is_mapping else option.annotation
     text = option.help
@@ -90,16 +108,18 @@ def _parameter(option: RecordOption, group: Group) -> inspect.Parameter:
     )
     default = (option.default_text,) if option.is_mapping else option.default
     return inspect.Parameter(
-        option.argument,
+        f"{owner}__of__{option.argument}",
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if option.is_required else default,
         annotation=Annotated[annotation, described],
     )
 
 
-def _flag(parameter: inspect.Parameter) -> str:
-    """Name the flag of a function's own option."""
+def _flags(parameter: inspect.Parameter) -> tuple[str, ...]:
+    """Name the flags of a function's own option; none of a positional argument."""
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        return ()
     for item in getattr(parameter.annotation, "__metadata__", ()):
         if isinstance(item, Parameter) and item.name:
-            return item.name if isinstance(item.name, str) else next(iter(item.name))
-    return "--" + parameter.name.replace("_", "-")
+            return (item.name,) if isinstance(item.name, str) else tuple(item.name)
+    return ("--" + parameter.name.replace("_", "-"),)

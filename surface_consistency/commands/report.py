@@ -1,75 +1,88 @@
-"""`report`: tables, figures and one page from scored runs."""
+"""`report` and `analyse`: tables, figures and one page from scored runs."""
 
-import argparse
-import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
-from surface_consistency.commands.options import Commands, add_output
-from surface_consistency.commands.output import (
-    as_json,
-    finish,
-    finish_audit_page,
-    finish_slaq,
-    study_of,
-)
+from cyclopts import Parameter
 
-__all__ = ["add"]
+from surface_consistency.commands.options import Json
+from surface_consistency.commands.output import finish
+from surface_consistency.commands.record_command import record_command
+from surface_consistency.runs.loader import study_name
+from surface_consistency.studies.engine import report_runs
+from surface_consistency.studies.study import ReportSettings, find_study
+
+__all__ = ["make_analyse", "make_report"]
+
+_Out = Annotated[Path | None, Parameter(help="Folder of the page.")]
 
 
-def add(commands: Commands) -> None:
-    """Describe `report`."""
-    report = commands.add_parser("report", help="tables, figures and one page from scored runs")
-    report.add_argument("runs", nargs="+", metavar="RUN", help="folder of a scored run")
-    report.add_argument(
-        "--cluster",
-        choices=("fact_id", "subject_id"),
-        default="fact_id",
-        help="what the bootstrap of redirectqa resamples (default: %(default)s); slaq: topics",
+def _report(
+    *runs: Annotated[Path, Parameter(help="Folders of scored runs.")],
+    out: _Out = None,
+    fact: Annotated[
+        str | None, Parameter(help="Print the whole story of a fact instead, such as its id.")
+    ] = None,
+    json: Json = False,
+    reporting: ReportSettings,
+) -> None:
+    """Write tables, figures and one page from scored runs."""
+    if fact is not None:
+        study = find_study(study_name(runs))
+        for run in runs:
+            print(study.story(run, fact))
+        return
+    home = _home(out)
+    finish(report_runs(runs, home, settings=reporting), home, as_json=json)
+
+
+def make_report(argv: Sequence[str]) -> Callable[..., object]:
+    """Make the command `report`.
+
+    Args:
+        argv: Arguments after it; they do not matter.
+
+    Returns:
+        The command.
+    """
+    return record_command(_report, reporting=ReportSettings)
+
+
+def make_analyse(found: Any) -> Callable[..., object]:  # noqa: ANN401 - what an entry point names
+    """Make the command of an analysis.
+
+    Args:
+        found: The analysis, or its class.
+
+    Returns:
+        The command: its options are the fields of the analysis's settings.
+    """
+    analysis = found() if isinstance(found, type) else found
+
+    def analyse(
+        *runs: Annotated[Path, Parameter(help="Folders of scored runs.")],
+        out: _Out = None,
+        json: Json = False,
+        settings: Any,  # noqa: ANN401
+        reporting: ReportSettings,
+    ) -> None:
+        home = _home(out)
+        reported = report_runs(runs, home, settings=reporting, analyses={analysis: settings})
+        finish(reported, home, as_json=json)
+
+    return record_command(
+        analyse,
+        help_text=(type(analysis).__doc__ or analysis.title).strip().splitlines()[0],
+        settings=analysis.settings,
+        reporting=ReportSettings,
     )
-    report.add_argument(
-        "--fact",
-        metavar="ID",
-        help="audit: print the whole story of a fact, such as sports/alias/3",
-    )
-    report.add_argument("--style", help="audit: prompt style of the story (default: all)")
-    report.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples")
-    add_output(report)
-    report.set_defaults(handle=_report)
 
 
-def _report(arguments: argparse.Namespace) -> None:
-    """Write the page."""
-    out = Path(arguments.out)
+def _home(out: Path | None) -> Path:
+    """Refuse a page without a folder."""
+    if out is None:
+        raise ValueError("--out is required: the folder that gets report.html")
     if out.suffix == ".html" or out.is_file():
         raise ValueError(f"--out names a folder, which gets report.html, not {out}")
-    study = study_of(arguments.runs)
-    if arguments.fact is not None and study != "audit":
-        raise ValueError("--fact tells the story of a fact of an audit; these runs are of another")
-    if study == "audit":
-        _report_audit(arguments, out)
-        return
-    if study == "slaq":
-        finish_slaq(arguments.runs, arguments, out=out, n_resamples=arguments.resamples)
-        return
-    finish(
-        arguments.runs,
-        arguments,
-        out=out,
-        cluster=arguments.cluster,
-        n_resamples=arguments.resamples,
-    )
-
-
-def _report_audit(arguments: argparse.Namespace, out: Path) -> None:
-    """Write the page of audits, or tell the story of one fact."""
-    if arguments.fact is not None:
-        from surface_consistency.report.audit import fact_story
-
-        for run in arguments.runs:
-            print(fact_story(run, arguments.fact, style=arguments.style).to_text())
-        return
-    page, tables = finish_audit_page(arguments.runs, out=out)
-    if arguments.json:
-        print(json.dumps(as_json(out, page, tables), ensure_ascii=False))
-    else:
-        print(f"report: {page}\nfigures: {out / 'figures'}")
+    return out

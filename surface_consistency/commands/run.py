@@ -1,14 +1,97 @@
-"""`run`: a study end to end on a model."""
+"""`run STUDY`: a study end to end on a model."""
 
-from surface_consistency.commands import run_redirectqa, run_slaq
-from surface_consistency.commands.options import Commands
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["add"]
+from surface_consistency.commands.options import Json, ModelSettings, Out, load_model
+from surface_consistency.commands.output import finish
+from surface_consistency.commands.record_command import record_command
+from surface_consistency.studies.engine import report_runs, run_variants, score_run
+from surface_consistency.studies.study import ReportSettings, as_study
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.study import Study
+
+__all__ = ["make_run"]
+
+_ORGANISM = "organism"
 
 
-def add(commands: Commands) -> None:
-    """Describe `run` and its studies."""
-    run = commands.add_parser("run", help="run a study end to end on a model")
-    studies = run.add_subparsers(title="studies", required=True, metavar="STUDY", dest="study")
-    run_redirectqa.add(studies)
-    run_slaq.add(studies)
+def make_run(found: Any) -> Callable[..., object]:  # noqa: ANN401 - what an entry point names
+    """Make the command that runs a study.
+
+    Args:
+        found: The study, or its class.
+
+    Returns:
+        The command: its options are the fields of the study's settings records.
+    """
+    study = as_study(found)
+
+    def run(
+        *,
+        out: Out,
+        json: Json = False,
+        source: Any,  # noqa: ANN401
+        model: ModelSettings,
+        settings: Any,  # noqa: ANN401
+        scoring: Any,  # noqa: ANN401
+        reporting: ReportSettings,
+        **further: Any,  # noqa: ANN401
+    ) -> None:
+        data = study.load(source)
+        runner = _runner(study, data, settings, model, out, further.get("organism"), quiet=json)
+        folders = run_variants(
+            study,
+            data,
+            runner,
+            out,
+            model=model.name(runner),
+            settings=settings,
+            source=source,
+            progress=not json,
+        )
+        for folder in folders:
+            score_run(folder, study=study, scoring=scoring)
+        reported = report_runs(
+            [folder.path for folder in folders], out, study=study, settings=reporting
+        )
+        finish(reported, out, as_json=json)
+
+    records: dict[str, Any] = {
+        "source": study.source,
+        "model": ModelSettings,
+        "settings": study.settings,
+        "scoring": study.scoring,
+        "reporting": ReportSettings,
+    }
+    if study.organism is not None:
+        records["organism"] = study.organism
+    return record_command(
+        run,
+        help_text=f"{(type(study).__doc__ or study.title).strip().splitlines()[0]}\n\nAsk a model "
+        "every fact under both conditions, score, report. Started again with the same options, a "
+        "stopped run goes on where it was.",
+        **records,
+    )
+
+
+def _runner(
+    study: "Study",
+    data: Any,  # noqa: ANN401
+    settings: Any,  # noqa: ANN401
+    model: ModelSettings,
+    out: Path,
+    organism: Any,  # noqa: ANN401
+    *,
+    quiet: bool,
+) -> Any:  # noqa: ANN401
+    """Load who answers, or train the study's model organism."""
+    if model.model != _ORGANISM:
+        return load_model(model)
+    if study.organism is None:
+        raise ValueError(f"--model organism: the study {study.name} has no model organism")
+    if not quiet:
+        print("training a small model on what it will be asked", flush=True)
+    return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)

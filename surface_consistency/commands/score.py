@@ -1,117 +1,130 @@
 """`score`: judge a run again, or predictions made elsewhere."""
 
-import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
-from surface_consistency.commands.judges import add_judge, load_judge
-from surface_consistency.commands.options import Commands, add_rule, add_source
-from surface_consistency.commands.output import finish, finish_slaq, study_of
-from surface_consistency.commands.rows import load_rows
+from cyclopts import Parameter
 
-__all__ = ["add"]
+from surface_consistency.commands.options import Json
+from surface_consistency.commands.output import finish
+from surface_consistency.commands.record_command import record_command
+from surface_consistency.studies.engine import report_runs, score_files, score_run
+from surface_consistency.studies.study import ReportSettings, find_study
+from surface_consistency.runs.folder import RunFolder
+
+__all__ = ["make_score"]
+
+_DEFAULT = "redirectqa"
 
 
-def add(commands: Commands) -> None:
-    """Describe `score`."""
-    score = commands.add_parser(
-        "score",
-        help="judge a run again, or judge predictions made elsewhere",
-        description="With RUN: judge its generations again, by another rule. With --predictions: "
-        "judge a JSONL or CSV file or lm-evaluation-harness samples against the data, into --out.",
+def make_score(argv: Sequence[str]) -> Callable[..., object]:
+    """Make the command for the study of the run that the arguments name.
+
+    Args:
+        argv: Arguments after `score`.
+
+    Returns:
+        The command: its options are the scoring settings of that study, and those of its data.
+    """
+    study = find_study(_study_of(argv))
+
+    def score(
+        run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
+        *,
+        predictions: Annotated[
+            tuple[Path, ...],
+            Parameter(
+                help="Files of predictions made elsewhere, one a model: JSONL, CSV, or samples of "
+                "lm-evaluation-harness.",
+                consume_multiple=True,
+                negative=(),
+            ),
+        ] = (),
+        id_column: Annotated[str | None, Parameter(help="Column of ids or question texts.")] = None,
+        text_column: Annotated[str | None, Parameter(help="Column of generated text.")] = None,
+        label: Annotated[
+            str | None, Parameter(help="Name of the model in tables; the file's by default.")
+        ] = None,
+        study_name: Annotated[
+            str, Parameter(name="--study", help="Study whose data the predictions answer.")
+        ] = _DEFAULT,
+        out: Annotated[
+            Path | None, Parameter(help="Folder of the new run, with --predictions.")
+        ] = None,
+        json: Json = False,
+        source: Any,  # noqa: ANN401
+        settings: Any,  # noqa: ANN401
+        scoring: Any,  # noqa: ANN401
+        reporting: ReportSettings,
+    ) -> None:
+        if (run is None) == (not predictions):
+            raise ValueError("give either the folder of a run or --predictions FILE, one of them")
+        if run is not None:
+            _refuse_data_options(
+                source, settings, out=out, label=label, id_column=id_column, text_column=text_column
+            )
+            folder = RunFolder.open(run)
+            score_run(folder, study=study, scoring=scoring)
+            folders, home = [folder], run
+        else:
+            if out is None:
+                raise ValueError("--predictions needs --out, the folder for the verdicts")
+            folders, home = (
+                score_files(
+                    study,
+                    study.load(source),
+                    predictions,
+                    out,
+                    label=label,
+                    id_column=id_column,
+                    text_column=text_column,
+                    settings=settings,
+                    source=source,
+                    scoring=scoring,
+                ),
+                out,
+            )
+        reported = report_runs([f.path for f in folders], home, study=study, settings=reporting)
+        finish(reported, home, as_json=json)
+
+    return record_command(
+        score,
+        help_text="Judge a run again, or judge predictions made elsewhere.\n\nWith RUN: judge its "
+        "answers again, by another rule or judge; nothing is asked anew. With --predictions: judge "
+        "files of outputs against the data, into --out.",
+        source=study.source,
+        settings=study.settings,
+        scoring=study.scoring,
+        reporting=ReportSettings,
     )
-    score.add_argument("run", nargs="?", metavar="RUN", help="folder of a run")
-    score.add_argument("--predictions", help="file of predictions made elsewhere")
-    score.add_argument("--id-column", help="column of question ids or question texts")
-    score.add_argument("--text-column", help="column of generated text")
-    score.add_argument("--label", help="name of the model in tables (default: the file's name)")
-    add_source(score)
-    add_rule(score)
-    add_judge(score)
-    score.add_argument("--out", help="folder of the new run, with --predictions")
-    score.add_argument("--json", action="store_true", help="print one JSON object")
-    score.set_defaults(handle=_score, parser=score)
 
 
-def _score(arguments: argparse.Namespace) -> None:
-    """Judge a run, or predictions made elsewhere."""
-    from surface_consistency.inference.predictions import read_predictions
-    from surface_consistency.studies.run_folder import RunFolder
-    from surface_consistency.studies.scoring import import_predictions, score_run
-
-    if (arguments.run is None) == (arguments.predictions is None):
-        raise ValueError("give either the folder of a run or --predictions FILE, one of them")
-    if arguments.run is not None:
-        _refuse_data_options(arguments)
-        study = study_of([arguments.run])
-        _refuse_options_of_others(arguments, study)
-        if study == "slaq":
-            _score_slaq(arguments)
-            return
-        folder = RunFolder.open(arguments.run)
-    else:
-        if arguments.out is None:
-            raise ValueError("--predictions needs --out, the folder for the verdicts")
-        predictions = read_predictions(
-            arguments.predictions,
-            id_column=arguments.id_column,
-            text_column=arguments.text_column,
-        )
-        folder = import_predictions(
-            load_rows(arguments),
-            predictions,
-            arguments.out,
-            model=arguments.label or Path(arguments.predictions).stem,
-            origin=str(arguments.predictions),
-        )
-    score_run(folder, rule=arguments.rule, region=arguments.region)
-    finish([folder.path], arguments, out=folder.path)
+def _study_of(argv: Sequence[str]) -> str:
+    """Find the study: that of the run, or the one that --study names."""
+    for place, word in enumerate(argv):
+        if word == "--study" and place + 1 < len(argv):
+            return argv[place + 1]
+        if word.startswith("--study="):
+            return word.partition("=")[2]
+        if (Path(word) / "manifest.json").is_file() and (place == 0 or argv[place - 1] != "--out"):
+            return RunFolder.open(word).read_manifest().study
+    return _DEFAULT
 
 
-def _refuse_options_of_others(arguments: argparse.Namespace, study: str) -> None:
-    """Refuse options that judging a run of this study would not heed."""
-    if study == "audit":
-        raise ValueError(
-            f"{arguments.run} is an audit, which `surface-consistency audit` judges: give its own "
-            "command again, with --cleaner and --equivalence"
-        )
-    parser: argparse.ArgumentParser = arguments.parser
-    own = {"rule", "region"} if study == "slaq" else set(_judge_options(arguments))
-    foreign = [name for name in sorted(own) if getattr(arguments, name) != parser.get_default(name)]
+def _refuse_data_options(source: Any, settings: Any, **own: object) -> None:  # noqa: ANN401
+    """Refuse options that scoring a run again would not heed."""
+    foreign = [name for name, value in own.items() if value is not None]
+    for record in (source, settings):
+        fields = type(record).model_fields
+        foreign += [
+            name
+            for name in record.model_fields_set
+            if getattr(record, name) != fields[name].get_default(call_default_factory=True)
+        ]
     if foreign:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
-        remedy = "use --judge-rule" if study == "slaq" else "use --rule and --region"
-        raise ValueError(f"{named} does not judge runs of {study}; {remedy}")
-
-
-def _judge_options(arguments: argparse.Namespace) -> set[str]:
-    """Name the options of judges."""
-    names = {name for name in vars(arguments) if name.startswith(("judge", "labelling"))}
-    return names | {"all_facts", "labels"}
-
-
-def _score_slaq(arguments: argparse.Namespace) -> None:
-    """Judge a SLAQ run again."""
-    from surface_consistency.studies.slaq.folder import SlaqFolder
-    from surface_consistency.studies.slaq.score import score_slaq
-
-    folder = SlaqFolder.open(arguments.run)
-    judge = load_judge(arguments, folder.path, progress=not arguments.json)
-    score_slaq(folder, judge)
-    finish_slaq([folder.path], arguments, out=folder.path)
-
-
-def _refuse_data_options(arguments: argparse.Namespace) -> None:
-    """Refuse options that scoring a run again would not heed."""
-    parser: argparse.ArgumentParser = arguments.parser
-    heeded = {"command", "debug", "handle", "json", "parser", "region", "rule", "run"}
-    heeded |= _judge_options(arguments)
-    foreign = [
-        f"--{name.replace('_', '-')}"
-        for name, value in vars(arguments).items()
-        if name not in heeded and value != parser.get_default(name)
-    ]
-    if foreign:
         raise ValueError(
-            f"{', '.join(foreign)} belong to --predictions; a run is scored where it is, against "
-            "its own questions"
+            f"{named} belong to --predictions; a run is scored where it is, against its own "
+            "questions"
         )

@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics.paired.grouped import PairedTest, paired_by
 from surface_consistency.metrics.paired.rates import PAIRED_RATES
-from surface_consistency.studies.verdict_files import Source, read_verdicts
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["compare", "compare_verdicts", "comparison_text", "read_verdicts"]
+__all__ = ["compare_verdicts", "comparison_text", "split_labels"]
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate")
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n")
@@ -20,75 +18,8 @@ _CLUSTERED: Final = ("obuchowski", "durkalski")
 _OWN: Final = (*_COUNTS, *_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
 
 
-def compare(
-    source: Source,
-    *,
-    first: str,
-    second: str,
-    condition: str | None = None,
-    correct: str | None = None,
-    fact: str | Sequence[str] = "fact_id",
-    cluster: str | None = None,
-    pair_id: str | None = None,
-    sample_filter: str | None = None,
-    by: str | Sequence[str] = (),
-    separator: str | None = None,
-    test: PairedTest = "auto",
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> list[dict[str, Any]]:
-    """Read verdicts and compare the two conditions, in all or by group.
-
-    Args:
-        source: As for `read_verdicts`.
-        first: As for `read_verdicts`.
-        second: As for `read_verdicts`.
-        condition: As for `read_verdicts`.
-        correct: As for `read_verdicts`.
-        fact: As for `read_verdicts`.
-        cluster: As for `read_verdicts`.
-        pair_id: As for `read_verdicts`; a pair must not stand twice in a group.
-        sample_filter: As for `read_verdicts`.
-        by: As for `compare_verdicts`.
-        separator: As for `compare_verdicts`.
-        test: As for `compare_verdicts`.
-        confidence: As for `compare_verdicts`.
-        n_resamples: As for `compare_verdicts`.
-        seed: As for `compare_verdicts`.
-
-    Returns:
-        The rows of `compare_verdicts`.
-
-    Raises:
-        DataError: For what `read_verdicts` refuses.
-        ValueError: For what `read_verdicts` and `compare_verdicts` refuse.
-    """
-    frame = read_verdicts(
-        source,
-        first=first,
-        second=second,
-        condition=condition,
-        correct=correct,
-        fact=fact,
-        cluster=cluster,
-        pair_id=pair_id,
-        within=None,
-        sample_filter=sample_filter,
-    )
-    return compare_verdicts(
-        frame,
-        by=by,
-        separator=separator,
-        test=test,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-
-
 def compare_verdicts(
-    frame: "pd.DataFrame",
+    frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
     separator: str | None = None,
@@ -133,7 +64,7 @@ def compare_verdicts(
             "own; name the column of clusters, or take a test for independent pairs"
         )
     rows = paired_by(
-        _labelled(frame, keys, separator),
+        split_labels(frame, keys, separator),
         by=keys,
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in _RATES},
@@ -176,14 +107,23 @@ def comparison_text(
     )
 
 
-def _labelled(frame: "pd.DataFrame", keys: list[str], separator: str | None) -> "pd.DataFrame":
-    """Return the frame with the labels of its grouping columns read."""
-    import pandas as pd
+def split_labels(
+    frame: pd.DataFrame, columns: Sequence[str], separator: str | None
+) -> pd.DataFrame:
+    """Read cells that hold several labels.
 
+    Args:
+        frame: The outcomes frame.
+        columns: Columns of labels.
+        separator: What parts the labels of a cell, such as ";"; None where a cell is one label.
+
+    Returns:
+        The frame with lists of labels, or None for empty cells without a separator.
+    """
     result = frame.copy(deep=False)
-    for key in keys:
-        labels = [_labels(value, separator) for value in frame[key].array]
-        result[key] = pd.Series(labels, index=frame.index, dtype=object)
+    for column in columns:
+        labels = [_labels(value, separator) for value in frame[column].array]
+        result[column] = pd.Series(labels, index=frame.index, dtype=object)
     return result
 
 

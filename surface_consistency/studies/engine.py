@@ -9,6 +9,7 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.inference.drive import run_prompts
+from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.progress import Progress
 from surface_consistency.inference.runner import Runner
 from surface_consistency.studies.noise import Relayable as Rebatchable
@@ -41,8 +43,9 @@ from surface_consistency.runs.frames import write_frame
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas import Generation, Prompt, write_jsonl
+from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import judge_targets
 from surface_consistency.studies.study import (
     Analysis,
@@ -52,7 +55,6 @@ from surface_consistency.studies.study import (
     ReportSettings,
     RuleScoring,
     Scored,
-    Settings,
     Study,
     find_study,
 )
@@ -62,10 +64,14 @@ __all__ = [
     "import_predictions",
     "report_runs",
     "run_study",
+    "run_variants",
     "sample_prompts",
+    "score_files",
     "score_run",
     "test_retest_flip_rate",
 ]
+
+_SWEEP = "sweep.json"
 
 ProgressOption = bool | Callable[[Progress], None]
 
@@ -116,7 +122,7 @@ def run_study(
     asked = study.prepare_runner(runner, plan, settings)
     manifest = make_manifest(
         study,
-        plan,
+        plan.data,
         model=model,
         settings=settings.model_dump(mode="json"),
         decoding={
@@ -148,6 +154,65 @@ def run_study(
                 sample = sample_prompts(group.prompts, settings.repeat, seed=settings.seed)
                 run_prompts(again, sample, group.params, logs[name, True], progress=progress)
     return folder
+
+
+def run_variants(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    progress: ProgressOption = True,
+) -> list[RunFolder]:
+    """Make all runs that settings stand for: one, or those of a sweep, each in its own folder.
+
+    Args:
+        study: The study.
+        data: As for `run_study`.
+        runner: As for `run_study`; it is asked once for what the runs of a sweep share.
+        out: Folder of the run, or of the sweep's folders.
+        model: As for `run_study`.
+        settings: As for `run_study`.
+        source: As for `run_study`.
+        progress: As for `run_study`.
+
+    Returns:
+        The run folders.
+
+    Raises:
+        RunMismatchError: If the folder of a sweep holds a single run.
+        DataError: As for `run_study`.
+    """
+    settings = study.settings() if settings is None else settings
+    variants = study.variants(settings)
+    home = Path(out)
+    if len(variants) > 1:
+        if (home / "manifest.json").is_file():
+            raise RunMismatchError(
+                f"{home} holds a single run, whose tables and page a sweep would replace; choose "
+                "another --out, or give one value of each setting to go on with the run"
+            )
+        home.mkdir(parents=True, exist_ok=True)
+        write_json(home / _SWEEP, {"runs": [name for name, _ in variants]})
+    folders: list[RunFolder] = []
+    for name, chosen in variants:
+        folders.append(
+            run_study(
+                study,
+                data,
+                runner,
+                home / name if len(variants) > 1 else home,
+                model=model,
+                settings=chosen,
+                source=source,
+                progress=progress,
+                shared=folders[0] if folders else None,
+            )
+        )
+    return folders
 
 
 def import_predictions(
@@ -190,7 +255,7 @@ def import_predictions(
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
     manifest = make_manifest(
         study,
-        plan,
+        plan.data,
         model=model,
         runner={"runner": "stored", "predictions": origin, "sha256": _digest(texts)},
         source=source,
@@ -208,6 +273,99 @@ def import_predictions(
             part, orient="records", lines=True, force_ascii=False, mode="w"
         )
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
+    return folder
+
+
+def score_files(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    predictions: Sequence[Path],
+    out: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    id_column: str | None = None,
+    text_column: str | None = None,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+) -> list[RunFolder]:
+    """Score files of predictions, one a model; the data are loaded once, all cores are used.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        predictions: The files; see `inference.read_predictions`.
+        out: Folder of the run, or with several files of the runs' folders, named after the files.
+        label: Label of the model; None for the file's name.
+        id_column: Column of ids or question texts; None to look for it.
+        text_column: Column of the generated text; None to look for it.
+        settings: The study's settings, as far as they say what is compared.
+        source: Where the data came from, for the manifest.
+        scoring: How to judge.
+
+    Returns:
+        The scored run folders, in the order of the files.
+
+    Raises:
+        ValueError: If two files have one name, or a label is given for several files.
+        DataError: If a file cannot be read or belongs to other data.
+    """
+    names = [path.name.partition(".")[0] for path in predictions]
+    if len(set(names)) < len(names):
+        raise ValueError("two files of --predictions have one name; rename one of them")
+    if label is not None and len(names) > 1:
+        raise ValueError("--label names one model; leave it out where there are several files")
+    settings = study.settings() if settings is None else settings
+    plan = study.plan(data, settings)
+    home = Path(out)
+    tasks = [
+        _FileTask(
+            study=study,
+            plan=plan,
+            predictions=path,
+            out=home / name if len(names) > 1 else home,
+            label=label or name,
+            columns=(id_column, text_column),
+            source=source,
+            scoring=scoring,
+        )
+        for name, path in zip(names, predictions, strict=True)
+    ]
+    if len(tasks) == 1:
+        return [_score_file(tasks[0])]
+    with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as workers:
+        return list(workers.map(_score_file, tasks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _FileTask:
+    """One file of predictions to be scored, here or in another process."""
+
+    study: Study
+    plan: Plan
+    predictions: Path
+    out: Path
+    label: str
+    columns: tuple[str | None, str | None]
+    source: Settings | None
+    scoring: Any
+
+
+def _score_file(task: _FileTask) -> RunFolder:
+    """Import and score one file of predictions."""
+    id_column, text_column = task.columns
+    with _without_collector():
+        folder = import_predictions(
+            task.study,
+            None,
+            read_predictions(task.predictions, id_column=id_column, text_column=text_column),
+            task.out,
+            model=task.label,
+            origin=str(task.predictions),
+            source=task.source,
+            plan=task.plan,
+        )
+        score_run(folder, study=task.study, scoring=task.scoring)
     return folder
 
 
@@ -302,6 +460,9 @@ class Reported:
     runs: Sequence[Run]
     """The runs."""
 
+    notes: Sequence[str]
+    """What a reader must know before the numbers, in sentences."""
+
     warnings: Sequence[str]
     """What could not be made, such as figures without matplotlib."""
 
@@ -332,7 +493,10 @@ def report_runs(
         DataError: If a run cannot be read.
     """
     settings = settings or ReportSettings()
-    study = study or find_study(study_name(folders))
+    if study is None:
+        manifest = RunFolder.open(folders[0]).read_manifest() if folders else None
+        study = find_study(study_name(folders))
+        study = study if manifest is None else study.configured(manifest.settings)
     runs = load_runs(folders, outcome=study.outcome)
     cluster = settings.cluster or next(iter(study.clusters))
     if cluster not in study.clusters:
@@ -364,7 +528,8 @@ def report_runs(
         write_figures(page, home / "figures")
     except MissingDependencyError as error:
         told.append(str(error))
-    return Reported(page=target, tables=tables, runs=runs, warnings=told)
+    notes = [part_text(check.text) for check in page.checks if check.level == "look here"]
+    return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
 
 
 def write_tables(
@@ -393,7 +558,7 @@ def write_tables(
 
 def make_manifest(
     study: Study,
-    plan: Plan,
+    data: DataSource,
     *,
     model: str,
     runner: Mapping[str, Any],
@@ -405,7 +570,7 @@ def make_manifest(
 
     Args:
         study: The study.
-        plan: What is asked.
+        data: Which rows were used.
         model: Label of the model.
         runner: The runner's fingerprint.
         settings: The study's settings, dumped whole; None when predictions were made elsewhere.
@@ -418,7 +583,7 @@ def make_manifest(
     return RunManifest(
         study=study.name,
         model=model,
-        data=plan.data,
+        data=data,
         settings=dict(settings or {}),
         decoding=dict(decoding or {}),
         source={} if source is None else source.model_dump(mode="json"),
@@ -582,7 +747,7 @@ def _digest(texts: pd.Series) -> str:
 
 def _refuse_sweep(out: Path) -> None:
     """Refuse to write a single run into the folder of a sweep."""
-    if (out / "sweep.json").is_file():
+    if (out / _SWEEP).is_file():
         raise RunMismatchError(
             f"{out} holds a sweep, a folder a run, whose tables a single run would replace; choose "
             "another --out, or give several values again to go on with the sweep"

@@ -6,24 +6,27 @@ judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.
 """
 
+import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 import pandas as pd
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.inference.runner import Runner
 from surface_consistency.plugins import Plugins
 from surface_consistency.report.page import Page, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
-from surface_consistency.runs.loader import Run
+from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt, Verdict
-from surface_consistency.schemas._record import Items, Record
+from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import Judge, RuleJudge
 from surface_consistency.studies.paired import PairedReport
 
@@ -37,18 +40,12 @@ __all__ = [
     "ReportSettings",
     "RuleScoring",
     "Scored",
-    "Settings",
     "SourceSettings",
     "Study",
     "StudySettings",
+    "as_study",
     "find_study",
 ]
-
-
-class Settings(Record):
-    """A record whose fields are options: each field's docstring is its help text."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class SourceSettings(Settings):
@@ -262,6 +259,9 @@ class Study(ABC):
     scoring: ClassVar[type[Settings]] = RuleScoring
     """How answers are judged; may be chosen anew for a finished run."""
 
+    organism: ClassVar[type[Settings] | None] = None
+    """What a model organism of the study is taught; None where there is no organism."""
+
     outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
     """The record of a pair: its fields are the columns of the outcomes frame."""
 
@@ -294,6 +294,17 @@ class Study(ABC):
 
     labels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """Wording of labels for people, by column as tables name it; the order is that of tables."""
+
+    def configured(self, settings: Mapping[str, Any]) -> "Study":
+        """Take what the settings of a finished run say of its tables.
+
+        Args:
+            settings: The manifest's settings.
+
+        Returns:
+            The study; the same one by default.
+        """
+        return self
 
     @abstractmethod
     def load(self, source: Any) -> Any:  # noqa: ANN401 - each study has its own data
@@ -338,6 +349,59 @@ class Study(ABC):
             The runner that is asked; the one given by default.
         """
         return runner  # type: ignore[no-any-return]
+
+    def train_organism(
+        self,
+        data: Any,  # noqa: ANN401
+        settings: Any,  # noqa: ANN401
+        organism: Any,  # noqa: ANN401
+        out: Path,
+        *,
+        options: Mapping[str, object],
+    ) -> Any:  # noqa: ANN401
+        """Train a small model on what it will be asked, so that the study runs without a network.
+
+        Args:
+            data: What `load` returned.
+            settings: How the study asks.
+            organism: An instance of `organism`.
+            out: Folder of the model.
+            options: Keyword arguments of its runner.
+
+        Returns:
+            The runner.
+
+        Raises:
+            NotImplementedError: If the study has no organism.
+        """
+        raise NotImplementedError(f"{self.name} has no model organism")
+
+    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+        """Tell what became of one fact in a run, for a terminal.
+
+        Args:
+            folder: The run.
+            fact_id: The fact, as the outcomes name it.
+
+        Returns:
+            Lines of plain text; what a model wrote stands in quotes, control characters escaped.
+
+        Raises:
+            DataError: If the run has no such fact.
+        """
+        run = load_runs([folder], outcome=self.outcome)[0]
+        rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
+        if rows.empty:
+            known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
+            raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
+        lines = []
+        for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+            lines.append(f"{row['pair_id']}, by {run.label}")
+            for side in ("first", "second"):
+                said = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
+                verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
+                lines.append(f"  {row[f'{side}_condition']}: {said} ({verdict})")
+        return "\n".join(lines)
 
     def variants(self, settings: Any) -> Sequence[tuple[str, Any]]:  # noqa: ANN401
         """Take settings that stand for several runs apart: a sweep.
@@ -508,10 +572,31 @@ def find_study(name: str) -> Study:
         PluginError: If there is none of that name, two packages have it, it does not import, or it
             lacks a member; names the distribution.
     """
-    found = STUDIES.load(name)
-    study = (
-        found()
-        if isinstance(found, type) and not getattr(found, "__abstractmethods__", None)
-        else found
-    )
-    return STUDIES.check(name, study, _MEMBERS)  # type: ignore[no-any-return]
+    study = as_study(STUDIES.load(name))
+    if study.name != name and ":" not in name:
+        raise PluginError(
+            f"the study {study.name!r} is registered as {name!r}; entry point and study must have "
+            "one name"
+        )
+    return study
+
+
+def as_study(found: Any) -> Study:  # noqa: ANN401 - what an entry point names
+    """Take a study, or make one of its class.
+
+    Args:
+        found: The study or its class.
+
+    Returns:
+        The study.
+
+    Raises:
+        PluginError: If it lacks a member; names it.
+    """
+    if isinstance(found, type):
+        missing = sorted(getattr(found, "__abstractmethods__", ()))
+        if missing:
+            raise PluginError(f"the study {found.__name__} does not define {', '.join(missing)}")
+        found = found()
+    checked = STUDIES.check(str(getattr(found, "name", found)), found, _MEMBERS)
+    return checked  # type: ignore[no-any-return]
