@@ -72,9 +72,7 @@ def make_app(argv: Sequence[str] = ()) -> App:
         help_format="plaintext",
     )
     run = App(name="run", help="Run a study end to end on a model.", help_format="plaintext")
-    build = App(
-        name="build", help="Build a data set from its sources.", help_format="plaintext"
-    )
+    build = App(name="build", help="Build a data set from its sources.", help_format="plaintext")
     analyse = App(
         name="analyse", help="Add an analysis to the page of runs.", help_format="plaintext"
     )

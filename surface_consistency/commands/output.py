@@ -45,7 +45,7 @@ def _plain(value: object) -> object:
     """Turn a cell into what JSON knows."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if value is None or value != value:  # noqa: PLR0124 - NaN and NA
+    if value is None or value != value:
         return None
     if isinstance(value, float):
         return value if math.isfinite(value) else None

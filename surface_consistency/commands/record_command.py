@@ -49,7 +49,9 @@ def record_command(
     owners = {flag: "every such command" for item in own for flag in _flags(item)}
     described = []
     for place, (name, record) in enumerate(records.items(), start=1):
-        group = Group((record.__doc__ or name).strip().partition("\n")[0].rstrip("."), sort_key=place)
+        group = Group(
+            (record.__doc__ or name).strip().partition("\n")[0].rstrip("."), sort_key=place
+        )
         for option in record_options(record):
             for flag in option.flags:
                 if flag in owners:

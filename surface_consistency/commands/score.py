@@ -9,9 +9,9 @@ from cyclopts import Parameter
 from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.engine import report_runs, score_files, score_run
 from surface_consistency.studies.study import ReportSettings, find_study
-from surface_consistency.runs.folder import RunFolder
 
 __all__ = ["make_score"]
 

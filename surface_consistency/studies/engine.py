@@ -32,7 +32,6 @@ from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.progress import Progress
 from surface_consistency.inference.runner import Runner
-from surface_consistency.studies.noise import Relayable as Rebatchable
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.matching.agreement import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
@@ -47,6 +46,7 @@ from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.noise import Relayable as Rebatchable
 from surface_consistency.studies.study import (
     Analysis,
     Plan,
@@ -68,7 +68,7 @@ __all__ = [
     "sample_prompts",
     "score_files",
     "score_run",
-    "test_retest_flip_rate",
+    "retest_flip_rate",
 ]
 
 _SWEEP = "sweep.json"
@@ -409,7 +409,8 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     answered = _answered(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunLogError(
-            f"{folder.path} holds no answer{_first_error(answered)}; let the run finish first"
+            f"{folder.path} holds no answer{_first_error(folder, targets)}; let the run finish "
+            "first"
         )
     verdicts = judge_targets(judge, answered, study.verdict)
     _refuse_no_verdict(verdicts, judge.name)
@@ -428,7 +429,7 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     )
     checks = {**_agreement(answered, scoring)}
     if repeated is not None:
-        checks["noise_floor"] = test_retest_flip_rate(
+        checks["noise_floor"] = retest_flip_rate(
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
         ).assign(model=manifest.model)
     checks |= study.checks(scored)
@@ -501,7 +502,8 @@ def report_runs(
     cluster = settings.cluster or next(iter(study.clusters))
     if cluster not in study.clusters:
         raise ValueError(
-            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got {cluster!r}"
+            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
+            f"{cluster!r}"
         )
     _check_clusters(runs, cluster)
     report = Report(runs=runs, settings=settings, cluster=cluster)
@@ -612,7 +614,7 @@ def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[
     return [distinct[key] for key in sorted(distinct, key=rank)[:n]]
 
 
-def test_retest_flip_rate(
+def retest_flip_rate(
     targets: pd.DataFrame,
     first: pd.DataFrame,
     second: pd.DataFrame,
@@ -669,8 +671,6 @@ def test_retest_flip_rate(
     table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
     return table[columns]
 
-
-test_retest_flip_rate.__test__ = False  # type: ignore[attr-defined]
 
 
 def align_predictions(
@@ -859,9 +859,9 @@ def _remove_checks(folder: RunFolder) -> None:
         (folder.checks / f"{name}.csv").unlink(missing_ok=True)
 
 
-def _first_error(answered: pd.DataFrame) -> str:
-    """Quote the first error of a run."""
-    errors = answered["error"].dropna()
+def _first_error(folder: RunFolder, targets: pd.DataFrame) -> str:
+    """Quote the first error of a run's logs."""
+    errors = folder.read_answers(targets["group"].unique())["error"].dropna()
     return "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
 
 
@@ -981,7 +981,7 @@ def stacked(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame | None]) -> p
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would walk columns of a hundred thousand objects."""
+    """Pause the cyclic garbage collector, which would walk long columns of objects."""
     was_on = gc.isenabled()
     gc.disable()
     try:

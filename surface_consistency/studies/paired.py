@@ -449,7 +449,8 @@ class PairedReport:
             for row in tables["contrasts"].frame.to_dict("records"):
                 if row["rate"] == "flip_rate" and len(note) < 3 * 4:
                     note += [
-                        f"On the {int(row['n']):,} pairs that both answered, {row['model_b']} flips ",
+                        f"On the {int(row['n']):,} pairs that both answered, {row['model_b']} "
+                        "flips ",
                         interval_value(row, "difference", kind="difference", tone="strong"),
                         f" against {row['model_a']}. ",
                     ]
@@ -744,7 +745,8 @@ class PairedReport:
                     title="Few clusters",
                     text=[
                         f"{row['model']}: the numbers stand on {int(row['n_clusters'])} "
-                        f"{self.clusters}; below {_FEW_CLUSTERS} bootstrap intervals are too narrow."
+                        f"{self.clusters}; below {_FEW_CLUSTERS} bootstrap intervals are too "
+                        "narrow."
                     ],
                 )
             if row["n"] and max(row["first_accuracy"], row["second_accuracy"]) < _LOW_ACCURACY:
@@ -823,9 +825,9 @@ class PairedReport:
             "count as consistent.",
             f"Brackets are 95 % intervals from {self.report.settings.resamples:,} bootstrap "
             f"resamples of whole {self.clusters} (seed {self.report.settings.bootstrap_seed}), "
-            "since pairs of one of them share an answer. p tests whether flips lean to one side, by "
-            "Obuchowski's form of McNemar's test, which respects clusters; by group it is corrected "
-            "by Holm's method.",
+            "since pairs of one of them share an answer. p tests whether flips lean to one side, "
+            "by Obuchowski's form of McNemar's test, which respects clusters; by group it is "
+            "corrected by Holm's method.",
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches.",
         ]

@@ -399,7 +399,9 @@ class Study(ABC):
             lines.append(f"{row['pair_id']}, by {run.label}")
             for side in ("first", "second"):
                 said = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
-                verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
+                verdict = {True: "right", False: "wrong", None: "not judged"}[
+                    row[f"{side}_correct"]
+                ]
                 lines.append(f"  {row[f'{side}_condition']}: {said} ({verdict})")
         return "\n".join(lines)
 
@@ -465,7 +467,7 @@ class Study(ABC):
         """
         return {}
 
-    def export(self, scored: Scored) -> None:
+    def export(self, scored: Scored) -> None:  # noqa: B027 - to be overridden where needed
         """Write files in formats of others, such as those of a published study.
 
         Args:
@@ -598,5 +600,5 @@ def as_study(found: Any) -> Study:  # noqa: ANN401 - what an entry point names
         if missing:
             raise PluginError(f"the study {found.__name__} does not define {', '.join(missing)}")
         found = found()
-    checked = STUDIES.check(str(getattr(found, "name", found)), found, _MEMBERS)
-    return checked  # type: ignore[no-any-return]
+    study: Study = STUDIES.check(str(getattr(found, "name", found)), found, _MEMBERS)
+    return study

@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 from pydantic import Field, create_model
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.inference.runner import Runner
-from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.files import write_text
+from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
@@ -158,7 +158,7 @@ def import_verdicts(
 
 def _outcome_record(by: Sequence[str]) -> type[PairedOutcome]:
     """Make the outcome record with a column of labels for each group."""
-    fields: dict[str, Any] = {name: (Items[str], ...) for name in by}
+    fields: dict[str, Any] = dict.fromkeys(by, (Items[str], ...))
     return create_model("VerdictOutcome", __base__=PairedOutcome, **fields)
 
 
@@ -166,4 +166,4 @@ def _labels(value: object) -> list[str]:
     """Read the labels of a cell."""
     if isinstance(value, list | tuple):
         return [str(item) for item in value]
-    return [] if value is None or value != value or value == "" else [str(value)]  # noqa: PLR0124
+    return [] if value is None or pd.isna(value) or value == "" else [str(value)]

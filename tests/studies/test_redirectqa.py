@@ -14,13 +14,16 @@ from surface_consistency.errors import (
 )
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
-from surface_consistency.studies.noise import sample_prompts
-from surface_consistency.studies.redirectqa import RedirectQASettings, run_redirectqa
-from surface_consistency.studies.scoring import score_run
+from surface_consistency.studies.engine import run_study, sample_prompts, score_run
+from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.taxonomy import RELATIONS
 
-BOTH = ("original", "paraphrase")
 LONG = "Redirects_from_long_names"
+
+
+def run_redirectqa(data, runner, out, *, progress=False, **options):
+    """Run the study."""
+    return run_study(RedirectQAStudy(), data, runner, out, progress=progress, **options)
 
 
 def subject_of(prompt: Prompt) -> str:
@@ -65,7 +68,7 @@ class Relaid:
 
 def test_run_finds_the_planted_weakness(data, tmp_path):
     """A model that misses married names flips on them alone, in every template."""
-    settings = RedirectQASettings(templates=BOTH)
+    settings = RedirectQASettings(template="both")
     runner = answering(data, wrong=["Smith"])
 
     folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
@@ -73,7 +76,7 @@ def test_run_finds_the_planted_weakness(data, tmp_path):
 
     assert frame["first_correct"].all()
     assert list(frame["second_correct"]) == list(~frame["second_surface"].str.endswith("Smith"))
-    assert set(frame["template"]) == set(BOTH)
+    assert set(frame["template"]) == {"original", "paraphrase"}
     floor = pd.read_csv(folder.checks / "noise_floor.csv")
     assert list(floor["n_repeated"]) == [12, 12]
     assert list(floor["n_verdict_flips"]) == [0, 0]
@@ -84,8 +87,8 @@ def test_defaults_ask_the_original_template_with_a_shot_for_each_other_relation(
     folder = run_redirectqa(data, answering(data), tmp_path / "run", model="m")
 
     manifest = folder.read_manifest()
-    assert manifest.prompts.shots == 1
-    assert manifest.prompts.templates == ("original",)
+    assert manifest.settings["shots"] == 1
+    assert manifest.settings["template"] == "original"
     assert manifest.data.n_questions == 12
     prompts = list(read_jsonl(folder.prompts, Prompt))
     assert {p.text.count("Q: ") for p in prompts} == {2}
@@ -144,7 +147,7 @@ def test_run_refuses_to_mix_settings(data, tmp_path):
     run_redirectqa(data, answering(data), tmp_path / "run", model="m")
     settings = RedirectQASettings(seed=3)
 
-    with pytest.raises(RunMismatchError, match=r"prompts\.seed"):
+    with pytest.raises(RunMismatchError, match=r"settings\.seed"):
         run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
 
 
@@ -162,7 +165,7 @@ def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
 def test_noise_floor_counts_the_questions_that_were_repeated(data, tmp_path):
     """A sample smaller than the run: what was asked once is neither a flip nor a repetition."""
     runner = Relaid(answering(data))
-    settings = RedirectQASettings(templates=BOTH, repeat=7, seed=1)
+    settings = RedirectQASettings(template="both", repeat=7, seed=1)
     folder = run_redirectqa(data, runner, tmp_path, model="m", settings=settings, progress=False)
     sample = sample_prompts(list(read_jsonl(folder.prompts, Prompt)), 7, seed=1)
     templates = {question.id: question.template for question in data.questions}
@@ -201,7 +204,7 @@ def test_truncate_asks_the_runner_what_fits(data, tmp_path):
     with pytest.warns(TruncatedPromptWarning, match="12 of 12 prompts have fewer than 1 demonst"):
         folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
 
-    assert "truncate:true" in folder.read_manifest().signature
+    assert "truncate:True" in folder.read_manifest().signature
     assert all(len(p.text) < 60 for p in read_jsonl(folder.prompts, Prompt))
 
 
@@ -246,7 +249,7 @@ def test_default_shots_are_one_of_each_other_relation(tmp_path, n_relations, sho
 
     folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
 
-    assert folder.read_manifest().prompts.shots == shots
+    assert folder.read_manifest().settings["shots"] == shots
 
 
 def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
@@ -259,7 +262,5 @@ def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
 
 
 def test_run_rejects_a_negative_repeat(data, tmp_path):
-    settings = RedirectQASettings(repeat=-5)
-
-    with pytest.raises(ValueError, match="repeat counts questions and must be 0 or more, got -5"):
-        run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        RedirectQASettings(repeat=-5)

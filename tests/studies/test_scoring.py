@@ -18,11 +18,18 @@ from surface_consistency.schemas import (
     Generation,
     RedirectOutcome,
     Verdict,
-    read_jsonl,
     write_jsonl,
 )
-from surface_consistency.studies.run_folder import RunFolder
-from surface_consistency.studies.scoring import import_predictions, score_predictions, score_run
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies import engine
+from surface_consistency.studies.engine import score_run
+from surface_consistency.studies.redirectqa import RedirectQAStudy, score_predictions
+from surface_consistency.studies.study import RuleScoring
+
+
+def import_predictions(data, predictions, out, **options):
+    """Import predictions of RedirectQA."""
+    return engine.import_predictions(RedirectQAStudy(), data, predictions, out, **options)
 
 
 @pytest.fixture
@@ -44,8 +51,12 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     assert married.sum() == 8
     assert frame["first_correct"].all()
     assert list(frame["second_correct"]) == list(~married)
-    assert set(frame.loc[married, "types"]) == {("alternative_names_and_abbreviations",)}
-    assert set(frame.loc[~married, "types"]) == {("spelling_variants", "typical_errors")}
+    assert set(map(tuple, frame.loc[married, "types"])) == {
+        ("alternative_names_and_abbreviations",)
+    }
+    assert set(map(tuple, frame.loc[~married, "types"])) == {
+        ("spelling_variants", "typical_errors")
+    }
     assert set(frame["first_prediction"]) == {q.triple.answers[-1] for q in data.questions}
 
 
@@ -123,7 +134,7 @@ def test_score_run_quotes_the_errors_of_a_run_that_only_failed(data, predictions
     """Why nothing was answered is said."""
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
     failed = Generation(prompt_id="a", text=None, finish_reason="error", error="server is down")
-    write_jsonl(folder.generations, [failed])
+    write_jsonl(folder.log(), [failed])
 
     with pytest.raises(RunLogError, match="only errors such as 'server is down'"):
         score_run(folder)
@@ -143,7 +154,7 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, tmp_path):
     pd.testing.assert_frame_equal(frame, score_predictions(data, predictions, model="m"))
     stored = list(read_parquet(folder.outcomes, RedirectOutcome))
     assert [item.pair_id for item in stored] == list(frame["pair_id"])
-    verdicts = list(read_jsonl(folder.verdicts, Verdict))
+    verdicts = list(read_parquet(folder.verdicts, Verdict))
     assert len(verdicts) == 24
     assert {v.matched_answer for v in verdicts if v.is_correct} == {
         q.triple.answers[-1] for q in data.questions
@@ -160,31 +171,31 @@ def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_pat
     few = dict(list(predictions.items())[:20])
     folder = import_predictions(data, few, tmp_path / "run", model="m", origin="p.jsonl")
 
-    with pytest.warns(UnscoredWarning, match="questions without a verdict: 4 no prediction"):
+    with pytest.warns(UnscoredWarning, match="4 of 24 answers have no verdict: 4 no prediction"):
         score_run(folder)
 
 
 def test_score_run_judges_again_by_another_rule(data, predictions, tmp_path):
     """Nothing is asked anew; the verdicts are those of the rule."""
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
-    predictions_whole = score_run(folder, rule="exact", region="whole")
+    predictions_whole = score_run(folder, scoring=RuleScoring(rule="exact", region="whole"))
 
     assert not predictions_whole["first_correct"].any()
-    assert score_run(folder, rule="exact")["first_correct"].all()
+    assert score_run(folder, scoring=RuleScoring(rule="exact"))["first_correct"].all()
 
 
 def test_import_predictions_does_not_replace_others(data, predictions, tmp_path):
     """The same predictions are taken again; others need a folder of their own."""
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
     import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
-    before = folder.generations.read_bytes()
+    before = folder.log().read_bytes()
 
     with pytest.raises(RunMismatchError, match=r"holds other predictions .*sha256"):
         import_predictions(
             data, dict.fromkeys(predictions, "x"), folder.path, model="m", origin="p.jsonl"
         )
 
-    assert folder.generations.read_bytes() == before
+    assert folder.log().read_bytes() == before
 
 
 def test_import_predictions_does_not_touch_a_models_run(data, predictions, tmp_path):
@@ -200,17 +211,15 @@ def test_import_predictions_does_not_touch_a_models_run(data, predictions, tmp_p
 
 def test_score_run_rejects_a_run_without_answers(data, predictions, tmp_path):
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
-    folder.generations.write_text("")
+    folder.log().write_text("")
 
-    with pytest.raises(
-        RunLogError, match=r"generations\.jsonl holds no answer; let the run finish"
-    ):
+    with pytest.raises(RunLogError, match=r"holds no answer; let the run finish"):
         score_run(folder)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "not a RunManifest"), ('{"study": 1}', r"manifest\.json:1: not a RunManifest: field")],
+    [("", "not a RunManifest"), ('{"study": 1}', r"manifest\.json: not a RunManifest: field")],
 )
 def test_score_run_rejects_a_broken_manifest(data, predictions, tmp_path, content, message):
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
