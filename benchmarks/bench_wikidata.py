@@ -3,8 +3,7 @@
 Run `python benchmarks/bench_wikidata.py`; prints Markdown tables. Two kinds of lines: synthetic
 ones of 12 KB, shaped as Wikidata's items (labels in 34 languages, 9 statements with references and
 qualifiers, 3 of them wanted, and 20 sitelinks), and the twenty real items in
-`data/wikidata/twenty_entities.json.bz2` (under the folder named by `SURFACE_CONSISTENCY_SHARED`, by
-default `../shared`), repeated. Speeds are of plain bytes.
+`tests/data/files/wikidata/twenty_entities.json.bz2`, repeated. Speeds are of plain bytes.
 
 Unpacking alone is timed as this package does it (bzip2 by all processors, gzip by isal) and as the
 standard library does (one processor). Exits with an error where the decoder is less than 6 times as
@@ -112,12 +111,9 @@ def synthetic_lines(n_bytes):
 
 
 def real_lines(n_bytes):
-    """Return the real items, repeated; none where the file is not there."""
-    default = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("SURFACE_CONSISTENCY_SHARED", default))
-    path = folder / "data" / "wikidata" / "twenty_entities.json.bz2"
-    if not path.is_file():
-        return []
+    """Return the real items, repeated."""
+    files = Path(__file__).resolve().parents[1] / "tests" / "data" / "files"
+    path = files / "wikidata" / "twenty_entities.json.bz2"
     lines = [line.strip(b"[], ") for line in bz2.decompress(path.read_bytes()).splitlines()]
     lines = [line for line in lines if line]
     return lines * max(1, n_bytes // sum(map(len, lines)))

@@ -9,16 +9,23 @@ from surface_consistency.schemas import DataSource, GenerationParams, RunManifes
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-SHARED_VARIABLE = "SURFACE_CONSISTENCY_SHARED"
+DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
 
 
 @pytest.fixture(scope="session")
-def shared_dir() -> Path:
-    """Folder of outside data: `golden/`, `data/`, `papers/`; tests that need it skip without it."""
-    default = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get(SHARED_VARIABLE, default))
-    if not (folder / "golden").is_dir():
-        pytest.skip(f"no outside data in {folder}; set {SHARED_VARIABLE} to its folder")
+def data_files() -> Path:
+    """Folder of files by others, `README.md` there says which; in every clone, not in the sdist."""
+    if not DATA_FILES.is_dir():
+        pytest.fail(f"no {DATA_FILES}: it is part of the repository; run the tests of a clone")
+    return DATA_FILES
+
+
+@pytest.fixture(scope="session")
+def shared_dir(data_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same files by the paths of tests that do not name `data_files` yet."""
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "data").symlink_to(data_files)
+    (folder / "golden").symlink_to(data_files / "golden")
     return folder
 
 

@@ -80,25 +80,20 @@ def test_recover_table_agrees_with_all_cells_of_the_audit(shared_dir):
 
 def test_recover_table_agrees_with_the_printed_table(shared_dir):
     """Table 6 prints L, R and A to three decimals, and A is DEL-ON accuracy in all its rows."""
-    text = (shared_dir / "papers" / "lmlm_audit.txt").read_text(encoding="utf-8")
-    text = text[text.index("Table 6:Cross") :].replace("\\", "")
-    rate = r"(0\.\d{3})"
-    rows = re.findall(
-        rf"([A-Z][a-z]+ [A-Z][A-Za-z]+?)({'|'.join(STYLES)})(\d{{3}}){rate}{rate}{rate}", text
-    )
+    rows = read(shared_dir / "golden" / "audit_table6_cross_state.csv")
     golden = golden_tables(shared_dir)
 
     different = {}
-    for database, style, n, leakage, mediated, artifact in rows:
-        domain, variant = database.lower().replace("lmlm", "released").split()
+    for row in rows:
+        domain, variant = row["database"].lower().replace("lmlm", "released").split()
         table = recover_table(
-            n=int(n),
-            del_on=float(artifact),
-            leakage=float(leakage),
-            retrieval_mediated=float(mediated),
+            n=int(row["n"]),
+            del_on=float(row["artifact"]),
+            leakage=float(row["leakage"]),
+            retrieval_mediated=float(row["retrieval_mediated"]),
             decimals=3,
         )
-        place = (domain, variant, STYLES[style])
+        place = (domain, variant, STYLES[row["prompt_set"]])
         if table.counts != golden[place]:
             different[place] = table.counts
 

@@ -1,0 +1,31 @@
+"""The files by others that the tests read: small, whole, and each with its licence."""
+
+import re
+
+import pytest
+
+FOLDERS = ("golden", "lmlm", "lmlm_audit", "redirectqa", "wikidata", "wikimedia")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_folder_states_its_licence(data_files, name):
+    licence = (data_files / name / "LICENSE").read_text(encoding="utf-8")
+
+    assert re.search(r"facts|MIT|CC0|CC BY-SA", licence)
+
+
+def test_readme_names_every_folder_and_table(data_files):
+    readme = (data_files / "README.md").read_text(encoding="utf-8")
+
+    assert sorted(path.name for path in data_files.iterdir()) == ["README.md", *FOLDERS]
+    assert re.findall(r"^\| `(\w+)` \|", readme, re.M) == list(FOLDERS)
+    for path in (data_files / "golden").glob("*.csv"):
+        assert f"`{path.name}`" in readme
+
+
+def test_files_stay_small(data_files):
+    """A clone downloads them; a large one is cut to what its test needs."""
+    sizes = [path.stat().st_size for path in data_files.rglob("*") if path.is_file()]
+
+    assert sum(sizes) < 6_000_000
+    assert max(sizes) < 400_000
