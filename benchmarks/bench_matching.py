@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 from surface_consistency.matching import RULES, match_columns
-from surface_consistency.matching._answer_sets import answer_sets
+from surface_consistency.matching.bulk import answer_sets
 from surface_consistency.text import normalize
 
 N_FACTS, N_INSTANCES, N_TEMPLATES, N_MODELS = 14_672, 30_560, 2, 13

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from surface_consistency.matching._keys import Normalizer, plain_keys
-from surface_consistency.matching.result import Match
-from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
 
 __all__ = ["ExactRule", "match_exact"]
 

@@ -6,9 +6,7 @@ from typing import ClassVar, Literal
 
 from rapidfuzz import fuzz, process
 
-from surface_consistency.matching._keys import Normalizer, padded_keys
-from surface_consistency.matching.result import Match
-from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
 __all__ = ["FuzzyAnswers", "FuzzyRule", "match_fuzzy"]

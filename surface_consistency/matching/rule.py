@@ -1,12 +1,52 @@
-"""What a matching rule is, so that one and many predictions get the same verdict."""
+"""What a matching rule is and says, so that one and many predictions get the same verdict."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-from surface_consistency.matching.result import Match
+from surface_consistency.text import normalize as default_normalize
+from surface_consistency.text import padded_words, tokenize
 
-__all__ = ["Rule", "check_answers"]
+__all__ = ["Match", "Normalizer", "Rule", "check_answers", "padded_keys", "plain_keys"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """The judgement of one prediction against its accepted answers."""
+
+    is_match: bool
+    """Whether the rule accepts the prediction."""
+
+    answer: str | None
+    """The accepted answer that matched, as it was given; None when none did."""
+
+    score: float
+    """How well the best answer fits, in [0, 1], higher is better; 1.0 or 0.0 where a rule knows no
+    degrees."""
+
+    rule: str
+    """Name of the rule."""
+
+
+Normalizer = Callable[[str], str]
+"""A function that returns the form in which a text is compared."""
+
+
+def plain_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
+    """Return the texts, normalised when asked; what normalises to nothing stays as it is."""
+    if normalize is None:
+        return list(texts)
+    return [normalize(text) or text.strip() for text in texts]
+
+
+def padded_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
+    """Return the words of each text between single spaces, with a space at both ends."""
+    if normalize is default_normalize:
+        return padded_words(texts)
+    forms = plain_keys(texts, normalize)
+    return [f" {' '.join(tokenize(form))} " for form in forms]
+
 
 PreparedT = TypeVar("PreparedT")
 

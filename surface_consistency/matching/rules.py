@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from surface_consistency.matching.boundary import BoundaryRule
 from surface_consistency.matching.exact import ExactRule
 from surface_consistency.matching.fuzzy import FuzzyRule
 from surface_consistency.matching.popqa import PopqaRule
-from surface_consistency.matching.result import Match
-from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rule import Match, Rule
 from surface_consistency.matching.token_f1 import TokenF1Rule
+from surface_consistency.plugins import Plugins
 
-__all__ = ["RULES", "match", "resolve_rule"]
+__all__ = ["RULES", "match", "resolve_rule", "rule_names"]
 
 RULES: Mapping[str, Rule[Any]] = MappingProxyType(
     {
@@ -24,6 +24,9 @@ RULES: Mapping[str, Rule[Any]] = MappingProxyType(
     }
 )
 """Every rule of this package with its default options."""
+
+
+_PLUGINS: Final = Plugins("surface_consistency.rules", "matching rule")
 
 
 def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "popqa") -> Match:
@@ -62,7 +65,9 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     """Return the rule of that name; a rule is returned as it is.
 
     Args:
-        rule: Name of a rule, one of `RULES`, or a rule.
+        rule: Name of a rule, one of `RULES`; "package:name" or the name of a rule that another
+            package registers as entry point of the group `surface_consistency.rules`;
+            "module:attribute" for anything importable; or a rule.
 
     Returns:
         The rule.
@@ -82,6 +87,28 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
         return rule
     if not isinstance(rule, str):
         raise TypeError(f"`rule` must be a name or a Rule, got {type(rule).__name__}")
-    if rule not in RULES:
-        raise ValueError(f"`rule` must be one of {', '.join(RULES)}; got {rule!r}")
-    return RULES[rule]
+    if rule in RULES:
+        return RULES[rule]
+    if rule not in _PLUGINS.points() and ":" not in rule:
+        raise ValueError(f"`rule` must be one of {', '.join(rule_names())}; got {rule!r}")
+    found = _PLUGINS.load(rule)
+    made = found() if isinstance(found, type) else found
+    if not isinstance(made, Rule):
+        raise TypeError(f"rule {rule!r} is a {type(made).__name__}; it must be a `matching.Rule`")
+    return made
+
+
+def rule_names() -> tuple[str, ...]:
+    """List the rules that go by a name.
+
+    Returns:
+        Those of this package, then "package:name" of other packages.
+
+    References:
+        None; see `resolve_rule`.
+
+    Examples:
+        >>> rule_names()[:2]
+        ('popqa', 'exact')
+    """
+    return (*RULES, *_PLUGINS.names())

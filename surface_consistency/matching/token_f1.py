@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from surface_consistency.matching._keys import Normalizer, padded_keys
-from surface_consistency.matching.result import Match
-from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
 __all__ = ["TokenAnswers", "TokenF1Rule", "match_token_f1"]

@@ -33,7 +33,7 @@ from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.progress import Progress
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.stored import StoredRunner
-from surface_consistency.matching.agreement import rule_agreement
+from surface_consistency.matching.verdicts import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import atomic_path, write_csv, write_json, write_text
@@ -670,7 +670,6 @@ def retest_flip_rate(
         table.loc[row, bounds] = [interval.low, interval.high]
     table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
     return table[columns]
-
 
 
 def align_predictions(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from surface_consistency.data.sample import load_sample
-from surface_consistency.matching._answer_sets import answer_sets
+from surface_consistency.matching.bulk import answer_sets
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from surface_consistency.matching import (
     match,
     match_columns,
 )
-from surface_consistency.matching._answer_sets import AnswerSets
+from surface_consistency.matching.bulk import AnswerSets
 from surface_consistency.text import normalize
 
 TEXT = st.text(alphabet="aAbéE!ß ı\u0301東カ.-\x1e", max_size=8) | st.text(max_size=8)
@@ -184,7 +184,7 @@ def test_match_columns_rejects_unknown_policies():
 
 def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
     """The memory of prepared answers is bounded, and forgetting changes no verdict."""
-    monkeypatch.setattr("surface_consistency.matching._answer_sets._MAX_ANSWERS", 100)
+    monkeypatch.setattr("surface_consistency.matching.bulk._MAX_ANSWERS", 100)
     sets = AnswerSets(RULES["exact"])
 
     for start in range(0, 10_000, 50):

@@ -1,6 +1,6 @@
 import pytest
 
-from surface_consistency.matching.negation import first_affirmed
+from surface_consistency.matching.boundary import first_affirmed
 
 
 @pytest.mark.parametrize(

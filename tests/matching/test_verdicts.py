@@ -16,7 +16,7 @@ def test_verdicts_are_records_of_first_lines():
 
     assert made == [
         Verdict(
-            question_id=question_id,
+            target_id=target_id,
             rule="boundary",
             region="first_line",
             prediction=prediction,
@@ -24,7 +24,7 @@ def test_verdicts_are_records_of_first_lines():
             matched_answer=answer,
             reason=reason,
         )
-        for question_id, prediction, is_correct, answer, reason in [
+        for target_id, prediction, is_correct, answer, reason in [
             ("q0", "London", False, None, None),
             ("q1", None, None, None, "no prediction"),
             ("q2", "Paris", True, "Paris", None),
@@ -54,7 +54,7 @@ def test_verdicts_are_made_as_they_are_taken(rule):
 
     taken = list(itertools.islice(verdicts(*columns, rule=rule), 5_000))
 
-    assert [verdict.question_id for verdict in taken] == [f"q{n}" for n in range(5_000)]
+    assert [verdict.target_id for verdict in taken] == [f"q{n}" for n in range(5_000)]
     assert all(verdict.is_correct for verdict in taken)
 
 

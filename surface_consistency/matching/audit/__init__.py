@@ -5,16 +5,21 @@ from surface_consistency.matching.audit.cleaners import (
     Cleaner,
     audit_answer,
     published_answer,
+    says_unknown,
 )
-from surface_consistency.matching.audit.equivalence import EQUIVALENCES, Equivalence, audit_key
-from surface_consistency.matching.audit.judgement import AuditJudgement, judge_answer
+from surface_consistency.matching.audit.judgement import (
+    EQUIVALENCES,
+    AuditJudgement,
+    Equivalence,
+    audit_key,
+    judge_answer,
+)
 from surface_consistency.matching.audit.markup import (
     LOOKUP_TOKENS,
     WrittenLookup,
     parse_lookups,
     strip_lookups,
 )
-from surface_consistency.matching.audit.unknown import says_unknown
 
 __all__ = [
     "CLEANERS",

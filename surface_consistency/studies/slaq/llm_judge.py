@@ -12,7 +12,7 @@ from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.progress import Progress
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.inference.runner import Runner
-from surface_consistency.matching.judging.judge_reply import (
+from surface_consistency.matching.judge_reply import (
     FactState,
     JudgeReplyError,
     parse_states,

@@ -9,7 +9,7 @@ from surface_consistency.matching.audit import (
     published_answer,
     says_unknown,
 )
-from surface_consistency.matching.audit._published import published_clean
+from surface_consistency.matching.audit.cleaners import published_clean
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 
 SETTINGS = (

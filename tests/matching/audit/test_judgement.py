@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surface_consistency.matching.audit import EQUIVALENCES, audit_key, judge_answer
-from surface_consistency.matching.audit.equivalence import token_overlap
+from surface_consistency.matching.audit.judgement import token_overlap
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.text import token_key
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.matching.judging.judge_reply import (
+from surface_consistency.matching.judge_reply import (
     JudgeReplyError,
     parse_states,
     parse_verdict,

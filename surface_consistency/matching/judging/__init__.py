@@ -1,3 +1,0 @@
-"""Reading what a model that judges has replied."""
-
-__all__: list[str] = []
