@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from surface_consistency.data.readers import read_rows
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.metrics.paired.verdict_cells import parse_verdict
+from surface_consistency.metrics.outcome_frames import parse_verdict
 
 if TYPE_CHECKING:
     import pandas as pd

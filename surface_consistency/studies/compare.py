@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.metrics.paired.grouped import PairedTest, paired_by
-from surface_consistency.metrics.paired.rates import PAIRED_RATES
+from surface_consistency.metrics.paired_groups import PairedTest, paired_by
+from surface_consistency.metrics.paired_tables import PAIRED_RATES
 from surface_consistency.studies.verdict_files import Source, read_verdicts
 
 if TYPE_CHECKING:

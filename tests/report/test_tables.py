@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.metrics.paired.grouped import paired_by
+from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.report import StudyRun, study_tables, write_tables
 
 CELLS = {(True, True): "both", (True, False): "first_only", (False, True): "second_only"}

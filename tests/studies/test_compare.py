@@ -7,7 +7,7 @@ import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import clustered_mcnemar, mcnemar, paired_by, paired_table
-from surface_consistency.metrics.paired.clusters import cluster_counts
+from surface_consistency.metrics.paired_tables import cluster_counts
 from surface_consistency.studies.compare import compare, compare_verdicts, comparison_text
 
 KEYS = [
