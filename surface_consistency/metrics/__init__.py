@@ -110,7 +110,7 @@ if TYPE_CHECKING:
         linking_table,
     )
     from surface_consistency.metrics.mcnemar_tests import (
-        EXACT_UP_TO,
+        MCNEMAR_EXACT_MAX_DISCORDANT,
         ClusteredMcNemarResult,
         McNemarResult,
         clustered_mcnemar,
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
         momentum,
     )
     from surface_consistency.metrics.multiplicity import adjust_p_values, with_adjusted_p_values
-    from surface_consistency.metrics.outcome_frames import outcomes_frame, parse_verdict
+    from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
     from surface_consistency.metrics.paired_groups import paired_by
     from surface_consistency.metrics.paired_tables import (
         PAIRED_RATES,
@@ -180,20 +180,20 @@ if TYPE_CHECKING:
     )
     from surface_consistency.metrics.topic_layout import (
         TopicArraysResult,
-        by_question,
-        by_slot,
         is_balanced,
+        reorder_to_questions,
+        reorder_to_slots,
         topic_arrays,
     )
 
 __all__ = [
     "DELETION_RATES",
     "DISCORDANT_ODDS",
-    "EXACT_UP_TO",
     "FULL_RATES",
     "FULL_TRACE_RATES",
     "LINKING_KINDS",
     "LINKING_RATES",
+    "MCNEMAR_EXACT_MAX_DISCORDANT",
     "PAIRED_RATES",
     "TRACE_RATES",
     "UNLABELLED",
@@ -241,8 +241,6 @@ __all__ = [
     "answer_tokens",
     "assignment_similarity",
     "binned_curve",
-    "by_question",
-    "by_slot",
     "cluster_bootstrap",
     "cluster_counts",
     "clustered_mcnemar",
@@ -292,7 +290,6 @@ __all__ = [
     "outcomes_frame",
     "paired_by",
     "paired_table",
-    "parse_verdict",
     "partial_correlation",
     "partial_correlation_from_matrix",
     "percentile_interval",
@@ -303,11 +300,14 @@ __all__ = [
     "recover_table",
     "relative_change",
     "relative_difference",
+    "reorder_to_questions",
+    "reorder_to_slots",
     "required_pairs",
     "resample_correlations",
     "resample_counts",
     "split_accuracy",
     "surface_accuracy",
+    "to_verdict",
     "token_similarity",
     "topic_alignment",
     "topic_arrays",
@@ -344,13 +344,14 @@ _MODULES = {
     "judge_correction": "CorrectedAlignmentResult corrected_alignment",
     "judging": "JudgeAgreementResult JudgeError corrected_rate judge_agreement",
     "linking": "LINKING_KINDS LINKING_RATES LinkingTable linking_by linking_table",
-    "mcnemar_tests": "EXACT_UP_TO ClusteredMcNemarResult McNemarResult clustered_mcnemar mcnemar",
+    "mcnemar_tests": "MCNEMAR_EXACT_MAX_DISCORDANT ClusteredMcNemarResult McNemarResult "
+    "clustered_mcnemar mcnemar",
     "memorization": "ExtractionResult extraction_accuracy extraction_log_likelihood "
     "membership_loss neighbourhood_score",
     "model_comparison": "compare_models",
     "momentum_curves": "MomentumCurve MomentumPoint MomentumResult momentum",
     "multiplicity": "adjust_p_values with_adjusted_p_values",
-    "outcome_frames": "outcomes_frame parse_verdict",
+    "outcome_frames": "outcomes_frame to_verdict",
     "paired_groups": "paired_by",
     "paired_tables": "PAIRED_RATES CountRatio PairedTable cluster_counts paired_table",
     "perturbation": "PopularityShiftResult popularity_shift relative_change",
@@ -363,7 +364,8 @@ _MODULES = {
     "score_split": "SplitAccuracyResult median_split split_accuracy",
     "token_overlap": "AnswerOverlapResult MeanOverlapResult answer_overlap answer_tokens "
     "mean_overlap",
-    "topic_layout": "TopicArraysResult by_question by_slot is_balanced topic_arrays",
+    "topic_layout": "TopicArraysResult is_balanced reorder_to_questions reorder_to_slots "
+    "topic_arrays",
 }
 
 __getattr__, __dir__ = attach(

@@ -11,7 +11,7 @@ from scipy.special import betainc
 
 from surface_consistency.metrics._inputs import Floats, Integers
 from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics.intervals import Interval, undefined_interval
 
 __all__ = [
     "TINY_SHARE",
@@ -102,24 +102,26 @@ def correlation_p_values(coefficients: npt.ArrayLike, df: npt.ArrayLike) -> Floa
 
 
 def correlation_interval(
-    coefficient: float, *, n: int, n_controls: int, confidence: float, method: str
+    coefficient: float, *, n: int, n_controls: int, confidence_level: float, method: str
 ) -> Interval:
     """Return Fisher's interval, widened after Bonett and Wright for ranks; NaN below 4 + k rows."""
     name = "bonett-wright" if method == "spearman" else "fisher-z"
     spare = n - n_controls - 3
     if math.isnan(coefficient) or spare < 1:
-        return Interval(low=math.nan, high=math.nan, confidence=confidence, method=name)
+        return undefined_interval(confidence_level, name)
     if abs(coefficient) == 1.0:
-        return Interval(low=coefficient, high=coefficient, confidence=confidence, method=name)
+        return Interval(
+            low=coefficient, high=coefficient, confidence_level=confidence_level, method=name
+        )
     variance = 1.0 / spare
     if method == "spearman":
         variance *= 1.0 + coefficient * coefficient / 2.0
-    half = NormalDist().inv_cdf((1.0 + confidence) / 2.0) * math.sqrt(variance)
+    half = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0) * math.sqrt(variance)
     centre = math.atanh(coefficient)
     return Interval(
         low=math.tanh(centre - half),
         high=math.tanh(centre + half),
-        confidence=confidence,
+        confidence_level=confidence_level,
         method=name,
     )
 
@@ -169,11 +171,7 @@ def correlations_of_moments(
     within -= mean_x[..., :, None] * mean_x[..., None, :]
     across = products.reshape(*means.shape[:-1], p, m)
     across = across - mean_x[..., :, None] * mean_y[..., None, :]
-    return _normalised(within, across, squares - mean_y**2)
-
-
-def _normalised(within: Floats, across: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """Divide covariances by standard deviations; NaN where one of these is zero."""
+    variances = squares - mean_y**2
     own = np.diagonal(within, axis1=-2, axis2=-1)
     deviations = np.sqrt(np.where(own > _TINY, own, np.nan))
     others = np.sqrt(np.where(variances > _TINY, variances, np.nan))

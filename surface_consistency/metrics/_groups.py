@@ -3,31 +3,41 @@
 import hashlib
 import math
 import operator
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
-from surface_consistency.metrics._inputs import Integers, is_missing
+from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics._inputs import (
+    Floats,
+    Integers,
+    check_confidence_level,
+    check_n_resamples,
+    is_missing,
+    warn_undefined,
+)
+from surface_consistency.metrics.bootstrap import IntervalMethod, Statistic, group_values
 
 __all__ = [
     "UNLABELLED",
     "GroupKey",
+    "bound_columns",
     "check_frame",
     "check_pair_ids",
-    "checked_seed",
     "cluster_codes",
     "column_names",
+    "group_frame",
     "group_name",
     "group_positions",
     "group_seed",
     "grouping_columns",
     "has_list_cells",
     "plain_label",
+    "root_seed",
     "warn_undefined_groups",
 ]
 
@@ -50,15 +60,17 @@ def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> 
     return keys
 
 
-def checked_seed(seed: object) -> int:
-    """Return the seed as an integer of at least 0."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(
-            f"seed must be an integer, so that groups do not share a stream; got {seed!r}"
-        )
-    number = operator.index(seed)
+def root_seed(rng: object, *, below: int = 2**63) -> int:
+    """Return the seed from which each group derives its own: `rng` itself, or one drawn from it."""
+    if rng is None:
+        rng = np.random.default_rng()
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(below))
+    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
+        raise TypeError(f"rng must be an integer seed, a numpy Generator or None; got {rng!r}")
+    number = operator.index(rng)
     if number < 0:
-        raise ValueError(f"seed must be at least 0; got {number}")
+        raise ValueError(f"rng must be a seed of at least 0; got {number}")
     return number
 
 
@@ -242,6 +254,51 @@ def group_seed(seed: int, keys: list[str], key: GroupKey) -> np.random.SeedSeque
     return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
 
 
+def group_frame(
+    groups: dict[GroupKey, npt.NDArray[np.intp]],
+    keys: list[str],
+    statistics: Mapping[str, Statistic],
+    summed: Callable[[npt.NDArray[np.intp]], tuple[dict[str, object], Floats]],
+    *,
+    columns: Sequence[str],
+    confidence_level: float,
+    n_resamples: int,
+    rng: object,
+    method: IntervalMethod = "percentile",
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Return a row for each group: its labels, its counts, each statistic and its bounds.
+
+    `summed` maps the rows of a group to its counts by column and to the sums of its clusters.
+    `others` are columns that one warning should name, by label, where they are NaN.
+    """
+    check_confidence_level(confidence_level)
+    n_resamples, seed = check_n_resamples(n_resamples), root_seed(rng)
+    rows = []
+    for key, positions in groups.items():
+        counts, sums = summed(positions)
+        values = group_values(
+            sums,
+            statistics,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            method=method,
+            rng=np.random.default_rng(group_seed(seed, keys, key)),
+        )
+        row: dict[str, object] = dict(zip(keys, key, strict=True)) | counts
+        row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
+        for name, value in values.items():
+            row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        rows.append(row)
+    warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
+    return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def bound_columns(statistics: Iterable[str]) -> list[str]:
+    """Return the columns of each statistic: its value and its bounds."""
+    return [name + end for name in statistics for end in ("", "_low", "_high")]
+
+
 def warn_undefined_groups(
     rows: list[dict[str, object]],
     keys: list[str],
@@ -266,13 +323,11 @@ def warn_undefined_groups(
                 where.setdefault(label, []).append(group)
     if where:
         parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
-        warnings.warn(
+        warn_undefined(
             f"undefined (NaN) in some of {len(rows)} groups: {'; '.join(parts)}",
-            UndefinedMetricWarning,
             stacklevel=stacklevel + 1,
         )
 
 
 def _is_nan(value: object) -> bool:
-    """Tell whether a number is NaN."""
     return isinstance(value, float) and math.isnan(value)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UnscoredWarning
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 
 __all__ = [
     "MISSING",
@@ -18,7 +18,7 @@ __all__ = [
     "Integers",
     "MissingPolicy",
     "as_columns",
-    "check_confidence",
+    "check_confidence_level",
     "check_count",
     "check_missing",
     "check_n_resamples",
@@ -27,7 +27,9 @@ __all__ = [
     "label_codes",
     "numeric_vector",
     "outcome_cells",
+    "refuse_missing",
     "verdict_codes",
+    "warn_undefined",
     "warn_unscored",
 ]
 
@@ -44,13 +46,14 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 """An array of booleans."""
 
 
-def check_confidence(confidence: float) -> float:
-    """Return `confidence` when it lies strictly between 0 and 1."""
-    if not 0.0 < confidence < 1.0:
+def check_confidence_level(confidence_level: float) -> float:
+    """Return `confidence_level` when it lies strictly between 0 and 1."""
+    if not 0.0 < confidence_level < 1.0:
         raise ValueError(
-            f"confidence must lie strictly between 0 and 1, as in 0.95; got {confidence!r}"
+            "confidence_level must lie strictly between 0 and 1, as in 0.95; "
+            f"got {confidence_level!r}"
         )
-    return float(confidence)
+    return float(confidence_level)
 
 
 def check_count(value: object, name: str) -> int:
@@ -63,11 +66,11 @@ def check_count(value: object, name: str) -> int:
     return count
 
 
-def check_n_resamples(n_resamples: object) -> int:
-    """Return `n_resamples` when it is an integer of at least 1."""
-    count = check_count(n_resamples, "n_resamples")
+def check_n_resamples(n_resamples: object, name: str = "n_resamples") -> int:
+    """Return the number of resamples, or of other draws, when it is an integer of at least 1."""
+    count = check_count(n_resamples, name)
     if count == 0:
-        raise ValueError("n_resamples must be at least 1, and 1,000 or more to be of use; got 0")
+        raise ValueError(f"{name} must be at least 1, and 1,000 or more to be of use; got 0")
     return count
 
 
@@ -89,17 +92,15 @@ def outcome_cells(
     names: tuple[str, str] = ("first", "second"),
 ) -> Codes:
     """Return each pair's cell: 0 both, 1 first only, 2 second only, 3 neither, -1 missing."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_missing(missing)
     codes = [verdict_codes(first, names[0]), verdict_codes(second, names[1])]
     if codes[0].size != codes[1].size:
         raise ValueError(
             f"{names[0]} and {names[1]} must have equal lengths, one verdict a pair; "
             f"got {codes[0].size} and {codes[1].size}"
         )
-    if missing == "raise":
-        for code, name in zip(codes, names, strict=True):
-            _reject_missing(code, name)
+    for code, name in zip(codes, names, strict=True):
+        refuse_missing(code == MISSING, name, missing, rows="pairs", is_verdict=True)
     cells = (2 * (1 - codes[0]) + (1 - codes[1])).astype(np.int8)
     cells[(codes[0] == MISSING) | (codes[1] == MISSING)] = MISSING
     return cells
@@ -118,7 +119,14 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
     if array.dtype.kind == "b":
         return array.astype(np.int8)
     if array.dtype.kind in "iuf":
-        return _codes_of_numbers(array, name)
+        codes = np.full(array.size, MISSING, dtype=np.int8)
+        codes[array == 0] = 0
+        codes[array == 1] = 1
+        strange = (codes == MISSING) & (array == array)
+        if strange.any():
+            index = int(np.argmax(strange))
+            raise _not_a_verdict(array[index].item(), index, name)
+        return codes
     # Built anew from the input: a list that mixes types has become all strings by now.
     objects = np.empty(array.size, dtype=object)
     objects[:] = values
@@ -136,6 +144,11 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(value != value)
 
 
+def warn_undefined(message: str, *, stacklevel: int = 2) -> None:
+    """Warn of what is undefined where the caller of the caller is (`stacklevel` 2)."""
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel + 1)
+
+
 def warn_unscored(
     n_missing: int, n_all: int, *, stacklevel: int, what: str = "pairs", lack: str = "a verdict"
 ) -> None:
@@ -148,18 +161,6 @@ def warn_unscored(
         )
 
 
-def _codes_of_numbers(array: npt.NDArray[np.generic], name: str) -> Codes:
-    """Map a numeric array to codes; NaN is a missing verdict."""
-    codes = np.full(array.size, MISSING, dtype=np.int8)
-    codes[array == 0] = 0
-    codes[array == 1] = 1
-    strange = (codes == MISSING) & (array == array)
-    if strange.any():
-        index = int(np.argmax(strange))
-        raise _not_a_verdict(array[index].item(), index, name)
-    return codes
-
-
 def _code_of_object(value: object, index: int, name: str) -> int:
     """Map one Python object to a code; None, NaN and pandas.NA are missing verdicts."""
     if isinstance(value, _NUMBERS) and (value == 0 or value == 1):
@@ -170,21 +171,10 @@ def _code_of_object(value: object, index: int, name: str) -> int:
 
 
 def _not_a_verdict(value: object, index: int, name: str) -> ValueError:
-    """Build the error for a value that is no verdict."""
     return ValueError(
         f"{name}[{index}] is {value!r}, which is no verdict: give True or False, 1 or 0, "
         "or None or NaN where the answer was not scored"
     )
-
-
-def _reject_missing(codes: Codes, name: str) -> None:
-    """Raise for the first verdict that is missing."""
-    absent = codes == MISSING
-    if absent.any():
-        raise ValueError(
-            f"{name}[{int(np.argmax(absent))}] has no verdict (in all {int(absent.sum())} of "
-            f"{codes.size} are missing): score them, or pass missing='drop' to leave such pairs out"
-        )
 
 
 def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
@@ -243,11 +233,7 @@ def complete_rows(
     gaps = np.zeros(n_rows, dtype=np.bool_)
     for name, column in columns.items():
         absent = np.isnan(column)
-        if missing == "raise" and absent.any():
-            raise ValueError(
-                f"{name}[{int(np.argmax(absent))}] is missing (in all {int(absent.sum())} of "
-                f"{n_rows}): fill it in, or pass missing='drop' to leave such rows out"
-            )
+        refuse_missing(absent, name, missing)
         gaps |= absent
     n_dropped = int(np.count_nonzero(gaps))
     if n_dropped == 0:
@@ -259,6 +245,27 @@ def check_missing(missing: str) -> None:
     """Refuse an unknown policy."""
     if missing not in ("raise", "drop"):
         raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+
+
+def refuse_missing(
+    absent: Flags,
+    name: str,
+    missing: MissingPolicy,
+    *,
+    rows: str = "rows",
+    is_verdict: bool = False,
+) -> None:
+    """Raise for the first of the missing values or verdicts, under "raise"."""
+    check_missing(missing)
+    if missing == "raise" and absent.any():
+        counts = f"(in all {int(absent.sum())} of {absent.size}"
+        lack = f"is missing {counts}): fill it in"
+        if is_verdict:
+            lack = f"has no verdict {counts} are missing): score them"
+        raise ValueError(
+            f"{name}[{int(np.argmax(absent))}] {lack}, or pass missing='drop' to leave such "
+            f"{rows} out"
+        )
 
 
 def _number(value: object, index: int, name: str) -> float:

@@ -1,44 +1,38 @@
 """Alignment of short and long answers: the four scores of SLAQ, by topic and over topics."""
 
-import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
-    Flags,
     Floats,
-    Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_missing,
     check_n_resamples,
     verdict_codes,
+    warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.bootstrap import resample_counts
 from surface_consistency.metrics.intervals import Interval, percentile_interval
-from surface_consistency.metrics.paired_tables import PairedTable
+from surface_consistency.metrics.paired_tables import PairedTable, table_of
 
 __all__ = [
     "AlignmentResult",
     "TopicAlignmentResult",
     "alignment_scores",
     "response_codes",
+    "score_fields",
     "topic_alignment",
 ]
 
 _TWO_AXES = "(n_topics, n_slots)"
 _THREE_AXES = "(n_topics, n_permutations, n_slots)"
-
-
-def _short_codes(values: npt.ArrayLike, name: str, *, missing: MissingPolicy) -> Codes:
-    """Read verdicts of shape `(n_topics, n_slots)`."""
-    return _codes(values, name, {2: _TWO_AXES}, missing)
 
 
 def response_codes(values: npt.ArrayLike, name: str, *, missing: MissingPolicy) -> Codes:
@@ -135,7 +129,7 @@ def topic_alignment(
         long: Verdicts on the same sub-questions in the long answers, shape `(n_topics, n_slots)`,
             or `(n_topics, n_permutations, n_slots)` where the long query was asked with its
             sub-questions in several orders. Column k is sub-question k, whatever slot it stood in:
-            see `by_question` for verdicts in slot order.
+            see `reorder_to_questions` for verdicts in slot order.
         missing: "raise" refuses missing verdicts; "drop" leaves out each pair of a short and a long
             answer that lacks one, with an `UnscoredWarning`.
 
@@ -161,12 +155,20 @@ def topic_alignment(
         >>> float(scores.alignment[0]), float(scores.signed_alignment[0])
         (0.8, 0.0)
     """
-    short_verdicts = _short_codes(short, "short", missing=missing)
+    short_verdicts = _codes(short, "short", {2: _TWO_AXES}, missing)
     long_verdicts = response_codes(long, "long", missing=missing)
-    _check_shapes(short_verdicts, long_verdicts)
+    n_topics, _, n_slots = long_verdicts.shape
+    if short_verdicts.shape != (n_topics, n_slots):
+        raise ValueError(
+            "short and long must be about the same topics and sub-questions: got "
+            "{} topics of {} slots".format(*short_verdicts.shape)
+            + f" and {n_topics} topics of {n_slots} slots"
+        )
     paired = np.broadcast_to(short_verdicts[:, None, :], long_verdicts.shape)
     scored = (paired != MISSING) & (long_verdicts != MISSING)
-    counts = _count_cells(paired, long_verdicts, scored)
+    right = (paired == 1, long_verdicts == 1)
+    cells = (right[0] & right[1], right[0] & ~right[1], ~right[0] & right[1], ~right[0] & ~right[1])
+    counts = np.column_stack([(cell & scored).sum(axis=(1, 2)) for cell in cells]).astype(np.int64)
     n_pairs, totals = counts.sum(axis=1), counts.sum(axis=0)
     n_missing = int(scored.size - n_pairs.sum())
     warn_unscored(n_missing, scored.size, stacklevel=2)
@@ -178,32 +180,19 @@ def topic_alignment(
         alignment=scores[:, 2],
         signed_alignment=scores[:, 3],
         n_pairs=n_pairs,
-        table=PairedTable(
-            both=int(totals[0]),
-            first_only=int(totals[1]),
-            second_only=int(totals[2]),
-            neither=int(totals[3]),
-        ),
+        table=table_of(totals),
         n_missing=n_missing,
     )
 
 
-def _check_shapes(short: Codes, long: Codes) -> None:
-    """Refuse verdicts that are not about the same topics and sub-questions."""
-    n_topics, _, n_slots = long.shape
-    if short.shape != (n_topics, n_slots):
-        raise ValueError(
-            "short and long must be about the same topics and sub-questions: got "
-            f"{short.shape[0]} topics of {short.shape[1]} slots and {n_topics} topics of "
-            f"{n_slots} slots"
-        )
-
-
-def _count_cells(paired: Codes, long: Codes, scored: Flags) -> Integers:
-    """Count each topic's pairs: both, short only, long only, neither; shape `(n_topics, 4)`."""
-    right = (paired == 1, long == 1)
-    cells = (right[0] & right[1], right[0] & ~right[1], ~right[0] & right[1], ~right[0] & ~right[1])
-    return np.column_stack([(cell & scored).sum(axis=(1, 2)) for cell in cells]).astype(np.int64)
+def score_fields(scores: Floats, drawn: Floats, confidence_level: float) -> dict[str, Any]:
+    """Return the five scores of a result, and their intervals from resamples, by field."""
+    names = ("short_accuracy", "long_accuracy", "accuracy_difference", "alignment")
+    fields: dict[str, Any] = {}
+    for name, score, column in zip((*names, "signed_alignment"), scores, drawn.T, strict=True):
+        fields[name] = float(score)
+        fields[f"{name}_interval"] = percentile_interval(column, confidence_level=confidence_level)
+    return fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,9 +234,9 @@ def alignment_scores(
     long: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> AlignmentResult:
     """Score short against long answers: the mean over topics of `topic_alignment`.
 
@@ -257,16 +246,16 @@ def alignment_scores(
             `(n_topics, n_permutations, n_slots)`.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of topics; all scores share them.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The scores with their intervals, the table of all pairs, and the counts.
 
     Raises:
         ValueError: For what `topic_alignment` refuses, when no pair has both verdicts, or when
-            `confidence` or `n_resamples` is out of range.
+            `confidence_level` or `n_resamples` is out of range.
         TypeError: When `n_resamples` is no integer.
 
     Notes:
@@ -285,46 +274,13 @@ def alignment_scores(
         >>> round(scores.alignment, 2), round(scores.signed_alignment, 2)
         (0.9, -0.3)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     topics = topic_alignment(short, long, missing=missing)
     kept = topics.n_pairs > 0
     if not kept.any():
         raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
-    values = _columns(topics)[kept]
-    drawn = np.full((1, values.shape[1]), np.nan)
-    if len(values) > 1:
-        drawn = resample_counts(values, n_resamples=n_resamples, rng=rng) / len(values)
-    else:
-        warnings.warn(
-            "the intervals are undefined (NaN): one topic says nothing of the spread between "
-            "topics",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
-    means = values.mean(axis=0).tolist()
-    intervals = [percentile_interval(column, confidence=confidence) for column in drawn.T]
-    return AlignmentResult(
-        short_accuracy=means[0],
-        long_accuracy=means[1],
-        accuracy_difference=means[2],
-        alignment=means[3],
-        signed_alignment=means[4],
-        short_accuracy_interval=intervals[0],
-        long_accuracy_interval=intervals[1],
-        accuracy_difference_interval=intervals[2],
-        alignment_interval=intervals[3],
-        signed_alignment_interval=intervals[4],
-        table=topics.table,
-        n_topics=len(values),
-        n_missing=topics.n_missing,
-        n_resamples=n_resamples,
-    )
-
-
-def _columns(topics: TopicAlignmentResult) -> Floats:
-    """Return the scores of each topic in the order of the fields of `AlignmentResult`."""
-    return np.column_stack(
+    values = np.column_stack(
         (
             topics.short_accuracy,
             topics.long_accuracy,
@@ -332,4 +288,18 @@ def _columns(topics: TopicAlignmentResult) -> Floats:
             topics.alignment,
             topics.signed_alignment,
         )
+    )[kept]
+    drawn = np.full((1, values.shape[1]), np.nan)
+    if len(values) > 1:
+        drawn = resample_counts(values, n_resamples=n_resamples, rng=rng) / len(values)
+    else:
+        warn_undefined(
+            "the intervals are undefined (NaN): one topic says nothing of the spread between topics"
+        )
+    return AlignmentResult(
+        **score_fields(values.mean(axis=0), drawn, confidence_level),
+        table=topics.table,
+        n_topics=len(values),
+        n_missing=topics.n_missing,
+        n_resamples=n_resamples,
     )

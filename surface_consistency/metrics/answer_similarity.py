@@ -1,6 +1,5 @@
 """Similarity of two answers by the components of their tokens, matched or transported."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -8,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment, linprog
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._correlations import average_ranks, unit_deviations
-from surface_consistency.metrics._inputs import Floats
+from surface_consistency.metrics._inputs import Floats, warn_undefined
 
 __all__ = [
     "AssignmentResult",
@@ -82,11 +80,9 @@ def token_similarity(
         similarity = _overlaps(ours, theirs, metric)
     undefined = int(np.isnan(similarity).sum())
     if undefined:
-        warnings.warn(
+        warn_undefined(
             f"{undefined} of {similarity.size} token similarities are undefined (NaN): a token has "
-            "constant importances or no components",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            "constant importances or no components"
         )
     return np.asarray(similarity)
 
@@ -127,7 +123,6 @@ def _overlaps(ours: Floats, theirs: Floats, metric: TokenMetric) -> Floats:
 
 
 def _token_matrix(matrix: npt.ArrayLike) -> Floats:
-    """Return a matrix of finite numbers with a token on each side."""
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
@@ -281,7 +276,6 @@ def _weights(values: npt.ArrayLike | None, name: str, n_tokens: int) -> Floats:
 
 
 def _best_plan(similarities: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Solve the linear program of transport."""
     n_short, n_long = similarities.shape
     sums = np.vstack(
         (np.kron(np.eye(n_short), np.ones(n_long)), np.kron(np.ones(n_short), np.eye(n_long)))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, grouping_columns
 from surface_consistency.metrics._inputs import Integers, check_count
-from surface_consistency.metrics.paired_tables import PairedTable
+from surface_consistency.metrics.paired_tables import PairedTable, table_of
 
 __all__ = ["contamination_by", "contamination_flags", "decomposition_residual", "recover_table"]
 
@@ -163,7 +163,6 @@ def contamination_by(
 
 
 def _counts(values: npt.ArrayLike, name: str) -> Integers:
-    """Return a vector of counts."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, one value a cell; got {array.shape}")
@@ -248,8 +247,7 @@ def recover_table(
             f"{len(possible)} tables of {n} facts round to these rates, from {possible[0]} to "
             f"{possible[-1]}: give more decimals"
         )
-    both, first_only, second_only, neither = possible[0]
-    return PairedTable(both=both, first_only=first_only, second_only=second_only, neither=neither)
+    return table_of(possible[0])
 
 
 def decomposition_residual(

@@ -11,16 +11,16 @@ import pandas as pd
 from surface_consistency.metrics._correlations import average_ranks
 from surface_consistency.metrics._groups import (
     check_frame,
-    checked_seed,
     column_names,
     group_positions,
     grouping_columns,
+    root_seed,
 )
 from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_count,
     check_missing,
     check_n_resamples,
@@ -49,9 +49,9 @@ def binned_curve(
     *,
     n_bins: int = 20,
     clusters: Iterable[Hashable] | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "raise",
 ) -> pd.DataFrame:
     """Average accuracy in bins of frequency with about equally many rows.
@@ -63,15 +63,15 @@ def binned_curve(
         n_bins: Number of bins; RedirectQA's figure 3 has 20.
         clusters: The cluster of each row, such as its fact, for intervals that resample clusters
             within a bin; None takes each row for its own.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each bin.
-        seed: Seed of the resampling.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "raise" refuses rows in which a value is missing; "drop" leaves them out, with
             an `UnscoredWarning` that says how many.
 
     Returns:
-        One row a bin that holds any, the lowest first: bin (from 0), frequency_low and
-        frequency_high (the extremes of the rows in it), n, n_clusters, accuracy (their mean, in
+        One row a bin that holds any, the lowest first: bin (from 0), frequency_min and
+        frequency_max (the extremes of the rows in it), n, n_clusters, accuracy (their mean, in
         [0, 1]), low and high.
 
     Raises:
@@ -90,10 +90,10 @@ def binned_curve(
 
     Examples:
         >>> curve = binned_curve([1, 2, 3, 4, 5, 6], [0, 0, 0.5, 0.5, 0.5, 1], n_bins=3)
-        >>> curve[["bin", "frequency_low", "frequency_high", "n", "accuracy"]].values.tolist()
+        >>> curve[["bin", "frequency_min", "frequency_max", "n", "accuracy"]].values.tolist()
         [[0.0, 1.0, 2.0, 2.0, 0.0], [1.0, 3.0, 4.0, 2.0, 0.5], [2.0, 5.0, 6.0, 2.0, 0.75]]
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
     if n_bins == 0:
         raise ValueError("n_bins must be at least 1; got 0")
@@ -112,25 +112,29 @@ def binned_curve(
         )
     if columns["accuracy"].size == 0:
         raise ValueError("there must be at least one complete row to bin; got 0")
-    rng = np.random.default_rng(checked_seed(seed))
+    generator = np.random.default_rng(root_seed(rng))
     warn_unscored(n_dropped, n_rows, what="rows", lack="a frequency or accuracy", stacklevel=2)
     bins = _bins(columns["frequency"], n_bins)
     rows = [
         {"bin": int(number)}
-        | _point({k: v[bins == number] for k, v in columns.items()}, confidence, n_resamples, rng)
+        | _point(
+            {k: v[bins == number] for k, v in columns.items()},
+            confidence_level,
+            n_resamples,
+            generator,
+        )
         for number in np.unique(bins)
     ]
     return pd.DataFrame(rows)
 
 
 def _bins(frequency: Floats, n_bins: int) -> Integers:
-    """Return the bin of each row."""
     shares = (average_ranks(frequency) - 0.5) / frequency.size
     return np.floor(shares * n_bins).astype(np.int64)
 
 
 def _point(
-    columns: dict[str, Floats], confidence: float, n_resamples: int, rng: np.random.Generator
+    columns: dict[str, Floats], level: float, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, object]:
     """Return the mean accuracy of one bin, with its interval."""
     accuracy = columns["accuracy"]
@@ -139,22 +143,22 @@ def _point(
     low = high = math.nan
     if len(sums) > 1:
         totals = resample_counts(sums, n_resamples=n_resamples, rng=rng)
-        interval = percentile_interval(totals[:, 0] / totals[:, 1], confidence=confidence)
+        interval = percentile_interval(totals[:, 0] / totals[:, 1], confidence_level=level)
         low, high = interval.low, interval.high
     return {
-        "frequency_low": float(columns["frequency"].min()),
-        "frequency_high": float(columns["frequency"].max()),
+        "frequency_min": float(columns["frequency"].min()),
+        "frequency_max": float(columns["frequency"].max()),
         "n": accuracy.size,
         "n_clusters": len(sums),
         "accuracy": float(accuracy.mean()),
-        "low": low,
-        "high": high,
+        "accuracy_low": low,
+        "accuracy_high": high,
     }
 
 
 _RESULT = (
-    *("model", "subset", "frequency", "bin", "frequency_low", "frequency_high", "n"),
-    *("n_clusters", "accuracy", "low", "high"),
+    *("model", "subset", "frequency", "bin", "frequency_min", "frequency_max", "n"),
+    *("n_clusters", "accuracy", "accuracy_low", "accuracy_high"),
 )
 _COLUMN_OPTIONS = "accuracy, entity_frequency, surface_frequency, is_canonical, by or cluster"
 
@@ -170,9 +174,9 @@ def frequency_curves(
     cluster: str | None = "fact_id",
     n_bins: int = 20,
     high_frequency_above: float = 10.0,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Bin accuracy by entity and by surface frequency, on the rows of `frequency_analysis`.
@@ -187,9 +191,9 @@ def frequency_curves(
         cluster: Column of what is resampled as a whole; None takes rows for independent.
         n_bins: Number of bins of about equally many rows.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each bin.
-        seed: Seed of the resampling, at least 0.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out rows that lack a frequency or an accuracy, with an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -221,7 +225,7 @@ def frequency_curves(
         >>> curves.groupby(["subset", "frequency"], sort=False)["n"].sum().tolist()
         [200, 200, 100, 100, 100, 100, 90, 90]
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     check_missing(missing)
     n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
     models = distinct_names(column_names(accuracy), "accuracy")
@@ -243,9 +247,9 @@ def frequency_curves(
     )
     options = {
         "n_bins": n_bins,
-        "confidence": confidence,
+        "confidence_level": confidence_level,
         "n_resamples": n_resamples,
-        "seed": checked_seed(seed),
+        "rng": root_seed(rng),
     }
     parts = []
     for key, positions in group_positions(frame, keys).items():

@@ -1,7 +1,6 @@
 """The values of many statistics of one group, with intervals from one set of resamples."""
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,14 +10,19 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
-    check_confidence,
+    check_confidence_level,
     check_n_resamples,
+    warn_undefined,
 )
-from surface_consistency.metrics.intervals import Interval, percentile_interval, quantiles
+from surface_consistency.metrics.intervals import (
+    Interval,
+    percentile_interval,
+    quantiles,
+    undefined_interval,
+)
 
 __all__ = [
     "INTERVALS",
@@ -30,7 +34,6 @@ __all__ = [
     "cluster_sums",
     "group_values",
     "resample_counts",
-    "value_columns",
 ]
 
 
@@ -49,7 +52,7 @@ def _acceleration(
 
 
 def _bca_bounds(
-    values: Floats, estimate: float, skewness: float, confidence: float
+    values: Floats, estimate: float, skewness: float, level: float
 ) -> tuple[float, float]:
     """Return the percentile bounds at levels corrected for bias and acceleration."""
     n_defined = int(np.count_nonzero(~np.isnan(values)))
@@ -58,7 +61,7 @@ def _bca_bounds(
         return math.nan, math.nan
     normal = NormalDist()
     bias = normal.inv_cdf(below / (2 * n_defined))
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - level) / 2.0
     shifted = (bias + normal.inv_cdf(tail), bias + normal.inv_cdf(1.0 - tail))
     if any(skewness * s >= 1.0 for s in shifted):
         return math.nan, math.nan
@@ -85,7 +88,7 @@ class BootstrapResult:
 
     estimate: float
     """The statistic of all clusters; NaN where undefined."""
-    interval: Interval
+    estimate_interval: Interval
     """Confidence interval of the statistic; NaN bounds where undefined."""
     standard_error: float
     """Standard deviation over the resamples in which the statistic is finite; NaN below two."""
@@ -98,7 +101,7 @@ class BootstrapResult:
 
 
 def resample_counts(
-    counts: npt.ArrayLike, *, n_resamples: int = 10_000, rng: np.random.Generator | int = 0
+    counts: npt.ArrayLike, *, n_resamples: int = 10_000, rng: np.random.Generator | int | None = 0
 ) -> npt.NDArray[np.float64]:
     """Draw clusters with replacement and sum their counts, many times over.
 
@@ -107,7 +110,7 @@ def resample_counts(
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`.
         n_resamples: Number of resamples, each of `n_clusters` clusters.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The summed counts of each resample, shape `(n_resamples, k)`.
@@ -140,9 +143,9 @@ def cluster_bootstrap(
     statistic: Statistic,
     *,
     n_resamples: int = 10_000,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     method: Literal["percentile", "bca"] = "percentile",
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> BootstrapResult:
     """Bootstrap a statistic of summed counts by resampling whole clusters.
 
@@ -154,17 +157,17 @@ def cluster_bootstrap(
         statistic: Maps summed counts of shape `(..., k)` to values of shape `(...)`; any entry of
             `PAIRED_RATES`, or a vectorised function of one's own.
         n_resamples: Number of resamples.
-        confidence: Nominal coverage, in (0, 1).
+        confidence_level: Nominal coverage, in (0, 1).
         method: "percentile", or "bca" for bias-corrected and accelerated.
-        rng: Random generator, or the seed of one; the same seed gives the same interval.
+        rng: Seed, which gives the same interval again; random generator; or None for fresh entropy.
 
     Returns:
         Estimate, interval, standard error, and the numbers of clusters and resamples.
 
     Raises:
         ValueError: When `counts` is not a finite matrix with at least one row and one column,
-            `n_resamples` is less than 1, `confidence` is not in (0, 1), `method` is unknown, or
-            `statistic` returns another shape than `(...)`.
+            `n_resamples` is less than 1, `confidence_level` is not in (0, 1), `method` is unknown,
+            or `statistic` returns another shape than `(...)`.
         TypeError: When `counts` holds no numbers or `n_resamples` is no integer.
 
     Notes:
@@ -183,10 +186,11 @@ def cluster_bootstrap(
         >>> from surface_consistency.metrics import PAIRED_RATES
         >>> counts = [[2, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 2], [0, 2, 1, 0]] * 50
         >>> result = cluster_bootstrap(counts, PAIRED_RATES["consistency"])
-        >>> result.estimate, round(result.interval.low, 2), round(result.interval.high, 2)
+        >>> bounds = result.estimate_interval
+        >>> result.estimate, round(bounds.low, 2), round(bounds.high, 2)
         (0.6, 0.54, 0.66)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     if method not in ("percentile", "bca"):
         raise ValueError(f"method must be 'percentile' or 'bca'; got {method!r}")
     patterns, frequencies = _patterns(_matrix(counts))
@@ -196,18 +200,26 @@ def cluster_bootstrap(
     estimate = float(_evaluate(statistic, frequencies @ patterns))
     finite = values[np.isfinite(values)]
     if n_clusters == 1 or math.isnan(estimate):
-        interval = Interval(low=math.nan, high=math.nan, confidence=confidence, method=method)
+        interval = undefined_interval(confidence_level, method)
     elif method == "percentile":
-        interval = percentile_interval(values, confidence=confidence)
+        interval = percentile_interval(values, confidence_level=confidence_level)
     else:
         skewness = _acceleration(statistic, patterns, frequencies)
-        low, high = _bca_bounds(values, estimate, skewness, confidence)
-        interval = Interval(low=low, high=high, confidence=confidence, method=method)
+        low, high = _bca_bounds(values, estimate, skewness, confidence_level)
+        interval = Interval(low=low, high=high, confidence_level=confidence_level, method=method)
     if math.isnan(interval.low):
-        _warn_undefined(n_clusters, estimate, method)
+        if n_clusters == 1:
+            reason = "one cluster says nothing of the spread between clusters"
+        elif math.isnan(estimate):
+            reason = "the statistic of all clusters is itself undefined"
+        elif method == "bca":
+            reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
+        else:
+            reason = "no resample defines the statistic"
+        warn_undefined(f"the bootstrap interval is undefined (NaN): {reason}", stacklevel=2)
     return BootstrapResult(
         estimate=estimate,
-        interval=interval,
+        estimate_interval=interval,
         standard_error=float(finite.std(ddof=1)) if finite.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=n_resamples,
@@ -242,7 +254,7 @@ def _patterns(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def _resample(
-    patterns: Floats, frequencies: Floats, n_resamples: int, rng: np.random.Generator | int
+    patterns: Floats, frequencies: Floats, n_resamples: int, rng: np.random.Generator | int | None
 ) -> Floats:
     """Return the summed counts of each resample, made in chunks of bounded size."""
     n_clusters, n_patterns = int(frequencies.sum()), len(patterns)
@@ -302,21 +314,6 @@ def _evaluate(statistic: Statistic, totals: Floats) -> Floats:
     return values
 
 
-def _warn_undefined(n_clusters: int, estimate: float, method: str) -> None:
-    """Say why an interval is NaN."""
-    if n_clusters == 1:
-        reason = "one cluster says nothing of the spread between clusters"
-    elif math.isnan(estimate):
-        reason = "the statistic of all clusters is itself undefined"
-    elif method == "bca":
-        reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
-    else:
-        reason = "no resample defines the statistic"
-    warnings.warn(
-        f"the bootstrap interval is undefined (NaN): {reason}", UndefinedMetricWarning, stacklevel=3
-    )
-
-
 IntervalMethod = Literal["percentile", "bca"]
 """How the interval is read from the resamples."""
 
@@ -339,6 +336,12 @@ class GroupValue(NamedTuple):
     n_undefined: int
     """Resamples in which it was NaN."""
 
+    def interval(self, confidence_level: float) -> Interval:
+        """Return the bounds as a percentile interval."""
+        return Interval(
+            low=self.low, high=self.high, confidence_level=confidence_level, method="percentile"
+        )
+
 
 def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
     """Sum the rows of each cluster, shape `(n_clusters, n_columns)`, in order of cluster code."""
@@ -351,7 +354,7 @@ def group_values(
     sums: Floats,
     statistics: Mapping[str, Statistic],
     *,
-    confidence: float,
+    confidence_level: float,
     n_resamples: int,
     method: IntervalMethod,
     rng: np.random.Generator,
@@ -361,7 +364,7 @@ def group_values(
     drawn = np.empty((0, sums.shape[1]))
     if len(sums) > 1:
         drawn = resample_counts(sums, n_resamples=n_resamples, rng=rng)
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - confidence_level) / 2.0
     found = {}
     for name, statistic in statistics.items():
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -369,18 +372,8 @@ def group_values(
             value = float(np.asarray(statistic(totals)))
         if method == "bca" and values.size:
             skewness = _acceleration(statistic, sums, np.ones(len(sums)))
-            low, high = _bca_bounds(values, value, skewness, confidence)
+            low, high = _bca_bounds(values, value, skewness, confidence_level)
         else:
             low, high = quantiles(values, (tail, 1.0 - tail))
         found[name] = GroupValue(value, low, high, int(np.count_nonzero(np.isnan(values))))
     return found
-
-
-def value_columns(values: Mapping[str, GroupValue]) -> dict[str, object]:
-    """Return the columns of the statistics of a group: n_undefined, each value and its bounds."""
-    row: dict[str, object] = {
-        "n_undefined": max((found.n_undefined for found in values.values()), default=0)
-    }
-    for name, found in values.items():
-        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-    return row

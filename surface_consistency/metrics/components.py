@@ -1,7 +1,6 @@
 """Components of a model: their importance for a token, minimal sets of them, and their overlap."""
 
 import math
-import warnings
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -9,8 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import Floats
+from surface_consistency.metrics._inputs import Floats, warn_undefined
 
 __all__ = [
     "ImportanceForm",
@@ -85,11 +83,9 @@ def component_importance(
             "form='magnitude'"
         )
     if (whole == 0).any():
-        warnings.warn(
+        warn_undefined(
             f"importance is undefined (NaN) for {int((whole == 0).sum())} of {whole.size} tokens, "
-            f"whose base logit is 0, such as token {int(np.argmax(whole == 0))}",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            f"whose base logit is 0, such as token {int(np.argmax(whole == 0))}"
         )
     change = whole[:, None] - without
     scale = np.where(whole == 0, np.nan, np.abs(whole))[:, None]
@@ -174,7 +170,6 @@ def intersection_over_union(first: Collection[Hashable], second: Collection[Hash
 def _sets(
     first: Collection[Hashable], second: Collection[Hashable]
 ) -> tuple[set[Hashable], set[Hashable]]:
-    """Return both collections as sets."""
     for name, components in (("first", first), ("second", second)):
         if isinstance(components, str | bytes):
             raise TypeError(f"{name} must be a collection of components; got {components!r}")
@@ -182,14 +177,9 @@ def _sets(
 
 
 def _share(name: str, part: int, whole: int) -> float:
-    """Return a share, with a warning where it is undefined."""
     if whole:
         return part / whole
-    warnings.warn(
-        f"the {name} is undefined (NaN): there are no components to share",
-        UndefinedMetricWarning,
-        stacklevel=3,
-    )
+    warn_undefined(f"the {name} is undefined (NaN): there are no components to share", stacklevel=3)
     return math.nan
 
 
@@ -266,11 +256,9 @@ def minimal_components(
         selected, recovery = _by_runs(order, threshold, recovered)
     is_reached = recovery >= threshold - _ROUNDING
     if not is_reached:
-        warnings.warn(
+        warn_undefined(
             f"the components recover {recovery:.3g} of the baseline logit, not {threshold:g}: "
-            "the set is not minimal",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            "the set is not minimal"
         )
     return MinimalComponentsResult(
         components=selected, recovery=recovery, is_reached=is_reached, n_components=values.size

@@ -5,14 +5,12 @@ one matrix product of drawn counts with the clusters' sums serves every predicto
 """
 
 import math
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._correlations import (
     CorrelationMethod,
     check_correlation_method,
@@ -22,14 +20,14 @@ from surface_consistency.metrics._correlations import (
 )
 from surface_consistency.metrics._inputs import (
     Floats,
-    Integers,
     MissingPolicy,
     as_columns,
-    check_confidence,
+    check_confidence_level,
     check_n_resamples,
     complete_rows,
     label_codes,
     numeric_vector,
+    warn_undefined,
 )
 from surface_consistency.metrics.bootstrap import BootstrapResult
 from surface_consistency.metrics.intervals import percentile_interval
@@ -65,7 +63,7 @@ def resample_correlations(
     method: CorrelationMethod = "pearson",
     n_resamples: int = 10_000,
     missing: MissingPolicy = "raise",
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> CorrelationResamplesResult:
     """Correlate predictors with targets in resamples of whole clusters.
 
@@ -81,7 +79,7 @@ def resample_correlations(
         n_resamples: Number of resamples.
         missing: "raise" refuses rows in which any value is missing; "drop" leaves them out for all
             predictors and targets and counts them in `n_dropped`.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         Correlations and partial correlations (all other predictors held constant), of the data and
@@ -123,9 +121,9 @@ def correlation_bootstrap(
     clusters: Iterable[Hashable] | None = None,
     method: CorrelationMethod = "pearson",
     n_resamples: int = 10_000,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> tuple[BootstrapResult, ...]:
     """Bootstrap the (partial) correlation of one vector with each of several targets.
 
@@ -136,16 +134,16 @@ def correlation_bootstrap(
         clusters: The cluster of each row, such as its fact; None takes each row for its own.
         method: "pearson", or "spearman" for ranks taken anew in each resample.
         n_resamples: Number of resamples, shared by all targets.
-        confidence: Nominal coverage of the percentile intervals, in (0, 1).
+        confidence_level: Nominal coverage of the percentile intervals, in (0, 1).
         missing: "raise" or "drop", as in `resample_correlations`.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         One result a target, in their order; the estimate lies in [-1, 1].
 
     Raises:
         TypeError: As `resample_correlations`.
-        ValueError: As `resample_correlations`, or when `confidence` is not in (0, 1).
+        ValueError: As `resample_correlations`, or when `confidence_level` is not in (0, 1).
 
     Notes:
         The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, where the
@@ -161,10 +159,10 @@ def correlation_bootstrap(
         >>> entity, fact = rng.normal(size=400), np.arange(400) // 2
         >>> accuracy = entity[:, None] * [0.2, 0.0] + rng.normal(size=(400, 2))
         >>> related, unrelated = correlation_bootstrap(entity, accuracy, clusters=fact)
-        >>> related.interval.low > 0, unrelated.interval.low < 0 < unrelated.interval.high
-        (True, True)
+        >>> related.estimate_interval.low > 0, unrelated.estimate_interval.low > 0
+        (True, False)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     predictors = {"x": numeric_vector(x, "x")}
     if controls is not None:
         predictors |= as_columns(controls, "controls")
@@ -173,30 +171,26 @@ def correlation_bootstrap(
     estimates = resamples.partial_correlations[0]
     values = resamples.resampled_partial_correlations[:, 0]
     results = tuple(
-        _summary(float(estimate), column, confidence, resamples.n_clusters)
+        _summary(float(estimate), column, confidence_level, resamples.n_clusters)
         for estimate, column in zip(estimates, values.T, strict=True)
     )
-    undefined = [k for k, result in enumerate(results) if math.isnan(result.interval.low)]
+    undefined = [k for k, result in enumerate(results) if math.isnan(result.estimate_interval.low)]
     if undefined:
-        warnings.warn(
+        warn_undefined(
             f"the bootstrap interval is undefined (NaN) for {len(undefined)} of {len(results)} "
             f"targets, such as column {undefined[0]}: there is one cluster only, a vector is "
-            "constant, or the controls determine it",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            "constant, or the controls determine it"
         )
     return results
 
 
-def _summary(
-    estimate: float, values: Floats, confidence: float, n_clusters: int
-) -> BootstrapResult:
+def _summary(estimate: float, values: Floats, level: float, n_clusters: int) -> BootstrapResult:
     """Return the estimate of one target with its percentile interval."""
     defined = values[~np.isnan(values)]
     usable = n_clusters > 1 and not math.isnan(estimate)
     return BootstrapResult(
         estimate=estimate,
-        interval=percentile_interval(values if usable else [], confidence=confidence),
+        estimate_interval=percentile_interval(values if usable else [], confidence_level=level),
         standard_error=float(defined.std(ddof=1)) if defined.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=values.size,
@@ -211,12 +205,23 @@ def _resample(
     method: CorrelationMethod,
     n_resamples: int,
     missing: MissingPolicy,
-    rng: np.random.Generator | int,
+    rng: np.random.Generator | int | None,
 ) -> CorrelationResamplesResult:
     """Resample the correlations of named columns."""
     check_correlation_method(method)
     n_resamples = check_n_resamples(n_resamples)
-    x, y, codes, n_dropped = _complete(predictors, targets, clusters, missing)
+    p, m = len(predictors), len(targets)
+    if not p or not m:
+        raise ValueError(f"there must be a predictor and a target; got {p} and {m}")
+    n_rows = next(iter(predictors.values())).size
+    codes = label_codes(clusters, n_rows, "clusters")
+    columns = {**predictors, **targets, "clusters": codes.astype(np.float64)}
+    complete, n_dropped = complete_rows(columns, missing=missing)
+    *vectors, kept = complete.values()
+    if kept.size == 0:
+        raise ValueError("there must be at least one complete row; got 0")
+    _, codes = np.unique(kept, return_inverse=True)
+    x, y, codes, n_dropped = vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped
     data = data_correlations(x, y, method=method)
     drawn = drawn_correlations(
         x, y, codes, method=method, n_resamples=n_resamples, rng=np.random.default_rng(rng)
@@ -230,24 +235,3 @@ def _resample(
         n_dropped=n_dropped,
         n_clusters=int(codes.max()) + 1,
     )
-
-
-def _complete(
-    predictors: dict[str, Floats],
-    targets: dict[str, Floats],
-    clusters: Iterable[Hashable] | None,
-    missing: MissingPolicy,
-) -> tuple[list[Floats], list[Floats], Integers, int]:
-    """Return predictors, targets and cluster codes of the complete rows, and how many lack one."""
-    p, m = len(predictors), len(targets)
-    if not p or not m:
-        raise ValueError(f"there must be a predictor and a target; got {p} and {m}")
-    n_rows = next(iter(predictors.values())).size
-    codes = label_codes(clusters, n_rows, "clusters")
-    columns = {**predictors, **targets, "clusters": codes.astype(np.float64)}
-    complete, n_dropped = complete_rows(columns, missing=missing)
-    *vectors, kept = complete.values()
-    if kept.size == 0:
-        raise ValueError("there must be at least one complete row; got 0")
-    _, codes = np.unique(kept, return_inverse=True)
-    return vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped

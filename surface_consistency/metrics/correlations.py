@@ -2,14 +2,12 @@
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._correlations import (
     CorrelationMethod,
     average_ranks,
@@ -25,10 +23,11 @@ from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     as_columns,
-    check_confidence,
+    check_confidence_level,
     check_count,
     complete_rows,
     numeric_vector,
+    warn_undefined,
 )
 from surface_consistency.metrics.intervals import Interval
 
@@ -50,7 +49,7 @@ class CorrelationResult:
     p_value: float
     """Two-sided p-value against no correlation, in [0, 1], rows independent; NaN where
     undefined."""
-    interval: Interval
+    coefficient_interval: Interval
     """Interval of the coefficient by Fisher's z, rows independent; NaN where undefined."""
     n: int | None
     """Rows that entered; None for a matrix given without it."""
@@ -66,7 +65,7 @@ def _correlate(
     vectors: dict[str, Floats],
     *,
     method: CorrelationMethod,
-    confidence: float,
+    confidence_level: float,
     n_dropped: int,
     stacklevel: int,
 ) -> CorrelationResult:
@@ -87,7 +86,7 @@ def _correlate(
         n_dropped=n_dropped,
         n_controls=len(basis),
         method=method,
-        confidence=confidence,
+        confidence_level=confidence_level,
         reasons=[reason for reason in (first_reason, second_reason) if reason],
         stacklevel=stacklevel + 1,
     )
@@ -100,7 +99,7 @@ def _correlation_result(
     n_dropped: int,
     n_controls: int,
     method: CorrelationMethod,
-    confidence: float,
+    confidence_level: float,
     reasons: list[str],
     stacklevel: int,
 ) -> CorrelationResult:
@@ -109,18 +108,24 @@ def _correlation_result(
     if n is not None and n > n_controls + 2:
         p_value = float(correlation_p_values(coefficient, n - 2 - n_controls))
     interval = correlation_interval(
-        coefficient, n=n or 0, n_controls=n_controls, confidence=confidence, method=method
+        coefficient,
+        n=n or 0,
+        n_controls=n_controls,
+        confidence_level=confidence_level,
+        method=method,
     )
     if math.isnan(coefficient):
         if n is not None and n < 3 + n_controls:
             reasons = [*reasons, _too_few(n, n_controls, 3)]
-        _warn(f"the correlation is undefined (NaN): {'; '.join(reasons)}", stacklevel + 1)
+        reason = "; ".join(reasons)
+        warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=stacklevel + 1)
     elif n is not None and math.isnan(interval.low):
-        _warn(f"the interval is undefined (NaN): {_too_few(n, n_controls, 4)}", stacklevel + 1)
+        reason = _too_few(n, n_controls, 4)
+        warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=stacklevel + 1)
     return CorrelationResult(
         coefficient=coefficient,
         p_value=p_value,
-        interval=interval,
+        coefficient_interval=interval,
         n=n,
         n_dropped=n_dropped,
         n_controls=n_controls,
@@ -145,17 +150,12 @@ def _too_few(n: int, n_controls: int, least: int) -> str:
     return f"there are {n} rows{controls}, and it needs {least + n_controls}"
 
 
-def _warn(message: str, stacklevel: int) -> None:
-    """Warn of an undefined value where the caller called."""
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel + 1)
-
-
 def correlation(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
     method: CorrelationMethod = "pearson",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
 ) -> CorrelationResult:
     """Correlate two vectors.
@@ -167,7 +167,7 @@ def correlation(
         x: Numbers of shape `(n_rows,)`, such as log frequencies.
         y: Numbers of the same rows, such as accuracies.
         method: "pearson", or "spearman" for the correlation of average ranks.
-        confidence: Nominal coverage of the interval, in (0, 1).
+        confidence_level: Nominal coverage of the interval, in (0, 1).
         missing: What to do with rows in which a value is None, NaN or `pandas.NA`: "raise" refuses
             them, "drop" leaves them out and counts them in `n_dropped`.
 
@@ -195,12 +195,12 @@ def correlation(
         >>> round(result.coefficient, 4), round(result.p_value, 4), result.n
         (0.8911, 0.0424, 5)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     check_correlation_method(method)
     vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
     vectors, n_dropped = complete_rows(vectors, missing=missing)
     return _correlate(
-        vectors, method=method, confidence=confidence, n_dropped=n_dropped, stacklevel=2
+        vectors, method=method, confidence_level=confidence_level, n_dropped=n_dropped, stacklevel=2
     )
 
 
@@ -216,7 +216,7 @@ def partial_correlation(
     *,
     controls: npt.ArrayLike,
     method: CorrelationMethod = "pearson",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
 ) -> CorrelationResult:
     """Correlate two vectors with any number of others held constant.
@@ -230,7 +230,7 @@ def partial_correlation(
         y: Numbers of the same rows, such as accuracies.
         controls: What is held constant, of shape `(n_rows,)` or `(n_rows, k)`.
         method: "pearson", or "spearman" to rank every vector first, controls included.
-        confidence: Nominal coverage of the interval, in (0, 1).
+        confidence_level: Nominal coverage of the interval, in (0, 1).
         missing: "raise" refuses rows in which any value is missing; "drop" leaves them out and
             counts them in `n_dropped`.
 
@@ -263,13 +263,13 @@ def partial_correlation(
         >>> round(result.coefficient, 4), round(result.p_value, 4)
         (0.9278, 0.0026)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     check_correlation_method(method)
     vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
     vectors |= as_columns(controls, "controls")
     vectors, n_dropped = complete_rows(vectors, missing=missing)
     return _correlate(
-        vectors, method=method, confidence=confidence, n_dropped=n_dropped, stacklevel=2
+        vectors, method=method, confidence_level=confidence_level, n_dropped=n_dropped, stacklevel=2
     )
 
 
@@ -281,7 +281,7 @@ def partial_correlation_from_matrix(
     controls: int | Sequence[int],
     n: int | None = None,
     method: CorrelationMethod = "pearson",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> CorrelationResult:
     """Compute a partial correlation from the correlations of the variables.
 
@@ -296,7 +296,7 @@ def partial_correlation_from_matrix(
         n: Rows of the data behind the matrix; without it p-value and interval are NaN.
         method: What the matrix holds, "pearson" or "spearman" correlations; it bears on the
             interval alone.
-        confidence: Nominal coverage of the interval, in (0, 1).
+        confidence_level: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         Coefficient, in [-1, 1], p-value and interval.
@@ -322,49 +322,8 @@ def partial_correlation_from_matrix(
         >>> round(result.coefficient, 3), result.p_value < 0.01
         (0.141, True)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     check_correlation_method(method)
-    correlations = _checked_matrix(matrix)
-    held = [controls] if isinstance(controls, int | np.integer) else list(controls)
-    rows = _checked_rows({"x": x, "y": y}, held, len(correlations))
-    if n is not None:
-        n = check_count(n, "n")
-    among = correlations[np.ix_(rows, rows)]
-    coefficient, n_controls, reasons = _partial(among)
-    if n is not None and n < 3 + n_controls:
-        coefficient = math.nan
-    return _correlation_result(
-        coefficient,
-        n=n,
-        n_dropped=0,
-        n_controls=n_controls,
-        method=method,
-        confidence=confidence,
-        reasons=reasons,
-        stacklevel=2,
-    )
-
-
-def _partial(among: Floats) -> tuple[float, int, list[str]]:
-    """Return the partial correlation of the first two variables, its k, and why it is NaN."""
-    values, vectors = np.linalg.eigh(among[2:, 2:])
-    kept = values > _TINY_VARIANCE
-    loadings = (vectors[:, kept].T @ among[2:, :2]) / np.sqrt(values[kept])[:, None]
-    left = among[:2, :2] - loadings.T @ loadings
-    reasons = [
-        f"the controls determine {name}"
-        for name, variance in zip("xy", np.diag(left), strict=True)
-        if variance <= _TINY_VARIANCE
-    ]
-    n_controls = int(np.count_nonzero(kept))
-    if reasons:
-        return math.nan, n_controls, reasons
-    coefficient = float(left[0, 1]) / math.sqrt(float(left[0, 0]) * float(left[1, 1]))
-    return min(1.0, max(-1.0, coefficient)), n_controls, reasons
-
-
-def _checked_matrix(matrix: npt.ArrayLike) -> Floats:
-    """Return a matrix that can be one of correlations."""
     array = np.asarray(matrix)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"matrix must hold numbers; got dtype {array.dtype}")
@@ -386,7 +345,42 @@ def _checked_matrix(matrix: npt.ArrayLike) -> Floats:
             "matrix is not positive semidefinite, so no data have these correlations: its lowest "
             f"eigenvalue is {lowest:.3g}; take all of them from the same rows"
         )
-    return correlations
+    held = [controls] if isinstance(controls, int | np.integer) else list(controls)
+    rows = _checked_rows({"x": x, "y": y}, held, len(correlations))
+    if n is not None:
+        n = check_count(n, "n")
+    among = correlations[np.ix_(rows, rows)]
+    coefficient, n_controls, reasons = _partial(among)
+    if n is not None and n < 3 + n_controls:
+        coefficient = math.nan
+    return _correlation_result(
+        coefficient,
+        n=n,
+        n_dropped=0,
+        n_controls=n_controls,
+        method=method,
+        confidence_level=confidence_level,
+        reasons=reasons,
+        stacklevel=2,
+    )
+
+
+def _partial(among: Floats) -> tuple[float, int, list[str]]:
+    """Return the partial correlation of the first two variables, its k, and why it is NaN."""
+    values, vectors = np.linalg.eigh(among[2:, 2:])
+    kept = values > _TINY_VARIANCE
+    loadings = (vectors[:, kept].T @ among[2:, :2]) / np.sqrt(values[kept])[:, None]
+    left = among[:2, :2] - loadings.T @ loadings
+    reasons = [
+        f"the controls determine {name}"
+        for name, variance in zip("xy", np.diag(left), strict=True)
+        if variance <= _TINY_VARIANCE
+    ]
+    n_controls = int(np.count_nonzero(kept))
+    if reasons:
+        return math.nan, n_controls, reasons
+    coefficient = float(left[0, 1]) / math.sqrt(float(left[0, 0]) * float(left[1, 1]))
+    return min(1.0, max(-1.0, coefficient)), n_controls, reasons
 
 
 def _refuse(bad: Flags, correlations: Floats, rule: str) -> None:

@@ -1,7 +1,6 @@
 """Comparison of two correlations that share a variable and the rows."""
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -9,9 +8,8 @@ from typing import Literal
 
 from scipy.special import stdtr
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import check_confidence, check_count
-from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics._inputs import check_confidence_level, check_count, warn_undefined
+from surface_consistency.metrics.intervals import Interval, undefined_interval
 
 __all__ = [
     "DependentCorrelationsMethod",
@@ -38,7 +36,7 @@ class DependentCorrelationsResult:
     the sign of `difference`; NaN where undefined, and under "zou", which is no test."""
     p_value: float
     """Two-sided p-value, in [0, 1]; NaN where `statistic` is."""
-    interval: Interval
+    difference_interval: Interval
     """Zou's interval of `difference`, whatever the method; NaN where undefined."""
     n: int
     """Rows behind the correlations."""
@@ -53,7 +51,7 @@ def compare_dependent_correlations(
     r_kh: float,
     n: int,
     method: DependentCorrelationsMethod = "steiger",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> DependentCorrelationsResult:
     """Test whether one variable correlates equally with two others, all of the same rows.
 
@@ -71,7 +69,7 @@ def compare_dependent_correlations(
         n: Rows behind all three correlations.
         method: "steiger" (Steiger 1980, equation 14), "dunn_clark", "williams", "meng", "hittner"
             (back-transformed mean), or "zou" for the interval alone.
-        confidence: Nominal coverage of Zou's interval, in (0, 1).
+        confidence_level: Nominal coverage of Zou's interval, in (0, 1).
 
     Returns:
         The difference, its statistic, two-sided p-value and Zou's interval.
@@ -99,41 +97,13 @@ def compare_dependent_correlations(
         >>> result = compare_dependent_correlations(0.2, 0.5, r_kh=0.1, n=315)
         >>> round(result.statistic, 4), round(result.p_value, 6)
         (-4.4152, 1e-05)
-        >>> round(result.interval.low, 3), round(result.interval.high, 3)
+        >>> round(result.difference_interval.low, 3), round(result.difference_interval.high, 3)
         (-0.431, -0.167)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     if method != "zou" and method not in _STATISTICS:
         names = ", ".join((*_STATISTICS, "zou"))
         raise ValueError(f"method must be one of {names}; got {method!r}")
-    r_jk, r_jh, r_kh = _checked(r_jk, r_jh, r_kh)
-    n = check_count(n, "n")
-    if n < _LEAST_ROWS:
-        raise ValueError(f"n must be at least {_LEAST_ROWS} to compare correlations; got {n}")
-    statistic = p_value = math.nan
-    interval = Interval(low=math.nan, high=math.nan, confidence=confidence, method="zou")
-    reason = f"a correlation is perfect in r_jk={r_jk}, r_jh={r_jh}, r_kh={r_kh}"
-    if max(abs(r_jk), abs(r_jh), r_kh) < 1.0:
-        interval = _zou_interval(r_jk, r_jh, r_kh, n, confidence)
-        reason = "the correlations are too far apart to be pooled; method='williams' does not"
-        if method != "zou":
-            statistic = _STATISTICS[method](r_jk, r_jh, r_kh, n)
-            p_value = _two_sided(statistic, n - 3 if method == "williams" else None)
-    if math.isnan(statistic) and (method != "zou" or math.isnan(interval.low)):
-        message = f"the comparison is undefined (NaN): {reason}"
-        warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
-    return DependentCorrelationsResult(
-        difference=r_jk - r_jh,
-        statistic=statistic,
-        p_value=p_value,
-        interval=interval,
-        n=n,
-        method=method,
-    )
-
-
-def _checked(r_jk: float, r_jh: float, r_kh: float) -> tuple[float, float, float]:
-    """Return three correlations that some data have."""
     for name, value in (("r_jk", r_jk), ("r_jh", r_jh), ("r_kh", r_kh)):
         if not -1.0 <= value <= 1.0:
             raise ValueError(f"{name} must lie in [-1, 1]; got {value!r}")
@@ -142,11 +112,33 @@ def _checked(r_jk: float, r_jh: float, r_kh: float) -> tuple[float, float, float
             f"no data have the correlations r_jk={r_jk}, r_jh={r_jh} and r_kh={r_kh}: their matrix "
             "is not positive semidefinite; take all three from the same rows"
         )
-    return float(r_jk), float(r_jh), float(r_kh)
+    r_jk, r_jh, r_kh = float(r_jk), float(r_jh), float(r_kh)
+    n = check_count(n, "n")
+    if n < _LEAST_ROWS:
+        raise ValueError(f"n must be at least {_LEAST_ROWS} to compare correlations; got {n}")
+    statistic = p_value = math.nan
+    interval = undefined_interval(confidence_level, "zou")
+    reason = f"a correlation is perfect in r_jk={r_jk}, r_jh={r_jh}, r_kh={r_kh}"
+    if max(abs(r_jk), abs(r_jh), r_kh) < 1.0:
+        interval = _zou_interval(r_jk, r_jh, r_kh, n, confidence_level)
+        reason = "the correlations are too far apart to be pooled; method='williams' does not"
+        if method != "zou":
+            statistic = _STATISTICS[method](r_jk, r_jh, r_kh, n)
+            p_value = _two_sided(statistic, n - 3 if method == "williams" else None)
+    if math.isnan(statistic) and (method != "zou" or math.isnan(interval.low)):
+        message = f"the comparison is undefined (NaN): {reason}"
+        warn_undefined(message)
+    return DependentCorrelationsResult(
+        difference=r_jk - r_jh,
+        statistic=statistic,
+        p_value=p_value,
+        difference_interval=interval,
+        n=n,
+        method=method,
+    )
 
 
 def _determinant(r_jk: float, r_jh: float, r_kh: float) -> float:
-    """Return the determinant of the matrix of the three correlations."""
     return 1.0 - r_jk**2 - r_jh**2 - r_kh**2 + 2.0 * r_jk * r_jh * r_kh
 
 
@@ -211,9 +203,9 @@ def _two_sided(statistic: float, df: int | None) -> float:
     return min(1.0, 2.0 * float(stdtr(df, -abs(statistic))))
 
 
-def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, confidence: float) -> Interval:
+def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, level: float) -> Interval:
     """Return Zou's 2007 interval: from the two Fisher intervals and the correlation of the r."""
-    half = NormalDist().inv_cdf((1.0 + confidence) / 2.0) / math.sqrt(n - 3)
+    half = NormalDist().inv_cdf((1.0 + level) / 2.0) / math.sqrt(n - 3)
     low_k, high_k = (math.tanh(math.atanh(r_jk) + sign * half) for sign in (-1.0, 1.0))
     low_h, high_h = (math.tanh(math.atanh(r_jh) + sign * half) for sign in (-1.0, 1.0))
     shared = (r_kh - r_jk * r_jh / 2.0) * (1.0 - r_jk**2 - r_jh**2 - r_kh**2) + r_kh**3
@@ -226,6 +218,6 @@ def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, confidence: flo
     return Interval(
         low=r_jk - r_jh - width(r_jk - low_k, high_h - r_jh),
         high=r_jk - r_jh + width(high_k - r_jk, r_jh - low_h),
-        confidence=confidence,
+        confidence_level=level,
         method="zou",
     )

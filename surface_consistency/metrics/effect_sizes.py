@@ -1,7 +1,6 @@
 """Agreement beyond chance, and which way and how strongly flips lean."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import check_confidence
+from surface_consistency.metrics._inputs import check_confidence_level, warn_undefined
 from surface_consistency.metrics.intervals import Interval, wilson_interval
 from surface_consistency.metrics.paired_tables import CountRatio, PairedTable, check_table
 
@@ -56,11 +54,7 @@ def cohen_kappa(table: PairedTable) -> float:
     """
     value = float(kappa_of_counts(check_table(table).counts))
     if value != value:
-        warnings.warn(
-            f"kappa is undefined (NaN): the verdicts in {table} do not vary",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
+        warn_undefined(f"kappa is undefined (NaN): the verdicts in {table} do not vary")
     return value
 
 
@@ -109,7 +103,7 @@ class DiscordantOddsResult:
 
     odds_ratio: float
     """b / c, in [0, inf]; above 1 where the first condition does better; NaN with no flip."""
-    interval: Interval
+    odds_ratio_interval: Interval
     """Confidence interval of the odds ratio; NaN bounds with no flip."""
     first_only: int
     """Pairs right under the first condition only (b)."""
@@ -118,7 +112,10 @@ class DiscordantOddsResult:
 
 
 def discordant_odds_ratio(
-    table: PairedTable, *, confidence: float = 0.95, method: Literal["exact", "wilson"] = "exact"
+    table: PairedTable,
+    *,
+    confidence_level: float = 0.95,
+    method: Literal["exact", "wilson"] = "exact",
 ) -> DiscordantOddsResult:
     """Estimate the odds that a flip goes from right to wrong rather than from wrong to right.
 
@@ -128,7 +125,7 @@ def discordant_odds_ratio(
 
     Args:
         table: The paired verdicts; only the discordant counts matter.
-        confidence: Nominal coverage, in (0, 1).
+        confidence_level: Nominal coverage, in (0, 1).
         method: "exact" covers at least nominally; "wilson" about nominally, and is shorter.
 
     Returns:
@@ -136,7 +133,7 @@ def discordant_odds_ratio(
 
     Raises:
         TypeError: When `table` is no `PairedTable`.
-        ValueError: When `confidence` is not in (0, 1) or `method` is unknown.
+        ValueError: When `confidence_level` is not in (0, 1) or `method` is unknown.
 
     Notes:
         c = 0 gives infinity and b = 0 gives 0, each with one finite bound above 0. With no
@@ -152,26 +149,27 @@ def discordant_odds_ratio(
     Examples:
         >>> table = PairedTable(both=4285, first_only=2821, second_only=608, neither=6775)
         >>> result = discordant_odds_ratio(table)
-        >>> [round(x, 2) for x in (result.odds_ratio, result.interval.low, result.interval.high)]
+        >>> bounds = result.odds_ratio_interval
+        >>> [round(x, 2) for x in (result.odds_ratio, bounds.low, bounds.high)]
         [4.64, 4.25, 5.07]
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     if method not in ("exact", "wilson"):
         raise ValueError(f"method must be 'exact' or 'wilson'; got {method!r}")
     b, c = check_table(table).first_only, table.second_only
     if b + c == 0:
-        warnings.warn(
-            "the odds ratio is undefined (NaN): no pair is discordant",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
+        warn_undefined("the odds ratio is undefined (NaN): no pair is discordant")
         low = high = estimate = math.nan
     else:
         estimate = _odds(b, c)
-        low, high = _exact(b, c, confidence) if method == "exact" else _wilson(b, c, confidence)
+        low, high = (
+            _exact(b, c, confidence_level) if method == "exact" else _wilson(b, c, confidence_level)
+        )
     return DiscordantOddsResult(
         odds_ratio=estimate,
-        interval=Interval(low=low, high=high, confidence=confidence, method=method),
+        odds_ratio_interval=Interval(
+            low=low, high=high, confidence_level=confidence_level, method=method
+        ),
         first_only=b,
         second_only=c,
     )
@@ -182,9 +180,8 @@ def _odds(part: float, rest: float) -> float:
     return part / rest if rest else math.inf
 
 
-def _exact(b: int, c: int, confidence: float) -> tuple[float, float]:
-    """Return the odds at Clopper and Pearson's bounds."""
-    tail = (1.0 - confidence) / 2.0
+def _exact(b: int, c: int, level: float) -> tuple[float, float]:
+    tail = (1.0 - level) / 2.0
     low = float(betaincinv(b, c + 1, tail)) if b else 0.0
     if c == 0:
         return _odds(low, 1.0 - low), math.inf
@@ -193,7 +190,6 @@ def _exact(b: int, c: int, confidence: float) -> tuple[float, float]:
     return _odds(low, 1.0 - low), _odds(1.0 - rest, rest)
 
 
-def _wilson(b: int, c: int, confidence: float) -> tuple[float, float]:
-    """Return the odds at Wilson's bounds."""
-    share = wilson_interval(b, b + c, confidence=confidence)
+def _wilson(b: int, c: int, level: float) -> tuple[float, float]:
+    share = wilson_interval(b, b + c, confidence_level=level)
     return _odds(share.low, 1.0 - share.low), _odds(share.high, 1.0 - share.high)

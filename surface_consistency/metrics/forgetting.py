@@ -1,13 +1,11 @@
 """Audit of forgetting: leakage, retrieval-mediated correctness and artifacts from verdicts."""
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
@@ -16,10 +14,12 @@ from surface_consistency.metrics._inputs import (
     MissingPolicy,
     check_count,
     outcome_cells,
+    refuse_missing,
     verdict_codes,
+    warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.paired_tables import PairedTable
+from surface_consistency.metrics.paired_tables import PairedTable, table_of
 
 __all__ = [
     "FactCounts",
@@ -205,9 +205,7 @@ class ForgettingCounts:
         if part is not None and whole:
             return part / whole
         reason = "no fact enters its denominator" if whole == 0 else "it was not counted"
-        warnings.warn(
-            f"{name} is undefined (NaN): {reason} in {self}", UndefinedMetricWarning, stacklevel=3
-        )
+        warn_undefined(f"{name} is undefined (NaN): {reason} in {self}", stacklevel=3)
         return math.nan
 
 
@@ -272,10 +270,10 @@ def forgetting_of_totals(
     """Return the summed counts by name, None for those that mean nothing."""
     cells = [int(count) for count in totals]
     return ForgettingCounts(
-        table=_table(cells[:4]),
+        table=table_of(cells[:4]),
         artifacts=cells[4] if has_trace else None,
         full_correct=sum(cells[5:9]) if has_full else None,
-        given_full=_table(cells[5:9]) if has_full else None,
+        given_full=table_of(cells[5:9]) if has_full else None,
         artifacts_given_full=cells[9] if has_full and has_trace else None,
     )
 
@@ -289,18 +287,8 @@ def _codes(
         raise ValueError(
             f"{name} must hold one value a fact, as {like} does; got {codes.size} and {n_facts}"
         )
-    absent = codes == MISSING
-    if missing == "raise" and absent.any():
-        raise ValueError(
-            f"{name}[{int(np.argmax(absent))}] is missing (in all {int(absent.sum())} of "
-            f"{codes.size}): fill it in, or pass missing='drop' to leave such facts out"
-        )
+    refuse_missing(codes == MISSING, name, missing, rows="facts")
     return codes
-
-
-def _table(cells: list[int]) -> PairedTable:
-    """Return four counts as a table."""
-    return PairedTable(both=cells[0], first_only=cells[1], second_only=cells[2], neither=cells[3])
 
 
 def forgetting_counts(

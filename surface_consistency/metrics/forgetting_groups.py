@@ -9,26 +9,20 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
+    bound_columns,
     check_frame,
-    checked_seed,
     cluster_codes,
+    group_frame,
     group_positions,
-    group_seed,
     grouping_columns,
-    warn_undefined_groups,
 )
-from surface_consistency.metrics._inputs import (
-    Floats,
-    MissingPolicy,
-    check_confidence,
-    check_n_resamples,
-    warn_unscored,
-)
+from surface_consistency.metrics._inputs import Floats, MissingPolicy, warn_unscored
 from surface_consistency.metrics.audit_checks import contamination_flags
-from surface_consistency.metrics.bootstrap import cluster_sums, group_values, value_columns
+from surface_consistency.metrics.bootstrap import cluster_sums
 from surface_consistency.metrics.forgetting import FactCounts, fact_counts, forgetting_of_totals
 from surface_consistency.metrics.mcnemar_tests import TEST_COLUMNS, PairedTest, check_test, run_test
 from surface_consistency.metrics.paired_tables import CountRatio
@@ -93,9 +87,9 @@ def forgetting_by(
     has_gold: str | None = None,
     cluster: str | None = "fact_id",
     test: PairedTest = "auto",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute L, R, I and A of each group, with cluster-bootstrap intervals and McNemar's test.
@@ -111,9 +105,9 @@ def forgetting_by(
         cluster: Column of what is resampled as a whole: the fact, since it stands under several
             prompts; None takes each row for a cluster of its own.
         test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group; all rates of a group share them.
-        seed: Seed of the resampling, at least 0.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out rows that lack a value, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -127,7 +121,7 @@ def forgetting_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, or `seed` or `n_resamples` no integer.
+        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             cluster id is missing, `test` is unknown, or an option is out of range.
 
@@ -148,11 +142,16 @@ def forgetting_by(
         >>> rows[["variant", "leakage", "retrieval_mediated", "full_flag"]].values.tolist()
         [['Base', 0.0, 0.0, ''], ['Noise', 0.0, 1.0, 'full_equals_del_on']]
     """
-    rates = _rates(full is not None, has_gold is not None)
+    has_full = full is not None
+    has_trace = has_gold is not None
+    rates = {
+        **DELETION_RATES,
+        **(TRACE_RATES if has_trace else {}),
+        **(FULL_RATES if has_full else {}),
+        **(FULL_TRACE_RATES if has_full and has_trace else {}),
+    }
     columns = _columns(rates, full is not None, has_gold is not None)
     keys = grouping_columns(by, columns)
-    check_confidence(confidence)
-    n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
     check_test(test)
     needed = [*keys, del_on, del_off, *filter(None, (full, has_gold, cluster))]
     check_frame(frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact")
@@ -167,44 +166,31 @@ def forgetting_by(
     clusters = cluster_codes(frame, cluster)
     n_missing = int(np.count_nonzero(~facts.is_scored))
     warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)
-    rows = []
-    for key, positions in group_positions(frame, keys).items():
+
+    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+        """Return the counts, the test and the sums of the clusters of a group."""
         scored = positions[facts.is_scored[positions]]
         counts = cluster_sums(facts.counts[scored], clusters[scored])
-        values = group_values(
-            counts,
-            rates,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            method="percentile",
-            rng=np.random.default_rng(group_seed(seed, keys, key)),
-        )
-        row: dict[str, object] = dict(zip(keys, key, strict=True)) | _counted(counts, facts)
-        row |= {"n_missing": len(positions) - len(scored)} | value_columns(values)
-        tested = run_test(counts[:, :4], test)
-        rows.append(row | dict(zip(TEST_COLUMNS, tested, strict=True)))
-    warn_undefined_groups(
-        rows, keys, rates, others={"mcnemar_p_value": f"{test} test"}, stacklevel=2
+        row = _counted(counts, facts) | {"n_missing": len(positions) - len(scored)}
+        return row | dict(zip(TEST_COLUMNS, run_test(counts[:, :4], test), strict=True)), counts
+
+    return group_frame(
+        group_positions(frame, keys),
+        keys,
+        rates,
+        summed,
+        columns=columns,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        rng=rng,
+        others={"mcnemar_p_value": f"{test} test"},
     )
-    return pd.DataFrame(rows, columns=[*keys, *columns])
-
-
-def _rates(has_full: bool, has_trace: bool) -> dict[str, CountRatio]:
-    """Return the rates that what was given is enough for."""
-    return {
-        **DELETION_RATES,
-        **(TRACE_RATES if has_trace else {}),
-        **(FULL_RATES if has_full else {}),
-        **(FULL_TRACE_RATES if has_full and has_trace else {}),
-    }
 
 
 def _columns(rates: Mapping[str, CountRatio], has_full: bool, has_trace: bool) -> list[str]:
-    """Return the columns of the result that are not grouping columns, in order."""
     counts = [*_CELLS, *(["artifacts"] if has_trace else [])]
     counts += ["full_correct", "full_flag"] if has_full else []
-    bounds = [column for rate in rates for column in (rate, f"{rate}_low", f"{rate}_high")]
-    return [*counts, *_SIZES, *bounds, *TEST_COLUMNS]
+    return [*counts, *_SIZES, *bound_columns(rates), *TEST_COLUMNS]
 
 
 def _counted(counts: Floats, facts: FactCounts) -> dict[str, object]:

@@ -7,16 +7,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
+    bound_columns,
     check_frame,
-    checked_seed,
     cluster_codes,
     column_names,
+    group_frame,
     group_name,
     group_positions,
-    group_seed,
     grouping_columns,
     plain_label,
-    warn_undefined_groups,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -24,14 +23,12 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
-    check_missing,
-    check_n_resamples,
+    refuse_missing,
     verdict_codes,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import group_values
-from surface_consistency.metrics.forms import FormEstimator, fact_sums, form_rates, sum_by_cluster
+from surface_consistency.metrics.bootstrap import cluster_sums
+from surface_consistency.metrics.forms import FormEstimator, fact_sums, form_rates
 
 __all__ = ["forms_by"]
 
@@ -47,9 +44,9 @@ def forms_by(
     correct: str = "correct",
     cluster: str | None = None,
     estimator: FormEstimator = "unbiased",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute the metrics of `form_consistency` for each group.
@@ -62,9 +59,9 @@ def forms_by(
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what is resampled as a whole, such as the subject; None resamples facts.
         estimator: "unbiased" or "plug-in", as in `form_consistency`.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group.
-        seed: Seed of the resampling, at least 0.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -77,7 +74,7 @@ def forms_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame, or `seed` or `n_resamples` no integer.
+        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
         ValueError: When the frame is empty, a form stands twice for a fact within a group, a fact
             belongs to two clusters, an id is missing, a verdict is not binary or (under "raise")
             missing, or an option is out of range.
@@ -99,49 +96,35 @@ def forms_by(
         [[2.0, 6.0, 0.667]]
     """
     rates = form_rates(estimator)
-    columns = [*_COUNTS, *(f"{name}{end}" for name in rates for end in ("", "_low", "_high"))]
+    columns = [*_COUNTS, *bound_columns(rates)]
     keys, facts = grouping_columns(by, columns), column_names(fact)
-    check_confidence(confidence)
-    n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
     needed = [*keys, *facts, form, correct, *filter(None, (cluster,))]
     check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
-    codes = _verdicts(frame, correct, missing)
+    codes = verdict_codes(frame[correct].array, correct)
+    refuse_missing(codes == MISSING, correct, missing, rows="forms", is_verdict=True)
     fact_codes = _fact_codes(frame, facts)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)
     clusters = fact_codes if cluster is None else cluster_codes(frame, cluster)
-    _check_nested(frame, facts, fact_codes, clusters, cluster)
+    of_fact = np.empty(int(fact_codes.max()) + 1, dtype=np.int64)
+    of_fact[fact_codes] = clusters
+    torn = of_fact[fact_codes] != clusters
+    if torn.any():
+        label = frame.iloc[int(np.argmax(torn))][facts].tolist()
+        raise ValueError(f"fact {label} belongs to more than one cluster of column {cluster!r}")
     warn_unscored(int(np.count_nonzero(codes == MISSING)), codes.size, what="forms", stacklevel=2)
-    rows = []
-    for key, where in group_positions(frame, keys).items():
+    groups = group_positions(frame, keys)
+    for key, where in groups.items():
         _check_forms(frame, where, fact_codes, form_codes, [*facts, form], group_name(keys, key))
-        row, sums = _group(codes[where], fact_codes[where], clusters[where])
-        values = group_values(
-            sums,
-            rates,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            method="percentile",
-            rng=np.random.default_rng(group_seed(seed, keys, key)),
-        )
-        row["n_undefined"] = max(found.n_undefined for found in values.values())
-        for name, found in values.items():
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-        rows.append(dict(zip(keys, key, strict=True)) | row)
-    warn_undefined_groups(rows, keys, rates, others={}, stacklevel=2)
-    return pd.DataFrame(rows, columns=[*keys, *columns])
-
-
-def _verdicts(frame: pd.DataFrame, correct: str, missing: MissingPolicy) -> Codes:
-    """Return the verdict codes under the policy for missing ones."""
-    check_missing(missing)
-    codes = verdict_codes(frame[correct].array, correct)
-    absent = codes == MISSING
-    if missing == "raise" and absent.any():
-        raise ValueError(
-            f"{correct}[{int(np.argmax(absent))}] has no verdict (in all {int(absent.sum())} of "
-            f"{codes.size} are missing): score them, or pass missing='drop'"
-        )
-    return codes
+    return group_frame(
+        groups,
+        keys,
+        rates,
+        lambda where: _group(codes[where], fact_codes[where], clusters[where]),
+        columns=columns,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        rng=rng,
+    )
 
 
 def _fact_codes(frame: pd.DataFrame, facts: list[str]) -> Integers:
@@ -154,18 +137,6 @@ def _fact_codes(frame: pd.DataFrame, facts: list[str]) -> Integers:
         return cluster_codes(frame, facts[0])
     numbers = frame.groupby(facts, sort=False, observed=True).ngroup()
     return np.asarray(numbers, dtype=np.int64)
-
-
-def _check_nested(
-    frame: pd.DataFrame, facts: list[str], codes: Integers, clusters: Integers, cluster: str | None
-) -> None:
-    """Refuse a fact of two clusters."""
-    of_fact = np.empty(int(codes.max()) + 1, dtype=np.int64)
-    of_fact[codes] = clusters
-    torn = of_fact[codes] != clusters
-    if torn.any():
-        label = frame.iloc[int(np.argmax(torn))][facts].tolist()
-        raise ValueError(f"fact {label} belongs to more than one cluster of column {cluster!r}")
 
 
 def _check_forms(
@@ -196,7 +167,7 @@ def _group(codes: Codes, facts: Integers, clusters: Integers) -> tuple[dict[str,
     n_right = np.bincount(numbers[scored & (codes == 1)], minlength=distinct.size)
     usable = n_forms > 1
     rows = fact_sums(n_forms[usable], n_right[usable])
-    sums = sum_by_cluster(rows, clusters[first][usable])
+    sums = cluster_sums(rows, clusters[first][usable])
     counts: dict[str, object] = {
         "n_facts": int(usable.sum()),
         "n_forms": int(n_forms[usable].sum()),

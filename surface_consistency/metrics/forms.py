@@ -5,24 +5,26 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_missing,
     check_n_resamples,
     label_codes,
+    refuse_missing,
     verdict_codes,
+    warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import GroupValue, group_values
+from surface_consistency.metrics.bootstrap import GroupValue, cluster_sums, group_values
 from surface_consistency.metrics.intervals import Interval
 
 __all__ = [
@@ -31,7 +33,6 @@ __all__ = [
     "fact_sums",
     "form_consistency",
     "form_rates",
-    "sum_by_cluster",
 ]
 
 FormEstimator: TypeAlias = Literal["unbiased", "plug-in"]
@@ -52,14 +53,6 @@ def fact_sums(n_forms: Integers, n_right: Integers) -> Floats:
     return np.column_stack(
         [np.ones_like(m), m, k, share, share**2, k * share, m**2, agree, k == m, k == 0.0]
     )
-
-
-def sum_by_cluster(rows: Floats, clusters: Integers) -> Floats:
-    """Sum the rows of each cluster."""
-    distinct, numbers = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((distinct.size, rows.shape[1]))
-    np.add.at(sums, numbers, rows)
-    return sums
 
 
 def _per_fact(*columns: int) -> Callable[[Floats], Floats]:
@@ -83,7 +76,6 @@ def _within(sums: Floats) -> Floats:
 
 
 def _total_variance(sums: Floats) -> Floats:
-    """Return the variance of the correctness of a random form of a random fact."""
     accuracy = sums[..., _SHARE] / sums[..., _FACTS]
     return np.asarray(accuracy * (1.0 - accuracy))
 
@@ -169,8 +161,20 @@ class FormConsistencyResult:
     facts with more forms weigh more; with many facts of equally many forms it is 1 - form_share.
     NaN where all verdicts are right or all wrong, and for a single fact, which has no variance
     between facts."""
-    intervals: Mapping[str, Interval]
-    """Cluster-bootstrap interval of each of the above by its name."""
+    consistency_interval: Interval
+    """Cluster-bootstrap interval of `consistency`; NaN bounds for one cluster, here and below."""
+    all_right_interval: Interval
+    """Interval of `all_right`."""
+    all_wrong_interval: Interval
+    """Interval of `all_wrong`."""
+    all_agree_interval: Interval
+    """Interval of `all_agree`."""
+    accuracy_interval: Interval
+    """Interval of `accuracy`."""
+    form_share_interval: Interval
+    """Interval of `form_share`."""
+    intraclass_correlation_interval: Interval
+    """Interval of `intraclass_correlation`."""
     n_facts: int
     """Facts with two scored forms or more: those that the numbers are about."""
     n_forms: int
@@ -189,9 +193,9 @@ def form_consistency(
     clusters: Iterable[Hashable] | None = None,
     estimator: FormEstimator = "unbiased",
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> FormConsistencyResult:
     """Measure how alike the forms of a fact are answered.
 
@@ -209,9 +213,9 @@ def form_consistency(
             definition of Srikanth et al., which few forms push up.
         missing: "raise" refuses missing verdicts; "drop" leaves out such forms, with an
             `UnscoredWarning` that says how many.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples, shared by all metrics.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The metrics, their intervals and the counts.
@@ -240,18 +244,18 @@ def form_consistency(
         (0.356, 0.393)
     """
     rates = form_rates(estimator)
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     n_forms, n_right, n_missing = _count_forms(correct, missing)
     usable = n_forms > 1
     if not usable.any():
         raise ValueError("no fact has two scored forms, so there is nothing to compare")
     codes = label_codes(clusters, len(n_forms), "clusters", row="fact")[usable]
-    summed = sum_by_cluster(fact_sums(n_forms[usable], n_right[usable]), codes)
+    summed = cluster_sums(fact_sums(n_forms[usable], n_right[usable]), codes)
     values = group_values(
         summed,
         rates,
-        confidence=confidence,
+        confidence_level=confidence_level,
         n_resamples=n_resamples,
         method="percentile",
         rng=np.random.default_rng(rng),
@@ -261,17 +265,10 @@ def form_consistency(
             f"{n_missing} forms lack a verdict and were left out", UnscoredWarning, stacklevel=2
         )
     _warn_undefined(values, len(summed))
+    fields: dict[str, Any] = {name: found.value for name, found in values.items()}
+    fields |= {f"{name}_interval": v.interval(confidence_level) for name, v in values.items()}
     return FormConsistencyResult(
-        consistency=values["consistency"].value,
-        all_right=values["all_right"].value,
-        all_wrong=values["all_wrong"].value,
-        all_agree=values["all_agree"].value,
-        accuracy=values["accuracy"].value,
-        form_share=values["form_share"].value,
-        intraclass_correlation=values["intraclass_correlation"].value,
-        intervals=MappingProxyType(
-            {name: _interval(found, confidence) for name, found in values.items()}
-        ),
+        **fields,
         n_facts=int(usable.sum()),
         n_forms=int(n_forms[usable].sum()),
         n_single=int((~usable).sum()),
@@ -293,11 +290,7 @@ def _count_forms(
     for index, verdicts in enumerate(correct):
         codes = verdict_codes(verdicts, f"correct[{index}]")
         absent = codes == MISSING
-        if missing == "raise" and absent.any():
-            raise ValueError(
-                f"correct[{index}][{int(np.argmax(absent))}] has no verdict: score it, or pass "
-                "missing='drop' to leave such forms out"
-            )
+        refuse_missing(absent, f"correct[{index}]", missing, rows="forms", is_verdict=True)
         n_missing += int(absent.sum())
         n_forms.append(codes.size - int(absent.sum()))
         n_right.append(int((codes == 1).sum()))
@@ -311,15 +304,9 @@ def _is_full_array(correct: object) -> bool:
     return bool(((correct == 0) | (correct == 1)).all())
 
 
-def _interval(found: GroupValue, confidence: float) -> Interval:
-    """Return the bounds of a metric."""
-    return Interval(low=found.low, high=found.high, confidence=confidence, method="percentile")
-
-
 def _warn_undefined(values: Mapping[str, GroupValue], n_clusters: int) -> None:
-    """Say which numbers are NaN."""
     names = [name for name, found in values.items() if math.isnan(found.value)]
     if n_clusters == 1:
         names.append("all intervals (one cluster)")
     if names:
-        warnings.warn(f"undefined (NaN): {', '.join(names)}", UndefinedMetricWarning, stacklevel=3)
+        warn_undefined(f"undefined (NaN): {', '.join(names)}", stacklevel=3)

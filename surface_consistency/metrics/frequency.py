@@ -2,7 +2,6 @@
 
 import math
 import operator
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._correlations import (
     CorrelationMethod,
     check_correlation_method,
@@ -24,21 +22,21 @@ from surface_consistency.metrics._correlations import (
 from surface_consistency.metrics._groups import (
     check_frame,
     check_pair_ids,
-    checked_seed,
     column_names,
     group_name,
     group_positions,
     group_seed,
     grouping_columns,
+    root_seed,
 )
 from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
-    Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_missing,
     check_n_resamples,
+    warn_undefined,
 )
 from surface_consistency.metrics.dependent_correlations import (
     DependentCorrelationsResult,
@@ -82,20 +80,6 @@ def _subset_correlations(
     return float(within[0, 1]), estimates
 
 
-def _resampled_statistics(
-    x: list[Floats],
-    y: list[Floats],
-    codes: Integers,
-    *,
-    method: CorrelationMethod,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> Floats:
-    """Return the five statistics of each resample of clusters, shape `(5, m, n_resamples)`."""
-    drawn = drawn_correlations(x, y, codes, method=method, n_resamples=n_resamples, rng=rng)
-    return np.ascontiguousarray(np.moveaxis(_five(*drawn), 0, -1))
-
-
 def _model_statistics(
     estimates: Floats,
     entity_surface: float,
@@ -103,30 +87,30 @@ def _model_statistics(
     *,
     n: int,
     method: CorrelationMethod,
-    confidence: float,
+    confidence_level: float,
 ) -> list[dict[str, object]]:
     """Return estimate, bounds and p-value of each statistic of one model."""
-    comparison = _comparison(estimates, entity_surface, n, confidence)
+    comparison = _comparison(estimates, entity_surface, n, confidence_level)
     rows: list[dict[str, object]] = []
     for k, name in enumerate(_STATISTICS):
         estimate = float(estimates[k])
         if k < len(_N_CONTROLS):
-            p_value, interval = _independent(estimate, _N_CONTROLS[k], n, method, confidence)
+            p_value, interval = _independent(estimate, _N_CONTROLS[k], n, method, confidence_level)
         else:
             p_value = comparison.p_value if comparison else math.nan
-            interval = comparison.interval if comparison else percentile_interval([])
+            interval = comparison.difference_interval if comparison else percentile_interval([])
         cluster_p_value, n_undefined = math.nan, 0
         if resamples is not None:
             values = resamples[k] if not math.isnan(estimate) else np.empty(0)
-            interval = percentile_interval(values, confidence=confidence)
+            interval = percentile_interval(values, confidence_level=confidence_level)
             cluster_p_value = _normal_p_value(estimate, values, is_correlation=k < 4)
             n_undefined = int(np.count_nonzero(np.isnan(values)))
         rows.append(
             {
                 "statistic": name,
                 "estimate": estimate,
-                "low": interval.low,
-                "high": interval.high,
+                "estimate_low": interval.low,
+                "estimate_high": interval.high,
                 "p_value": p_value,
                 "cluster_p_value": cluster_p_value,
                 "n_undefined": n_undefined,
@@ -136,11 +120,11 @@ def _model_statistics(
 
 
 def _independent(
-    estimate: float, n_controls: int, n: int, method: CorrelationMethod, confidence: float
+    estimate: float, n_controls: int, n: int, method: CorrelationMethod, level: float
 ) -> tuple[float, Interval]:
     """Return p-value and interval of a correlation, rows independent."""
     interval = correlation_interval(
-        estimate, n=n, n_controls=n_controls, confidence=confidence, method=method
+        estimate, n=n, n_controls=n_controls, confidence_level=level, method=method
     )
     df = n - 2 - n_controls
     return float(correlation_p_values(estimate, df)) if df > 0 else math.nan, interval
@@ -166,19 +150,28 @@ def _five(within: Floats, across: Floats) -> Floats:
 
 
 def _comparison(
-    estimates: Floats, entity_surface: float, n: int, confidence: float
+    estimates: Floats, entity_surface: float, n: int, level: float
 ) -> DependentCorrelationsResult | None:
     """Compare the entity correlation with the surface correlation, where that can be done."""
     entity, surface = float(estimates[0]), float(estimates[1])
     if n < 4 or not (max(abs(entity), abs(surface), entity_surface) < 1.0):
         return None
     return compare_dependent_correlations(
-        entity, surface, r_kh=entity_surface, n=n, confidence=confidence
+        entity, surface, r_kh=entity_surface, n=n, confidence_level=level
     )
 
 
 _RESULT = (
-    *("model", "subset", "statistic", "method", "estimate", "low", "high", "p_value"),
+    *(
+        "model",
+        "subset",
+        "statistic",
+        "method",
+        "estimate",
+        "estimate_low",
+        "estimate_high",
+        "p_value",
+    ),
     *("cluster_p_value", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
 )
 _COLUMN_OPTIONS = (
@@ -198,9 +191,9 @@ def frequency_analysis(
     instance_id: str | None = None,
     method: CorrelationMethod = "pearson",
     high_frequency_above: float = 10.0,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Correlate accuracy with log entity and log surface frequency, apart and given each other.
@@ -222,9 +215,9 @@ def frequency_analysis(
         instance_id: Column of instance ids, to make sure that none stands twice in a group.
         method: "pearson", or "spearman" for ranks within the subset.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each subset.
-        seed: Seed of the resampling, at least 0.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
             a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
 
@@ -273,8 +266,17 @@ def frequency_analysis(
     models = distinct_names(column_names(accuracy), "accuracy")
     taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
     keys = grouping_columns(by, taken)
-    options = _checked_options(
-        cluster is not None, method, high_frequency_above, confidence, n_resamples, seed, missing
+    check_correlation_method(method)
+    check_missing(missing)
+    if not high_frequency_above >= 0.0:
+        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+    options = _Options(
+        clustered=(cluster is not None),
+        method=method,
+        threshold=high_frequency_above,
+        confidence_level=check_confidence_level(confidence_level),
+        n_resamples=check_n_resamples(n_resamples),
+        seed=root_seed(rng),
     )
     needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical]
     needed += [column for column in (cluster, instance_id) if column is not None]
@@ -312,33 +314,9 @@ class _Options:
     clustered: bool
     method: CorrelationMethod
     threshold: float
-    confidence: float
+    confidence_level: float
     n_resamples: int
     seed: int
-
-
-def _checked_options(
-    clustered: bool,
-    method: CorrelationMethod,
-    threshold: float,
-    confidence: float,
-    n_resamples: int,
-    seed: int,
-    missing: MissingPolicy,
-) -> _Options:
-    """Return the options when all of them are in range."""
-    check_correlation_method(method)
-    check_missing(missing)
-    if not threshold >= 0.0:
-        raise ValueError(f"high_frequency_above must be at least 0; got {threshold!r}")
-    return _Options(
-        clustered=clustered,
-        method=method,
-        threshold=threshold,
-        confidence=check_confidence(confidence),
-        n_resamples=check_n_resamples(n_resamples),
-        seed=checked_seed(seed),
-    )
 
 
 def _subset(
@@ -391,9 +369,10 @@ def _statistics(
     if options.clustered:
         resamples = np.empty((*estimates.shape, 0))
         if codes.max(initial=0) > 0:
-            resamples = _resampled_statistics(
+            drawn = drawn_correlations(
                 x, y, codes, method=options.method, n_resamples=options.n_resamples, rng=rng
             )
+            resamples = np.ascontiguousarray(np.moveaxis(_five(*drawn), 0, -1))
     return [
         _model_statistics(
             estimates[:, k],
@@ -401,7 +380,7 @@ def _statistics(
             None if resamples is None else resamples[:, k],
             n=kept.size,
             method=options.method,
-            confidence=options.confidence,
+            confidence_level=options.confidence_level,
         )
         for k in range(len(columns))
     ]
@@ -414,8 +393,8 @@ def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:
         place = f"{row['model']}, {row['subset']} {group_name(keys, tuple(row[k] for k in keys))}"
         if math.isnan(row["estimate"]):
             where.setdefault(row["statistic"], []).append(place)
-        elif math.isnan(row["low"]):
+        elif math.isnan(row["estimate_low"]):
             where.setdefault(f"interval of {row['statistic']}", []).append(place)
     if where:
         parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
-        warnings.warn(f"undefined (NaN): {'; '.join(parts)}", UndefinedMetricWarning, stacklevel=3)
+        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=3)

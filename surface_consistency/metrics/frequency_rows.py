@@ -18,6 +18,7 @@ from surface_consistency.metrics._inputs import (
     MissingPolicy,
     check_missing,
     numeric_vector,
+    refuse_missing,
     verdict_codes,
 )
 
@@ -106,16 +107,11 @@ def log_frequency(
         >>> result.n_kept, result.n_zero, result.n_below, result.values.round(3).tolist()
         (1, 1, 2, [nan, nan, nan, 4.605])
     """
-    check_missing(missing)
     if not above >= 0.0:
         raise ValueError(f"above must be at least 0; got {above!r}")
     vector = numeric_vector(frequencies, "frequencies")
     absent = np.isnan(vector)
-    if missing == "raise" and absent.any():
-        raise ValueError(
-            f"frequencies[{int(np.argmax(absent))}] is missing (in all {int(absent.sum())} of "
-            f"{vector.size}): fill it in, or pass missing='drop' to leave such rows out"
-        )
+    refuse_missing(absent, "frequencies", missing)
     negative = vector < 0.0
     if negative.any():
         row = int(np.argmax(negative))
@@ -199,7 +195,13 @@ def surface_accuracy(
     scored = frame[[*names, *kept]].assign(accuracy=number_column(frame, correct))
     groups = scored.groupby(names, sort=False, dropna=False, observed=True)
     for column in kept:
-        _check_constant(groups[column].nunique(dropna=False), names, column)
+        distinct = groups[column].nunique(dropna=False)
+        varying = distinct[distinct > 1]
+        if len(varying):
+            raise ValueError(
+                f"column {column!r} has {int(varying.iloc[0])} values within the instance "
+                f"{varying.index[0]!r} of {names}: keep only what is equal throughout an instance"
+            )
     rows = groups.agg(
         **{column: (column, "first") for column in kept},
         accuracy=("accuracy", "mean"),
@@ -230,16 +232,6 @@ def _check_keys(frame: pd.DataFrame, names: list[str], template: str) -> None:
         raise ValueError(
             f"{int(repeated.sum())} rows repeat an instance and template, such as {first}: drop "
             "the duplicates, or add to instance what tells them apart (the model?)"
-        )
-
-
-def _check_constant(distinct: "pd.Series[int]", names: list[str], column: str) -> None:
-    """Refuse a kept column that has several values within an instance."""
-    varying = distinct[distinct > 1]
-    if len(varying):
-        raise ValueError(
-            f"column {column!r} has {int(varying.iloc[0])} values within the instance "
-            f"{varying.index[0]!r} of {names}: keep only what is equal throughout an instance"
         )
 
 
@@ -293,8 +285,8 @@ def read_rows(
         for name in (entity_frequency, surface_frequency)
     }
     columns |= {name: number_column(frame, name) for name in accuracies}
-    if missing == "raise":
-        _refuse_missing(columns)
+    for name, column in columns.items():
+        refuse_missing(np.isnan(column), name, missing)
     canonical = verdict_codes(frame[is_canonical].array, is_canonical)
     if (canonical == MISSING).any():
         row = int(np.argmax(canonical == MISSING))
@@ -339,14 +331,3 @@ def warn_missing(rows: FrequencyRows, n_rows: int, *, stacklevel: int) -> None:
             UnscoredWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-def _refuse_missing(columns: dict[str, Floats]) -> None:
-    """Raise for the first column with a gap."""
-    for name, column in columns.items():
-        absent = np.isnan(column)
-        if absent.any():
-            raise ValueError(
-                f"{name}[{int(np.argmax(absent))}] is missing (in all {int(absent.sum())} of "
-                f"{column.size}): fill it in, or pass missing='drop' to leave such rows out"
-            )

@@ -1,37 +1,176 @@
 """Difference of the means of two groups, with a permutation test."""
 
+import itertools
 import math
-import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Flags,
     Floats,
     Integers,
-    check_confidence,
-    check_count,
+    check_confidence_level,
     check_n_resamples,
     label_codes,
     numeric_vector,
     verdict_codes,
-)
-from surface_consistency.metrics._permutations import (
-    cluster_blocks,
-    n_arrangements,
-    permuted_clusters,
-    permuted_sums,
+    warn_undefined,
 )
 from surface_consistency.metrics.bootstrap import resample_counts
 from surface_consistency.metrics.intervals import Interval, percentile_interval
 
 __all__ = ["Alternative", "GroupDifferenceResult", "group_difference"]
+
+# Bounds a chunk of shuffled values to some tens of MB.
+_CHUNK_ROWS = 2**21
+
+
+def _permuted_sums(
+    values: Floats, in_group: Flags, strata: Integers, n_permutations: int, rng: np.random.Generator
+) -> tuple[Floats, bool]:
+    """Return sums of the group with its members shuffled within strata, and whether all are there.
+
+    All arrangements are listed where they are no more than `n_permutations`.
+    """
+    parts = [
+        (values[strata == stratum], int(in_group[strata == stratum].sum()))
+        for stratum in np.unique(strata)
+    ]
+    if math.prod(math.comb(part.size, size) for part, size in parts) <= n_permutations:
+        sums = np.zeros(1)
+        for part, size in parts:
+            chosen = [
+                float(part[list(members)].sum())
+                for members in itertools.combinations(range(part.size), size)
+            ]
+            sums = np.add.outer(sums, chosen).ravel()
+        return sums, True
+    sums = np.zeros(n_permutations)
+    for part, size in parts:
+        sums += _drawn_sums(part, size, n_permutations, rng)
+    return sums, False
+
+
+def _drawn_sums(values: Floats, size: int, n_permutations: int, rng: np.random.Generator) -> Floats:
+    """Return sums of `size` values drawn without replacement, in chunks of bounded size."""
+    sums = np.empty(n_permutations)
+    n_rows = max(1, _CHUNK_ROWS // values.size)
+    for start in range(0, n_permutations, n_rows):
+        rows = min(n_rows, n_permutations - start)
+        shuffled = rng.permuted(np.broadcast_to(values, (rows, values.size)), axis=1)
+        sums[start : start + rows] = shuffled[:, :size].sum(axis=1)
+    return sums
+
+
+# Bounds a chunk of shuffled clusters to some tens of MB.
+_CHUNK_CELLS = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _ClusterBlock:
+    """Clusters that have rows in the same strata, so that they may exchange memberships."""
+
+    kinds: Integers
+    """Number of the membership that each cluster holds, shape `(n_clusters,)`."""
+    shares: Floats
+    """Sum and count of the rows that each membership puts in the group, for each cluster, shape
+    `(n_kinds, n_clusters, 2)`."""
+
+
+def _cluster_blocks(
+    values: Floats, in_group: Flags, strata: Integers, clusters: Integers
+) -> list[_ClusterBlock]:
+    """Return the blocks of clusters; rows of one cluster and stratum must share membership."""
+    shape = (int(clusters.max()) + 1, int(strata.max()) + 1)
+    cells, n_cells = clusters * shape[1] + strata, shape[0] * shape[1]
+    counts = np.bincount(cells, minlength=n_cells).reshape(shape)
+    sums = np.bincount(cells, weights=values, minlength=n_cells).reshape(shape)
+    members = np.bincount(cells, weights=in_group, minlength=n_cells).reshape(shape) > 0
+    _, blocks = np.unique(counts > 0, axis=0, return_inverse=True)
+    found = []
+    for block in range(int(blocks.max()) + 1):
+        where = np.flatnonzero(blocks.ravel() == block)
+        patterns, kinds = np.unique(members[where], axis=0, return_inverse=True)
+        weights = patterns.astype(np.float64)
+        shares = np.stack([weights @ sums[where].T, weights @ counts[where].T], axis=-1)
+        found.append(_ClusterBlock(kinds=kinds.ravel().astype(np.int64), shares=shares))
+    return found
+
+
+def _n_arrangements(blocks: list[_ClusterBlock]) -> int:
+    """Return in how many ways clusters can hold the memberships of their block."""
+    ways = 1
+    for block in blocks:
+        left = block.kinds.size
+        for size in np.bincount(block.kinds).tolist():
+            ways *= math.comb(left, size)
+            left -= size
+    return ways
+
+
+def _permuted_clusters(
+    blocks: list[_ClusterBlock], n_permutations: int, rng: np.random.Generator
+) -> tuple[Floats, bool]:
+    """Return sum and size of the group, shape `(n, 2)`, and whether all arrangements are there.
+
+    All arrangements are listed where they are no more than `n_permutations`.
+    """
+    if _n_arrangements(blocks) <= n_permutations:
+        totals = np.zeros((1, 2))
+        for block in blocks:
+            totals = (totals[:, None] + _listed(block)[None]).reshape(-1, 2)
+        return totals, True
+    totals = np.zeros((n_permutations, 2))
+    for block in blocks:
+        totals += _drawn(block, n_permutations, rng)
+    return totals, False
+
+
+def _listed(block: _ClusterBlock) -> Floats:
+    """Return the totals of a block for every arrangement."""
+    places = np.arange(block.kinds.size)
+    return np.array(
+        [
+            block.shares[list(kinds), places].sum(axis=0)
+            for kinds in _assignments(np.bincount(block.kinds).tolist())
+        ]
+    )
+
+
+def _assignments(sizes: list[int]) -> Iterator[tuple[int, ...]]:
+    """Yield every way to give each place a kind, kind k at `sizes[k]` places."""
+    n = sum(sizes)
+
+    def filled(kind: int, free: tuple[int, ...], kinds: list[int]) -> Iterator[tuple[int, ...]]:
+        """Place this kind and those after it at the free places."""
+        if kind == len(sizes):
+            yield tuple(kinds)
+            return
+        for chosen in itertools.combinations(free, sizes[kind]):
+            for place in chosen:
+                kinds[place] = kind
+            rest = tuple(sorted(set(free) - set(chosen)))
+            yield from filled(kind + 1, rest, kinds)
+
+    yield from filled(0, tuple(range(n)), [0] * n)
+
+
+def _drawn(block: _ClusterBlock, n_permutations: int, rng: np.random.Generator) -> Floats:
+    """Return the totals of a block for random arrangements, in chunks of bounded size."""
+    places = np.arange(block.kinds.size)
+    totals = np.empty((n_permutations, 2))
+    size = max(1, _CHUNK_CELLS // block.kinds.size)
+    for start in range(0, n_permutations, size):
+        rows = min(size, n_permutations - start)
+        kinds = rng.permuted(np.broadcast_to(block.kinds, (rows, places.size)), axis=1)
+        totals[start : start + rows] = block.shares[kinds, places].sum(axis=1)
+    return totals
+
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 """Which difference speaks against the groups' being alike."""
@@ -49,7 +188,7 @@ class GroupDifferenceResult:
     """`group_mean` less `other_mean`; positive: the group has the larger values."""
     relative_difference: float
     """`difference` over the magnitude of `other_mean`; NaN where that is 0."""
-    interval: Interval
+    difference_interval: Interval
     """Interval of `difference` that resamples clusters; NaN bounds for a single one."""
     p_value: float
     """p-value of the permutation test, in (0, 1]; with clusters, whole clusters exchange their
@@ -71,8 +210,8 @@ def group_difference(
     alternative: Alternative = "two-sided",
     n_permutations: int = 10_000,
     n_resamples: int = 10_000,
-    confidence: float = 0.95,
-    rng: np.random.Generator | int = 0,
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
 ) -> GroupDifferenceResult:
     """Compare the mean of a group with the mean of the other rows.
 
@@ -87,8 +226,8 @@ def group_difference(
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
         n_resamples: Number of resamples of the interval.
-        confidence: Nominal coverage of the interval, in (0, 1).
-        rng: Random generator, or the seed of one.
+        confidence_level: Nominal coverage of the interval, in (0, 1).
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         Both means, their difference with interval, and the p-value.
@@ -127,10 +266,9 @@ def group_difference(
         raise ValueError(
             f"alternative must be 'two-sided', 'greater' or 'less'; got {alternative!r}"
         )
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
-    if check_count(n_permutations, "n_permutations") == 0:
-        raise ValueError("n_permutations must be at least 1; got 0")
+    n_permutations = check_n_resamples(n_permutations, "n_permutations")
     numbers, members = _checked(values, in_group)
     of_stratum = _stratum_codes(strata, numbers.size)
     of_cluster = label_codes(clusters, numbers.size, "clusters")
@@ -145,14 +283,19 @@ def group_difference(
     shuffled = sums / sizes - (total - sums) / (numbers.size - sizes)
     difference = group_mean - other_mean
     drawn = _drawn_differences(numbers, members, of_cluster, n_resamples, generator)
-    _warn_undefined(len(drawn) == 0, other_mean == 0.0)
+    reasons = ["the interval, since there is a single cluster"] if (len(drawn) == 0) else []
+    reasons += ["the relative difference, since the other mean is 0"] if (other_mean == 0.0) else []
+    if reasons:
+        warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=2)
     return GroupDifferenceResult(
         group_mean=group_mean,
         other_mean=other_mean,
         difference=difference,
         relative_difference=difference / abs(other_mean) if other_mean else math.nan,
-        interval=percentile_interval(drawn, confidence=confidence),
-        p_value=_p_value(difference, shuffled, alternative, is_exact, _scale(numbers)),
+        difference_interval=percentile_interval(drawn, confidence_level=confidence_level),
+        p_value=_p_value(
+            difference, shuffled, alternative, is_exact, (1e-12 * float(np.abs(numbers).max()))
+        ),
         is_exact=is_exact,
         n_group=n_group,
         n_other=n_other,
@@ -197,19 +340,19 @@ def _shuffled(
     inside = np.bincount(cells, weights=members)
     size = np.full(1, float(members.sum()))
     if ((inside > 0) & (inside < np.bincount(cells))).any():
-        sums, is_exact = permuted_sums(numbers, members, cells, n_permutations, rng)
+        sums, is_exact = _permuted_sums(numbers, members, cells, n_permutations, rng)
         return sums, size, is_exact
     if int(clusters.max()) + 1 == numbers.size:
         _check_strata(members, strata)
-        sums, is_exact = permuted_sums(numbers, members, strata, n_permutations, rng)
+        sums, is_exact = _permuted_sums(numbers, members, strata, n_permutations, rng)
         return sums, size, is_exact
-    blocks = cluster_blocks(numbers, members, strata, clusters)
-    if n_arrangements(blocks) == 1:
+    blocks = _cluster_blocks(numbers, members, strata, clusters)
+    if _n_arrangements(blocks) == 1:
         raise ValueError(
             "strata and clusters must leave something to shuffle: no two clusters with rows in the "
             "same strata differ in membership; take wider strata or smaller clusters"
         )
-    totals, is_exact = permuted_clusters(blocks, n_permutations, rng)
+    totals, is_exact = _permuted_clusters(blocks, n_permutations, rng)
     return totals[:, 0], totals[:, 1], is_exact
 
 
@@ -233,11 +376,6 @@ def _drawn_differences(
         return np.asarray(drawn[:, 0] / drawn[:, 1] - drawn[:, 2] / drawn[:, 3])
 
 
-def _scale(numbers: Floats) -> float:
-    """Return how far two equal differences may lie apart by rounding."""
-    return 1e-12 * float(np.abs(numbers).max())
-
-
 def _p_value(
     difference: float, shuffled: Floats, alternative: Alternative, is_exact: bool, margin: float
 ) -> float:
@@ -251,13 +389,3 @@ def _p_value(
     if alternative == "two-sided":
         return min(1.0, 2.0 * min(shares.values()))
     return shares[alternative]
-
-
-def _warn_undefined(is_single: bool, is_zero: bool) -> None:
-    """Say what is NaN."""
-    reasons = ["the interval, since there is a single cluster"] if is_single else []
-    reasons += ["the relative difference, since the other mean is 0"] if is_zero else []
-    if reasons:
-        warnings.warn(
-            f"undefined (NaN): {'; '.join(reasons)}", UndefinedMetricWarning, stacklevel=3
-        )

@@ -1,22 +1,21 @@
 """Alignment of short and long answers with the errors of their judge taken out."""
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_n_resamples,
+    warn_undefined,
 )
-from surface_consistency.metrics.alignment import topic_alignment
+from surface_consistency.metrics.alignment import score_fields, topic_alignment
 from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.intervals import Interval, percentile_interval
+from surface_consistency.metrics.intervals import Interval
 from surface_consistency.metrics.judging import JudgeError
 
 __all__ = ["CorrectedAlignmentResult", "corrected_alignment"]
@@ -66,9 +65,9 @@ def corrected_alignment(
     short_error: JudgeError,
     long_error: JudgeError,
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> CorrectedAlignmentResult:
     """Estimate F_S, F_L and alignment as a judge without error would see them.
 
@@ -85,9 +84,9 @@ def corrected_alignment(
         long_error: Errors of the judge of long answers.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of topics, each with a draw of the judge's error rates.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The corrected scores with intervals.
@@ -120,7 +119,7 @@ def corrected_alignment(
         >>> round(scores.short_accuracy, 3), round(scores.alignment, 3)
         (0.611, 0.747)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     topics = topic_alignment(short, long, missing=missing)
     kept = topics.n_pairs > 0
@@ -128,17 +127,17 @@ def corrected_alignment(
         raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
     if min(_better(short_error), _better(long_error)) <= 0.0:
         _warn("a judge is no better than chance (sensitivity + specificity at most 1)")
-    cells = _cells(
-        topics.short_accuracy[kept],
-        topics.long_accuracy[kept],
-        topics.alignment[kept],
-        topics.signed_alignment[kept],
+    alignment = topics.alignment[kept]
+    signed = topics.signed_alignment[kept]
+    both, neither = (alignment + signed) / 2, (alignment - signed) / 2
+    cells = np.column_stack(
+        (both, topics.short_accuracy[kept] - both, topics.long_accuracy[kept] - both, neither)
     )
     exact = _error_matrix(
         *(np.array([rate]) for error in (short_error, long_error) for rate in _rates(error))
     )
     observed = cells.mean(axis=0, keepdims=True)
-    means = _scores(_true_cells(observed, exact))[0].tolist()
+    means = _scores(_true_cells(observed, exact))[0]
     generator = np.random.default_rng(rng)
     if len(cells) > 1:
         drawn = resample_counts(cells, n_resamples=n_resamples, rng=generator) / len(cells)
@@ -150,18 +149,8 @@ def corrected_alignment(
     else:
         _warn("one topic says nothing of the spread between topics; bounds")
         values = np.full((1, 5), math.nan)
-    bounds = [percentile_interval(column, confidence=confidence) for column in values.T]
     return CorrectedAlignmentResult(
-        short_accuracy=means[0],
-        long_accuracy=means[1],
-        accuracy_difference=means[2],
-        alignment=means[3],
-        signed_alignment=means[4],
-        short_accuracy_interval=bounds[0],
-        long_accuracy_interval=bounds[1],
-        accuracy_difference_interval=bounds[2],
-        alignment_interval=bounds[3],
-        signed_alignment_interval=bounds[4],
+        **score_fields(means, values, confidence_level),
         is_cut=_is_cut(observed[0], exact[0]),
         n_topics=len(cells),
         n_missing=topics.n_missing,
@@ -174,14 +163,7 @@ def _better(error: JudgeError) -> float:
 
 
 def _rates(error: JudgeError) -> tuple[float, float]:
-    """Return sensitivity and specificity."""
     return error.sensitivity, error.specificity
-
-
-def _cells(short: Floats, long: Floats, alignment: Floats, signed: Floats) -> Floats:
-    """Return each topic's shares of both, short only, long only, neither."""
-    both, neither = (alignment + signed) / 2, (alignment - signed) / 2
-    return np.column_stack((both, short - both, long - both, neither))
 
 
 def _true_cells(observed: Floats, errors: Floats) -> Floats:
@@ -252,7 +234,4 @@ def _scores(cells: Floats) -> Floats:
 
 
 def _warn(reason: str) -> None:
-    """Say why something is NaN."""
-    warnings.warn(
-        f"the corrected scores are undefined (NaN): {reason}", UndefinedMetricWarning, stacklevel=3
-    )
+    warn_undefined(f"the corrected scores are undefined (NaN): {reason}", stacklevel=3)

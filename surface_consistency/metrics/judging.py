@@ -1,22 +1,26 @@
 """How good a judge is by human labels, and the rate that stands behind an observed one."""
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_count,
     check_n_resamples,
+    warn_undefined,
 )
 from surface_consistency.metrics.bootstrap import resample_counts
 from surface_consistency.metrics.effect_sizes import kappa_of_counts
-from surface_consistency.metrics.intervals import Interval, percentile_interval, wilson_interval
+from surface_consistency.metrics.intervals import (
+    Interval,
+    percentile_interval,
+    undefined_interval,
+    wilson_interval,
+)
 from surface_consistency.metrics.paired_tables import PairedTable, paired_table
 
 __all__ = ["JudgeAgreementResult", "JudgeError", "corrected_rate", "judge_agreement"]
@@ -149,11 +153,9 @@ def corrected_rate(observed: float, error: JudgeError) -> float:
         raise ValueError(f"observed is a share in [0, 1]; got {observed}")
     better = error.sensitivity + error.specificity - 1.0
     if better <= 0.0:
-        warnings.warn(
+        warn_undefined(
             "the corrected rate is undefined (NaN): the judge is no better than chance "
-            f"(sensitivity {error.sensitivity:.3f}, specificity {error.specificity:.3f})",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            f"(sensitivity {error.sensitivity:.3f}, specificity {error.specificity:.3f})"
         )
         return math.nan
     return min(1.0, max(0.0, (observed + error.specificity - 1.0) / better))
@@ -191,9 +193,9 @@ def judge_agreement(
     judge: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> JudgeAgreementResult:
     """Compare a judge's verdicts with human labels of the same answers.
 
@@ -202,9 +204,9 @@ def judge_agreement(
         judge: Verdicts of the judge in the same order; None or NaN where it could not judge.
         missing: "raise" refuses missing values; "drop" leaves such answers out, with an
             `UnscoredWarning`.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of answers for the interval of kappa.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         Accuracy, kappa, sensitivity and specificity with intervals, and the confusion table.
@@ -231,7 +233,7 @@ def judge_agreement(
         >>> result.accuracy, round(result.kappa, 3), result.sensitivity, result.specificity
         (0.93, 0.854, 0.95, 0.9)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
     table = paired_table(human_values, judge_values, missing=missing)
@@ -240,45 +242,38 @@ def judge_agreement(
     n_right, n_wrong = table.both + table.first_only, table.second_only + table.neither
     for n, name, kind in ((n_right, "sensitivity", "right"), (n_wrong, "specificity", "wrong")):
         if n == 0:
-            warnings.warn(
-                f"{name} is undefined (NaN): no answer is {kind} by the human labels",
-                UndefinedMetricWarning,
-                stacklevel=2,
-            )
+            warn_undefined(f"{name} is undefined (NaN): no answer is {kind} by the human labels")
     return JudgeAgreementResult(
         accuracy=(table.both + table.neither) / table.n,
         accuracy_interval=wilson_interval(
-            table.both + table.neither, table.n, confidence=confidence
+            table.both + table.neither, table.n, confidence_level=confidence_level
         ),
         kappa=float(kappa_of_counts(table.counts)),
-        kappa_interval=_kappa_interval(table, confidence, n_resamples, rng),
+        kappa_interval=_kappa_interval(table, confidence_level, n_resamples, rng),
         sensitivity=table.both / n_right if n_right else math.nan,
-        sensitivity_interval=_share(table.both, n_right, confidence),
+        sensitivity_interval=_share(table.both, n_right, confidence_level),
         specificity=table.neither / n_wrong if n_wrong else math.nan,
-        specificity_interval=_share(table.neither, n_wrong, confidence),
+        specificity_interval=_share(table.neither, n_wrong, confidence_level),
         table=table,
         n_missing=len(human_values) - table.n,
     )
 
 
-def _share(successes: int, n: int, confidence: float) -> Interval:
+def _share(successes: int, n: int, level: float) -> Interval:
     """Return the Wilson interval of a share, quietly NaN for no trial."""
     if n == 0:
-        return Interval(low=math.nan, high=math.nan, confidence=confidence, method="wilson")
-    return wilson_interval(successes, n, confidence=confidence)
+        return undefined_interval(level, "wilson")
+    return wilson_interval(successes, n, confidence_level=level)
 
 
 def _kappa_interval(
-    table: PairedTable, confidence: float, n_resamples: int, rng: np.random.Generator | int
+    table: PairedTable, level: float, n_resamples: int, rng: np.random.Generator | int | None
 ) -> Interval:
-    """Bootstrap kappa over answers."""
     if math.isnan(float(kappa_of_counts(table.counts))):
-        warnings.warn(
-            f"kappa is undefined (NaN): the verdicts in {table} do not vary",
-            UndefinedMetricWarning,
-            stacklevel=3,
+        warn_undefined(
+            f"kappa is undefined (NaN): the verdicts in {table} do not vary", stacklevel=3
         )
-        return Interval(low=math.nan, high=math.nan, confidence=confidence, method="percentile")
+        return undefined_interval(level, "percentile")
     answers = np.repeat(np.eye(4), table.counts, axis=0)
     totals = resample_counts(answers, n_resamples=n_resamples, rng=rng)
-    return percentile_interval(kappa_of_counts(totals), confidence=confidence)
+    return percentile_interval(kappa_of_counts(totals), confidence_level=level)

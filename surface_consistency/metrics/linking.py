@@ -1,6 +1,5 @@
 """The linking probe of every group of a tidy frame."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,29 +8,27 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics._groups import (
+    bound_columns,
     check_frame,
-    checked_seed,
     cluster_codes,
+    group_frame,
     group_positions,
-    group_seed,
     grouping_columns,
-    warn_undefined_groups,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
     Floats,
-    Integers,
     MissingPolicy,
-    check_confidence,
     check_count,
     check_missing,
-    check_n_resamples,
+    refuse_missing,
     verdict_codes,
+    warn_undefined,
+    warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import group_values
+from surface_consistency.metrics.bootstrap import cluster_sums
 from surface_consistency.metrics.paired_tables import CountRatio
 
 __all__ = ["LINKING_KINDS", "LINKING_RATES", "LinkingTable", "linking_by", "linking_table"]
@@ -61,34 +58,19 @@ def _linking_cells(
                 f"{names[1]}[{index}] must be one of {', '.join(LINKING_KINDS)}; got {label!r}"
             )
     lacking = codes == MISSING
-    if missing == "raise" and lacking.any():
-        raise ValueError(
-            f"{names[0]}[{int(np.argmax(lacking))}] has no verdict (in all {int(lacking.sum())} of "
-            f"{codes.size} are missing): score them, or pass missing='drop' to leave them out"
-        )
+    refuse_missing(lacking, names[0], missing, rows="examples", is_verdict=True)
     negative = np.array([label != "positive" for label in labels], dtype=np.bool_)
     cells = (2 * negative + 1 - codes).astype(np.int8)
     cells[lacking] = MISSING
     return cells
 
 
-def _warn_unanswered(cells: Codes, *, stacklevel: int) -> None:
-    """Say how many examples were left out, where any were."""
-    n_missing = int(np.count_nonzero(cells == MISSING))
-    if n_missing:
-        warnings.warn(
-            f"{n_missing} of {cells.size} linking examples lack a verdict and were left out",
-            UnscoredWarning,
-            stacklevel=stacklevel + 1,
-        )
-
-
+_CELLS = ("positive_right", "positive_wrong", "negative_right", "negative_wrong")
 _POSITIVE = CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0))
 _NEGATIVE = CountRatio(numerator=(0, 0, 1, 0), denominator=(0, 0, 1, 1))
 
 
 def _balanced(counts: npt.ArrayLike) -> Floats:
-    """Return the mean of the accuracies on positive and on negative examples."""
     return (_POSITIVE(counts) + _NEGATIVE(counts)) / 2.0
 
 
@@ -150,18 +132,14 @@ class LinkingTable:
     """False pairs of either kind that it affirms."""
 
     def __post_init__(self) -> None:
-        for name in ("positive_right", "positive_wrong", "negative_right", "negative_wrong"):
+        for name in _CELLS:
             object.__setattr__(self, name, check_count(getattr(self, name), name))
 
     def __add__(self, other: object) -> "LinkingTable":
         if not isinstance(other, LinkingTable):
             return NotImplemented
-        return LinkingTable(
-            positive_right=self.positive_right + other.positive_right,
-            positive_wrong=self.positive_wrong + other.positive_wrong,
-            negative_right=self.negative_right + other.negative_right,
-            negative_wrong=self.negative_wrong + other.negative_wrong,
-        )
+        sums = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
+        return LinkingTable(**dict(zip(_CELLS, sums, strict=True)))
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -202,9 +180,8 @@ class LinkingTable:
         """Return the named rate, with a warning where it is undefined."""
         value = float(LINKING_RATES[name](self.counts))
         if value != value:
-            warnings.warn(
+            warn_undefined(
                 f"{name} is undefined (NaN): no example enters its denominator in {self}",
-                UndefinedMetricWarning,
                 stacklevel=3,
             )
         return value
@@ -245,21 +222,13 @@ def linking_table(
     """
     cells = _linking_cells(correct, kinds, missing=missing)
     scored = cells[cells != MISSING]
-    _warn_unanswered(cells, stacklevel=2)
-    counts = np.bincount(scored, minlength=4)
-    return LinkingTable(
-        positive_right=int(counts[0]),
-        positive_wrong=int(counts[1]),
-        negative_right=int(counts[2]),
-        negative_wrong=int(counts[3]),
-    )
+    n_missing = cells.size - scored.size
+    warn_unscored(n_missing, cells.size, what="linking examples", stacklevel=2)
+    counts = np.bincount(scored, minlength=4).tolist()
+    return LinkingTable(**dict(zip(_CELLS, counts, strict=True)))
 
 
-_CELLS = ("positive_right", "positive_wrong", "negative_right", "negative_wrong")
-_COLUMNS = (
-    *(*_CELLS, "n", "n_clusters", "n_missing", "n_undefined"),
-    *(column for rate in LINKING_RATES for column in (rate, f"{rate}_low", f"{rate}_high")),
-)
+_COLUMNS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined", *bound_columns(LINKING_RATES))
 
 
 def linking_by(
@@ -269,9 +238,9 @@ def linking_by(
     correct: str = "is_correct",
     kind: str = "kind",
     cluster: str | None = "fact_id",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute raw and balanced accuracy of each group of linking examples, with intervals.
@@ -284,9 +253,9 @@ def linking_by(
         kind: Column of kinds, each one of `LINKING_KINDS`.
         cluster: Column of what is resampled as a whole. A positive example and the negatives made
             from it share a name, so it should join them at least; None takes rows for independent.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group.
-        seed: Seed of the resampling, at least 0.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out examples that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -297,7 +266,7 @@ def linking_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, or `seed` or `n_resamples` no integer.
+        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             kind is unknown, a cluster id is missing, a `by` column is named twice or as a column of
             the result, or an option is out of range.
@@ -320,51 +289,30 @@ def linking_by(
         [['Typical_Errors', 60, 0.625]]
     """
     keys = grouping_columns(by, _COLUMNS)
-    check_confidence(confidence)
-    n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
     needed = [*keys, correct, kind, *([cluster] if cluster is not None else [])]
     check_frame(frame, needed, options="by, correct, kind or cluster", row="linking example")
     cells = _linking_cells(
         frame[correct].array, frame[kind].tolist(), missing=missing, names=(correct, kind)
     )
     clusters = cluster_codes(frame, cluster)
-    _warn_unanswered(cells, stacklevel=2)
-    rows = []
-    for key, positions in group_positions(frame, keys).items():
-        row: dict[str, object] = dict(zip(keys, key, strict=True))
-        rng = np.random.default_rng(group_seed(seed, keys, key))
-        rows.append(
-            row | _numbers(cells[positions], clusters[positions], confidence, n_resamples, rng)
-        )
-    warn_undefined_groups(rows, keys, LINKING_RATES, others={}, stacklevel=2)
-    return pd.DataFrame(rows, columns=[*keys, *_COLUMNS])
+    n_missing = int(np.count_nonzero(cells == MISSING))
+    warn_unscored(n_missing, cells.size, what="linking examples", stacklevel=2)
 
+    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+        """Return the counts and the sums of the clusters of a group."""
+        scored = positions[cells[positions] != MISSING]
+        counts = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
+        row: dict[str, object] = {"n": len(scored), "n_clusters": len(counts)}
+        row |= {"n_missing": len(positions) - len(scored)}
+        return row | dict(zip(_CELLS, counts.sum(axis=0).astype(int).tolist(), strict=True)), counts
 
-def _numbers(
-    cells: Codes, clusters: Integers, confidence: float, n_resamples: int, rng: np.random.Generator
-) -> dict[str, object]:
-    """Return the counts and rates of one group by column name."""
-    scored = cells != MISSING
-    distinct, codes = np.unique(clusters[scored], return_inverse=True)
-    flat = np.bincount(4 * codes + cells[scored], minlength=4 * distinct.size)
-    counts = flat.astype(np.float64).reshape(-1, 4)
-    values = group_values(
-        counts,
+    return group_frame(
+        group_positions(frame, keys),
+        keys,
         LINKING_RATES,
-        confidence=confidence,
+        summed,
+        columns=_COLUMNS,
+        confidence_level=confidence_level,
         n_resamples=n_resamples,
-        method="percentile",
         rng=rng,
     )
-    row: dict[str, object] = dict(
-        zip(_CELLS, (int(count) for count in counts.sum(axis=0)), strict=True)
-    )
-    row |= {
-        "n": int(np.count_nonzero(scored)),
-        "n_clusters": len(counts),
-        "n_missing": int(np.count_nonzero(~scored)),
-        "n_undefined": max(found.n_undefined for found in values.values()),
-    }
-    for name, found in values.items():
-        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-    return row

@@ -1,19 +1,22 @@
 """McNemar's test, for independent and for clustered pairs: do two conditions differ in accuracy?"""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import Floats
-from surface_consistency.metrics.paired_tables import PairedTable, check_table, pair_counts
+from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics.paired_tables import (
+    PairedTable,
+    check_table,
+    pair_counts,
+    table_of,
+)
 
 __all__ = [
-    "EXACT_UP_TO",
+    "MCNEMAR_EXACT_MAX_DISCORDANT",
     "TEST_COLUMNS",
     "ClusteredMcNemarMethod",
     "ClusteredMcNemarResult",
@@ -29,7 +32,7 @@ __all__ = [
 McNemarMethod = Literal["auto", "exact", "corrected", "uncorrected", "mid-p"]
 """Form of the test; "auto" chooses between "exact" and "corrected"."""
 
-EXACT_UP_TO = 25
+MCNEMAR_EXACT_MAX_DISCORDANT = 25
 """Largest number of discordant pairs for which "auto" is exact (arXiv 2607.00605, D.1)."""
 
 _METHODS = ("exact", "corrected", "uncorrected", "mid-p")
@@ -91,7 +94,7 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
     """
     b, c = check_table(table).first_only, table.second_only
     if method == "auto":
-        method = "exact" if b + c <= EXACT_UP_TO else "corrected"
+        method = "exact" if b + c <= MCNEMAR_EXACT_MAX_DISCORDANT else "corrected"
     if method not in _METHODS:
         raise ValueError(f"method must be one of auto, {', '.join(_METHODS)}; got {method!r}")
     if b + c == 0:
@@ -149,9 +152,7 @@ def run_test(counts: Floats, test: PairedTest) -> tuple[float, float, str]:
         return math.nan, math.nan, "exact" if test == "auto" else test
     if test == "obuchowski" or test == "durkalski":
         return *_clustered_statistic(counts, test), test
-    both, first_only, second_only, neither = cells
-    table = PairedTable(both=both, first_only=first_only, second_only=second_only, neither=neither)
-    result = mcnemar(table, method=test)
+    result = mcnemar(table_of(cells), method=test)
     return result.statistic, result.p_value, result.method
 
 
@@ -240,11 +241,9 @@ def clustered_mcnemar(
     cells = pair_counts(counts)
     statistic, p_value = _clustered_statistic(cells, method)
     if len(cells) == 1:
-        warnings.warn(
+        warn_undefined(
             "the clustered McNemar test is undefined (NaN): one cluster says nothing of the spread "
-            "between clusters",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            "between clusters"
         )
     return ClusteredMcNemarResult(
         statistic=statistic,

@@ -1,19 +1,18 @@
 """Memorisation scores: verbatim extraction, and membership by the loss of a text."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     check_count,
     check_missing,
     is_missing,
+    warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.intervals import Interval, wilson_interval
@@ -55,7 +54,7 @@ class ExtractionResult:
 
     accuracy: float
     """Share of instances completed word for word, in [0, 1]."""
-    interval: Interval
+    accuracy_interval: Interval
     """Wilson interval of the share; it takes instances for independent."""
     n_extracted: int
     """Instances completed word for word."""
@@ -70,7 +69,7 @@ def extraction_accuracy(
     expected: Sequence[_Continuation],
     *,
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> ExtractionResult:
     """Return the share of test instances whose second half a model writes verbatim.
 
@@ -79,7 +78,7 @@ def extraction_accuracy(
             the second half: a text, or its tokens; None where it wrote nothing.
         expected: The second halves, as texts or tokens alike.
         missing: "raise" refuses None; "drop" leaves such instances out, with an `UnscoredWarning`.
-        confidence: Nominal coverage of the interval, in (0, 1).
+        confidence_level: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         The share, its Wilson interval and counts.
@@ -122,7 +121,7 @@ def extraction_accuracy(
     warn_unscored(n_missing, len(expected), what="instances", lack="a continuation", stacklevel=2)
     return ExtractionResult(
         accuracy=n_extracted / n,
-        interval=wilson_interval(n_extracted, n, confidence=confidence),
+        accuracy_interval=wilson_interval(n_extracted, n, confidence_level=confidence_level),
         n_extracted=n_extracted,
         n=n,
         n_missing=n_missing,
@@ -180,10 +179,8 @@ def extraction_log_likelihood(
             found[index] = row[length:].mean() if per_token else row[length:].sum()
     undefined = int(np.count_nonzero(np.isnan(found)))
     if undefined:
-        warnings.warn(
-            f"{undefined} of {len(rows)} instances have no second half with values; theirs is NaN",
-            UndefinedMetricWarning,
-            stacklevel=2,
+        warn_undefined(
+            f"{undefined} of {len(rows)} instances have no second half with values; theirs is NaN"
         )
     return found
 
@@ -275,9 +272,7 @@ def _with_warning(values: list[float], lacking: str) -> Floats:
     found = np.asarray(values, dtype=np.float64)
     undefined = int(np.count_nonzero(np.isnan(found)))
     if undefined:
-        warnings.warn(
-            f"{undefined} of {found.size} texts have no {lacking}; their score is NaN",
-            UndefinedMetricWarning,
-            stacklevel=3,
+        warn_undefined(
+            f"{undefined} of {found.size} texts have no {lacking}; their score is NaN", stacklevel=3
         )
     return found

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics._groups import check_frame, cluster_codes
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -18,9 +18,10 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_n_resamples,
     outcome_cells,
+    warn_undefined,
 )
 from surface_consistency.metrics.bootstrap import Statistic, resample_counts
 from surface_consistency.metrics.intervals import quantiles
@@ -61,7 +62,13 @@ def _model_cells(
     for codes, column in ((model_codes, model), (pair_codes, pair_id)):
         if (codes < 0).any():
             raise ValueError(f"column {column!r} is empty in row {int(np.argmax(codes < 0))}")
-    _check_unique(frame, model, pair_id)
+    repeated = frame.duplicated([model, pair_id])
+    if repeated.any():
+        row = frame[repeated].iloc[0]
+        raise ValueError(
+            f"column {pair_id!r} holds {row[pair_id]!r} more than once for model {row[model]!r} "
+            f"({int(repeated.sum())} rows repeat one): drop the duplicates"
+        )
     cells = outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
@@ -86,17 +93,6 @@ def _model_cells(
         n_pairs=int(complete.sum()),
         n_missing=int((~complete).sum()),
     )
-
-
-def _check_unique(frame: pd.DataFrame, model: str, pair_id: str) -> None:
-    """Refuse a pair that stands twice for one model."""
-    repeated = frame.duplicated([model, pair_id])
-    if repeated.any():
-        row = frame[repeated].iloc[0]
-        raise ValueError(
-            f"column {pair_id!r} holds {row[pair_id]!r} more than once for model {row[model]!r} "
-            f"({int(repeated.sum())} rows repeat one): drop the duplicates"
-        )
 
 
 def _clusters_of_pairs(
@@ -145,9 +141,9 @@ def compare_models(
     first: str = "first_correct",
     second: str = "second_correct",
     cluster: str | None = "fact_id",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compare models on the pairs that all of them answered.
@@ -165,9 +161,9 @@ def compare_models(
         first: Column of verdicts under the first condition.
         second: Column of verdicts under the second condition.
         cluster: Column of what is resampled as a whole; None takes each pair for a cluster.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples, shared by all models and rates.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
         missing: "drop" compares on the pairs that all models have verdicts for, with a count in
             `n_missing` and an `UnscoredWarning`; "raise" refuses others.
 
@@ -205,7 +201,7 @@ def compare_models(
         >>> rows[["value_a", "value_b", "difference", "n"]].values.tolist()
         [[0.5, 1.0, 0.5, 40.0]]
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     rates = _rates(rate)
     needed = [model, pair_id, first, second, *filter(None, (cluster,))]
@@ -223,21 +219,20 @@ def compare_models(
             UnscoredWarning,
             stacklevel=2,
         )
-    rows = _compared(cells, couples, rates, confidence, n_resamples, np.random.default_rng(rng))
+    rows = _compared(
+        cells, couples, rates, confidence_level, n_resamples, np.random.default_rng(rng)
+    )
     undefined = [row for row in rows if math.isnan(float(str(row["difference_low"])))]
     if undefined:
-        warnings.warn(
+        warn_undefined(
             f"undefined (NaN) in {len(undefined)} of {len(rows)} comparisons, such as "
             f"{undefined[0]['rate']} of {undefined[0]['model_a']!r} and "
-            f"{undefined[0]['model_b']!r}",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            f"{undefined[0]['model_b']!r}"
         )
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def _rates(rate: str | Sequence[str] | Mapping[str, Statistic]) -> Mapping[str, Statistic]:
-    """Return the statistics by name."""
     if isinstance(rate, Mapping):
         return rate
     names = [rate] if isinstance(rate, str) else list(rate)
@@ -263,7 +258,7 @@ def _compared(
     cells: _ModelCells,
     couples: list[tuple[int, int]],
     rates: Mapping[str, Statistic],
-    confidence: float,
+    level: float,
     n_resamples: int,
     rng: np.random.Generator,
 ) -> list[dict[str, object]]:
@@ -281,18 +276,18 @@ def _compared(
         for a, b in couples:
             row = {"rate": name, "model_a": cells.models[a], "model_b": cells.models[b]}
             row |= {"value_a": float(values[a]), "value_b": float(values[b])}
-            row |= _difference(values[b] - values[a], resampled[:, b] - resampled[:, a], confidence)
+            row |= _difference(values[b] - values[a], resampled[:, b] - resampled[:, a], level)
             row |= {"n": cells.n_pairs, "n_clusters": len(cells.sums)}
             rows.append(row | {"n_missing": cells.n_missing})
     return rows
 
 
-def _difference(estimate: float, drawn: Floats, confidence: float) -> dict[str, object]:
+def _difference(estimate: float, drawn: Floats, level: float) -> dict[str, object]:
     """Return a difference with its bounds and p-value."""
     defined = drawn[~np.isnan(drawn)]
     low = high = p_value = math.nan
     if defined.size and not math.isnan(estimate):
-        tail = (1.0 - confidence) / 2.0
+        tail = (1.0 - level) / 2.0
         low, high = quantiles(defined, (tail, 1.0 - tail))
         fewest = min(np.count_nonzero(defined <= 0.0), np.count_nonzero(defined >= 0.0))
         p_value = min(1.0, 2.0 * (fewest + 1) / (defined.size + 1))

@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import SurfaceConsistencyWarning, UndefinedMetricWarning
+from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
-    check_count,
+    check_confidence_level,
     check_n_resamples,
+    warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics._momentum_null import (
@@ -56,11 +56,11 @@ class MomentumPoint:
     """Those of them that were right."""
     probability: float
     """P(correct), `n_correct / n`, in [0, 1]; NaN when no slot came after such a run."""
-    interval: Interval
+    probability_interval: Interval
     """Interval of `probability` that resamples topics; NaN bounds where undefined."""
     null_probability: float
     """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
-    null_interval: Interval
+    null_probability_interval: Interval
     """Central part of P(correct) without momentum: the null band."""
 
 
@@ -116,11 +116,11 @@ class MomentumResult:
                 "n": point.n,
                 "n_correct": point.n_correct,
                 "probability": point.probability,
-                "probability_low": point.interval.low,
-                "probability_high": point.interval.high,
+                "probability_low": point.probability_interval.low,
+                "probability_high": point.probability_interval.high,
                 "null_probability": point.null_probability,
-                "null_low": point.null_interval.low,
-                "null_high": point.null_interval.high,
+                "null_probability_low": point.null_probability_interval.low,
+                "null_probability_high": point.null_probability_interval.high,
             }
             for curve in (self.correct, self.incorrect)
             for point in curve.points
@@ -129,7 +129,7 @@ class MomentumResult:
 
 
 def _curve_of(
-    streak: int, counts: Integers, drawn: Floats, without: Floats, confidence: float
+    streak: int, counts: Integers, drawn: Floats, without: Floats, level: float
 ) -> MomentumCurve:
     """Build the curve of one kind of run.
 
@@ -143,9 +143,11 @@ def _curve_of(
             n=int(counts[length, 0]),
             n_correct=int(counts[length, 1]),
             probability=float(share[length]),
-            interval=percentile_interval(shares[:, length], confidence=confidence),
+            probability_interval=percentile_interval(shares[:, length], confidence_level=level),
             null_probability=_mean(null_shares[:, length]),
-            null_interval=percentile_interval(null_shares[:, length], confidence=confidence),
+            null_probability_interval=percentile_interval(
+                null_shares[:, length], confidence_level=level
+            ),
         )
         for length in range(len(counts))
     )
@@ -154,9 +156,9 @@ def _curve_of(
         streak=streak,
         points=points,
         slope=slope,
-        slope_interval=percentile_interval(slopes(drawn), confidence=confidence),
+        slope_interval=percentile_interval(slopes(drawn), confidence_level=level),
         null_slope=_mean(null_slopes),
-        null_slope_interval=percentile_interval(null_slopes, confidence=confidence),
+        null_slope_interval=percentile_interval(null_slopes, confidence_level=level),
         p_value=_p_value(slope, null_slopes),
     )
 
@@ -171,13 +173,11 @@ def _undefined_parts(curve: MomentumCurve) -> list[str]:
 
 
 def _shares(counts: Floats) -> Floats:
-    """Return right slots over slots; NaN where there are none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(counts[..., 1] / counts[..., 0])
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean of the values that are not NaN; NaN without any."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if defined.size else math.nan
 
@@ -204,10 +204,10 @@ def momentum(
     orders: npt.ArrayLike | None = None,
     null: MomentumNull = "topic",
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     n_null: int = 1_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> MomentumResult:
     """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
 
@@ -217,7 +217,7 @@ def momentum(
 
     Args:
         slots: Verdicts on the long answers in slot order, shape `(n_topics, n_slots)` or
-            `(n_topics, n_permutations, n_slots)`: column j is slot j, see `by_slot`.
+            `(n_topics, n_permutations, n_slots)`: column j is slot j, see `reorder_to_slots`.
         orders: The sub-question in each slot, of the shape of `slots`; needed where a topic has
             several permutations. The null band moves whole sub-questions, the same way in all
             responses of a topic, and so keeps what these have in common. None, for one response a
@@ -228,10 +228,10 @@ def momentum(
             the orders of a topic differ.
         missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
             with an `UnscoredWarning`.
-        confidence: Nominal coverage of the intervals and of the null band, in (0, 1).
+        confidence_level: Nominal coverage of the intervals and of the null band, in (0, 1).
         n_resamples: Number of resamples of topics.
         n_null: Number of draws of the null band.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The curves after runs of 1s and of 0s, each with its slope, intervals and null band.
@@ -271,11 +271,11 @@ def momentum(
         >>> result.correct.slope > result.correct.null_slope_interval.high
         True
     """
-    check_confidence(confidence)
-    n_resamples, n_null = check_n_resamples(n_resamples), _checked_n_null(n_null)
+    check_confidence_level(confidence_level)
+    n_resamples, n_null = check_n_resamples(n_resamples), check_n_resamples(n_null, "n_null")
     generator = np.random.default_rng(rng)
     codes = response_codes(slots, "slots", missing=missing)
-    places = _places(orders, np.shape(slots))
+    places = None if orders is None else checked_orders(orders, slots=np.shape(slots))
     _check_n_slots(codes.shape[2], null)
     if places is None and codes.shape[1] > 1:
         raise ValueError(
@@ -287,7 +287,10 @@ def momentum(
         _warn_repeated(places)
     complete = (codes != MISSING).all(axis=2)
     verdicts = codes[complete]
-    _check_complete(len(verdicts), complete.size)
+    n_complete = len(verdicts)
+    if n_complete == 0:
+        raise ValueError("no response has a verdict in every slot: there is nothing to score")
+    warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
     _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
     by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
     drawn = _resampled(by_topic, n_resamples, generator)
@@ -295,10 +298,15 @@ def momentum(
     without = _null_counts(verdicts, topics, kept, null, n_null, generator)
     counts = by_topic.sum(axis=0)
     curves = [
-        _curve_of(streak, counts[kind], drawn[:, kind], without[:, kind], confidence)
+        _curve_of(streak, counts[kind], drawn[:, kind], without[:, kind], confidence_level)
         for kind, streak in enumerate(STREAKS)
     ]
-    _warn_undefined(curves, len(by_topic))
+    n_topics = len(by_topic)
+    parts = [part for curve in curves for part in _undefined_parts(curve)]
+    if n_topics == 1:
+        parts.append("all intervals (one topic)")
+    if parts:
+        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
     return MomentumResult(
         correct=curves[0],
         incorrect=curves[1],
@@ -309,26 +317,6 @@ def momentum(
         n_resamples=n_resamples,
         n_null=n_null,
     )
-
-
-def _checked_n_null(n_null: object) -> int:
-    """Return the number of draws of the null band, at least 1."""
-    count = check_count(n_null, "n_null")
-    if count == 0:
-        raise ValueError("n_null must be at least 1, and 1,000 or more to be of use; got 0")
-    return count
-
-
-def _places(orders: npt.ArrayLike | None, shape: tuple[int, ...]) -> Integers | None:
-    """Return the orders as `(n_topics, n_permutations, n_slots)`, checked against the verdicts."""
-    if orders is None:
-        return None
-    if np.shape(orders) != shape:
-        raise ValueError(
-            "slots and orders must have the same shape, one sub-question a slot; "
-            f"got {shape} and {np.shape(orders)}"
-        )
-    return checked_orders(orders)
 
 
 def _check_n_slots(n_slots: int, null: MomentumNull) -> None:
@@ -359,13 +347,6 @@ def _warn_repeated(orders: Integers) -> None:
         )
 
 
-def _check_complete(n_complete: int, n_responses: int) -> None:
-    """Say how many responses were left out; refuse to go on without any."""
-    if n_complete == 0:
-        raise ValueError("no response has a verdict in every slot: there is nothing to score")
-    warn_unscored(n_responses - n_complete, n_responses, what="responses", stacklevel=3)
-
-
 def _resampled(by_topic: Integers, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Return the run counts of resampled topics; none of them for a single topic."""
     if len(by_topic) == 1:
@@ -394,12 +375,3 @@ def _null_counts(
     own_topics = np.arange(n_responses)
     as_asked = np.broadcast_to(np.arange(n_slots), verdicts.shape)
     return null_by_moving(verdicts, own_topics, as_asked, n_null, rng)
-
-
-def _warn_undefined(curves: list[MomentumCurve], n_topics: int) -> None:
-    """Say in one warning what is NaN."""
-    parts = [part for curve in curves for part in _undefined_parts(curve)]
-    if n_topics == 1:
-        parts.append("all intervals (one topic)")
-    if parts:
-        warnings.warn(f"undefined (NaN): {'; '.join(parts)}", UndefinedMetricWarning, stacklevel=3)

@@ -11,13 +11,13 @@ from surface_consistency.errors import ColumnNotFoundError, IncompletePairWarnin
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import is_missing
 
-__all__ = ["outcomes_frame", "parse_verdict"]
+__all__ = ["outcomes_frame", "to_verdict"]
 
 _WORDS: Final = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
-def parse_verdict(value: object) -> bool | None:
+def to_verdict(value: object) -> bool | None:
     """Read one cell as a verdict.
 
     Args:
@@ -39,7 +39,7 @@ def parse_verdict(value: object) -> bool | None:
         RFC 4180 for the cells of CSV files, which are all text.
 
     Examples:
-        >>> [parse_verdict(cell) for cell in ("1", "False", "", None, 1.0)]
+        >>> [to_verdict(cell) for cell in ("1", "False", "", None, 1.0)]
         [True, False, None, None, True]
     """
     if is_missing(value):
@@ -70,11 +70,10 @@ def _need_column(frame: pd.DataFrame, column: str, role: str) -> None:
 
 
 def _verdict_column(frame: pd.DataFrame, column: str) -> "pd.Series[Any]":
-    """Read a column of verdicts."""
     found: list[bool | None] = []
     for number, value in enumerate(frame[column].array, start=1):
         try:
-            found.append(parse_verdict(value))
+            found.append(to_verdict(value))
         except ValueError as error:
             raise ValueError(f"row {number}, column {column!r}: {error}") from None
     return _as_booleans(found, index=frame.index)
@@ -154,14 +153,11 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
     """Name the fact of each row, no two facts alike."""
     columns = [_identifiers(frame, column) for column in facts]
     if len(columns) > 1:
-        columns = [[_escaped(text) for text in texts] for texts in columns]
+        columns = [
+            [text.replace("%", "%25").replace("/", "%2F") for text in texts] for texts in columns
+        ]
     names: pd.Series[Any] = pd.Series(map("/".join, zip(*columns, strict=True)), index=frame.index)
     return names
-
-
-def _escaped(text: str) -> str:
-    """Keep the separator of several columns out of a name."""
-    return text.replace("%", "%25").replace("/", "%2F")
 
 
 def _warn_incomplete(first: set[str], second: set[str]) -> None:
@@ -226,7 +222,7 @@ def outcomes_frame(
             conditions, or a column of the source has a name that the frame needs.
 
     Notes:
-        Verdicts may be text as in CSV files (`parse_verdict`); an empty cell is a missing verdict.
+        Verdicts may be text as in CSV files (`to_verdict`); an empty cell is a missing verdict.
         Rows are numbered from 1. Rows of other conditions are left out; facts that lack one of the
         two are left out and counted in an `IncompletePairWarning`.
 
@@ -248,7 +244,19 @@ def outcomes_frame(
     if frame.empty:
         raise ValueError("the source has no rows")
     if condition is None:
-        pairs = _wide(frame, first, second)
+        for role, column in (("first", first), ("second", second)):
+            _need_column(frame, column, role)
+        pairs = frame.drop(columns=[first, second])
+        for column in ("first_correct", "second_correct"):
+            if column in pairs:
+                raise ValueError(
+                    f"the source has a column {column!r} besides {first!r} and {second!r}, whose "
+                    "verdicts would take its name: rename or drop one of them"
+                )
+        pairs = pairs.assign(
+            first_correct=_verdict_column(frame, first),
+            second_correct=_verdict_column(frame, second),
+        )
         default_id = [str(number) for number in range(1, len(pairs) + 1)]
         default_fact = None
     else:
@@ -269,7 +277,9 @@ def outcomes_frame(
     new = {name: value for name, value in names.items() if name not in pairs}
     pairs = pairs.assign(pair_id=ids, fact_id=clusters, **new)
     _check_unique(pairs, within)
-    return _ordered(pairs)
+    own = ["pair_id", "fact_id", "first_condition", "second_condition"]
+    own += ["first_correct", "second_correct"]
+    return pairs[[*own, *(column for column in pairs.columns if column not in own)]]
 
 
 def _as_frame(source: object) -> pd.DataFrame:
@@ -294,7 +304,6 @@ def _as_frame(source: object) -> pd.DataFrame:
 
 
 def _as_row(row: object, number: int) -> Mapping[str, Any]:
-    """Return one row as a mapping."""
     if isinstance(row, Mapping):
         return row
     dump = getattr(row, "model_dump", None)
@@ -302,22 +311,6 @@ def _as_row(row: object, number: int) -> Mapping[str, Any]:
         fields: Mapping[str, Any] = dump()
         return fields
     raise TypeError(f"row {number} must be a mapping or a record; got {type(row).__name__}")
-
-
-def _wide(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """Read the two columns of verdicts of pairs."""
-    for role, column in (("first", first), ("second", second)):
-        _need_column(frame, column, role)
-    pairs = frame.drop(columns=[first, second])
-    for column in ("first_correct", "second_correct"):
-        if column in pairs:
-            raise ValueError(
-                f"the source has a column {column!r} besides {first!r} and {second!r}, whose "
-                "verdicts would take its name: rename or drop one of them"
-            )
-    return pairs.assign(
-        first_correct=_verdict_column(frame, first), second_correct=_verdict_column(frame, second)
-    )
 
 
 def _keep(pairs: pd.DataFrame, named: Mapping[str, str | None]) -> None:
@@ -343,10 +336,3 @@ def _check_unique(pairs: pd.DataFrame, within: str | Sequence[str] | None) -> No
             f"pair id {repeated['pair_id'].iloc[0]!r} stands more than once ({len(repeated)} rows "
             "repeat one): drop the duplicates, or name through within what tells them apart"
         )
-
-
-def _ordered(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Put the columns of every outcomes frame first."""
-    own = ["pair_id", "fact_id", "first_condition", "second_condition"]
-    own += ["first_correct", "second_correct"]
-    return pairs[[*own, *(column for column in pairs.columns if column not in own)]]

@@ -3,24 +3,22 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
+    bound_columns,
     check_frame,
     check_pair_ids,
-    checked_seed,
     cluster_codes,
+    group_frame,
     group_positions,
-    group_seed,
     grouping_columns,
-    warn_undefined_groups,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
     Floats,
     MissingPolicy,
-    check_confidence,
-    check_n_resamples,
     outcome_cells,
     warn_unscored,
 )
@@ -29,13 +27,11 @@ from surface_consistency.metrics.bootstrap import (
     IntervalMethod,
     Statistic,
     cluster_sums,
-    group_values,
-    value_columns,
 )
 from surface_consistency.metrics.mcnemar_tests import TEST_COLUMNS, PairedTest, check_test, run_test
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
 
-__all__ = ["paired_by"]
+__all__ = ["PairedTest", "paired_by"]
 
 _CELLS = ("both", "first_only", "second_only", "neither")
 _COUNTS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined")
@@ -52,9 +48,9 @@ def paired_by(
     rates: Mapping[str, Statistic] = PAIRED_RATES,
     test: PairedTest = "auto",
     interval: IntervalMethod = "percentile",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute the paired metrics of each group, with cluster-bootstrap intervals.
@@ -74,9 +70,9 @@ def paired_by(
         test: Form of the test: one of `mcnemar`, which takes pairs for independent, or
             "obuchowski" or "durkalski" of `clustered_mcnemar`, which does not.
         interval: "percentile", or "bca" for bias-corrected and accelerated.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group; all rates of a group share them.
-        seed: Seed of the resampling, at least 0.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -88,7 +84,7 @@ def paired_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame, or `seed` or `n_resamples` no integer.
+        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             cluster id is missing, a pair id stands twice in a group, a `by` column is named twice
             or as a column of the result, or has empty cells besides a label "none", or an option
@@ -118,10 +114,11 @@ def paired_by(
         >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
         [['from plurals', 10, 0, 10, 20, 0.0], ['from surnames', 0, 10, 10, 20, 0.5]]
     """
-    columns = _result_columns(rates)
+    columns = [*_COUNTS, *bound_columns(rates), *TEST_COLUMNS]
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
     keys = grouping_columns(by, columns)
-    check_confidence(confidence)
-    n_resamples, seed = check_n_resamples(n_resamples), checked_seed(seed)
     check_test(test)
     if interval not in INTERVALS:
         raise ValueError(f"interval must be one of {', '.join(INTERVALS)}; got {interval!r}")
@@ -135,39 +132,25 @@ def paired_by(
     if pair_id is not None:
         check_pair_ids(frame[pair_id], pair_id, keys, groups)
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
-    rows = []
-    for key, positions in groups.items():
+
+    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+        """Return the counts, the test and the sums of the clusters of a group."""
         scored = positions[cells[positions] != MISSING]
         counts = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
-        values = group_values(
-            counts,
-            rates,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            method=interval,
-            rng=np.random.default_rng(group_seed(seed, keys, key)),
-        )
-        row: dict[str, object] = dict(zip(keys, key, strict=True))
-        row |= _counts(counts, len(positions) - len(scored)) | value_columns(values)
-        rows.append(row | dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True)))
-    warn_undefined_groups(
-        rows, keys, rates, others={"mcnemar_p_value": f"{test} test"}, stacklevel=2
+        row: dict[str, object] = {"n": len(scored), "n_clusters": len(counts)}
+        row |= {"n_missing": len(positions) - len(scored)}
+        row |= zip(_CELLS, counts.sum(axis=0).astype(int).tolist(), strict=True)
+        return row | dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True)), counts
+
+    return group_frame(
+        groups,
+        keys,
+        rates,
+        summed,
+        columns=columns,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        rng=rng,
+        method=interval,
+        others={"mcnemar_p_value": f"{test} test"},
     )
-    return pd.DataFrame(rows, columns=[*keys, *columns])
-
-
-def _result_columns(rates: Mapping[str, Statistic]) -> list[str]:
-    """Return the columns of the result that are not grouping columns, in order."""
-    bounds = [column for rate in rates for column in (rate, f"{rate}_low", f"{rate}_high")]
-    columns = [*_COUNTS, *bounds, *TEST_COLUMNS]
-    twice = sorted({column for column in columns if columns.count(column) > 1})
-    if twice:
-        raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
-    return columns
-
-
-def _counts(counts: Floats, n_missing: int) -> dict[str, object]:
-    """Return the columns of counts, but for `n_undefined`."""
-    cells = [int(count) for count in counts.sum(axis=0)]
-    sizes: dict[str, object] = {"n": sum(cells), "n_clusters": len(counts), "n_missing": n_missing}
-    return sizes | dict(zip(_CELLS, cells, strict=True))

@@ -1,6 +1,5 @@
 """Checked counts of paired verdicts for each cluster, as several tests and intervals take them."""
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -8,7 +7,6 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Floats,
@@ -16,6 +14,7 @@ from surface_consistency.metrics._inputs import (
     check_count,
     is_missing,
     outcome_cells,
+    warn_undefined,
     warn_unscored,
 )
 
@@ -27,6 +26,7 @@ __all__ = [
     "cluster_counts",
     "pair_counts",
     "paired_table",
+    "table_of",
 ]
 
 
@@ -149,21 +149,11 @@ class PairedTable:
     def __add__(self, other: object) -> "PairedTable":
         if not isinstance(other, PairedTable):
             return NotImplemented
-        return PairedTable(
-            both=self.both + other.both,
-            first_only=self.first_only + other.first_only,
-            second_only=self.second_only + other.second_only,
-            neither=self.neither + other.neither,
-        )
+        return table_of([a + b for a, b in zip(self.counts, other.counts, strict=True)])
 
     def swap(self) -> "PairedTable":
         """Return the table with the two conditions exchanged."""
-        return PairedTable(
-            both=self.both,
-            first_only=self.second_only,
-            second_only=self.first_only,
-            neither=self.neither,
-        )
+        return table_of((self.both, self.second_only, self.first_only, self.neither))
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -241,13 +231,10 @@ class PairedTable:
         return self._rate("consistency_given_first_incorrect")
 
     def _rate(self, name: str) -> float:
-        """Return the named rate, with a warning where it is undefined."""
         value = float(PAIRED_RATES[name](self.counts))
         if value != value:
-            warnings.warn(
-                f"{name} is undefined (NaN): no pair enters its denominator in {self}",
-                UndefinedMetricWarning,
-                stacklevel=3,
+            warn_undefined(
+                f"{name} is undefined (NaN): no pair enters its denominator in {self}", stacklevel=3
             )
         return value
 
@@ -287,13 +274,13 @@ def paired_table(
     cells = outcome_cells(first, second, missing=missing)
     scored = cells[cells != MISSING]
     warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
-    counts = np.bincount(scored, minlength=4)
-    return PairedTable(
-        both=int(counts[0]),
-        first_only=int(counts[1]),
-        second_only=int(counts[2]),
-        neither=int(counts[3]),
-    )
+    return table_of(np.bincount(scored, minlength=4))
+
+
+def table_of(counts: Iterable[int]) -> PairedTable:
+    """Return four counts, in the order of `PairedTable.counts`, as a table."""
+    both, first_only, second_only, neither = map(int, counts)
+    return PairedTable(both=both, first_only=first_only, second_only=second_only, neither=neither)
 
 
 def check_table(table: object) -> PairedTable:

@@ -1,7 +1,6 @@
 """What a lexical perturbation does: relative change of a score, and shift of popularity."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,8 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata, wilcoxon
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import Floats, MissingPolicy, check_missing, warn_unscored
+from surface_consistency.metrics._inputs import (
+    Floats,
+    MissingPolicy,
+    check_missing,
+    warn_undefined,
+    warn_unscored,
+)
 
 __all__ = ["PopularityShiftResult", "popularity_shift", "relative_change"]
 
@@ -50,11 +54,7 @@ def relative_change(original: float, perturbed: float) -> float:
         if not math.isfinite(value):
             raise ValueError(f"{name} must be finite; got {value!r}")
     if original == 0.0:
-        warnings.warn(
-            "the change relative to an original of 0 is undefined (NaN)",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
+        warn_undefined("the change relative to an original of 0 is undefined (NaN)")
         return math.nan
     return float((perturbed - original) / original)
 
@@ -123,38 +123,6 @@ def popularity_shift(
     """
     if alternative not in ("two-sided", "less", "greater"):
         raise ValueError(f"alternative must be two-sided, less or greater; got {alternative!r}")
-    first, second, n_missing = _both(original, perturbed, missing)
-    warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
-    change = second - first
-    changed = change[change != 0.0]
-    ranks = _ranks(changed)
-    rising, falling = float(ranks[changed > 0.0].sum()), float(ranks[changed < 0.0].sum())
-    p_value, effect = 1.0, math.nan
-    if changed.size:
-        p_value = _p_value(changed, ranks, alternative)
-        effect = (rising - falling) / (rising + falling)
-    else:
-        warnings.warn(
-            "no instance changed, so the effect size is undefined (NaN)",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
-    return PopularityShiftResult(
-        statistic=min(rising, falling),
-        p_value=p_value,
-        original_mean=float(first.mean()),
-        perturbed_mean=float(second.mean()),
-        rank_biserial=effect,
-        n=first.size,
-        n_unchanged=first.size - changed.size,
-        n_missing=n_missing,
-    )
-
-
-def _both(
-    original: npt.ArrayLike, perturbed: npt.ArrayLike, missing: MissingPolicy
-) -> tuple[Floats, Floats, int]:
-    """Return the scores of the instances that have both, and how many have not."""
     check_missing(missing)
     first = np.asarray(original, dtype=np.float64)
     second = np.asarray(perturbed, dtype=np.float64)
@@ -172,12 +140,28 @@ def _both(
         )
     if not there.any():
         raise ValueError("no instance has both scores")
-    return first[there], second[there], int(np.count_nonzero(~there))
-
-
-def _ranks(changed: Floats) -> Floats:
-    """Rank the sizes of the changes, ties sharing their mean rank."""
-    return np.asarray(rankdata(np.abs(changed)), dtype=np.float64)
+    first, second, n_missing = first[there], second[there], int(np.count_nonzero(~there))
+    warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
+    change = second - first
+    changed = change[change != 0.0]
+    ranks = np.asarray(rankdata(np.abs(changed)), dtype=np.float64)
+    rising, falling = float(ranks[changed > 0.0].sum()), float(ranks[changed < 0.0].sum())
+    p_value, effect = 1.0, math.nan
+    if changed.size:
+        p_value = _p_value(changed, ranks, alternative)
+        effect = (rising - falling) / (rising + falling)
+    else:
+        warn_undefined("no instance changed, so the effect size is undefined (NaN)")
+    return PopularityShiftResult(
+        statistic=min(rising, falling),
+        p_value=p_value,
+        original_mean=float(first.mean()),
+        perturbed_mean=float(second.mean()),
+        rank_biserial=effect,
+        n=first.size,
+        n_unchanged=first.size - changed.size,
+        n_missing=n_missing,
+    )
 
 
 def _p_value(changed: Floats, ranks: Floats, alternative: _Alternative) -> float:

@@ -1,14 +1,12 @@
 """Lexical popularity: how common are the n-grams of a test instance in the training data?"""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import Floats, check_count
+from surface_consistency.metrics._inputs import Floats, check_count, warn_undefined
 
 __all__ = ["PopularityScale", "fit_popularity_scale", "instance_popularity", "relative_difference"]
 
@@ -153,11 +151,7 @@ def instance_popularity(
     summed = np.bincount(owner, weights=found.popularity(joined), minlength=len(rows))
     empty = int(np.count_nonzero(lengths == 0))
     if empty:
-        warnings.warn(
-            f"{empty} of {len(rows)} instances have no n-gram; their popularity is NaN",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
+        warn_undefined(f"{empty} of {len(rows)} instances have no n-gram; their popularity is NaN")
     return np.asarray(np.divide(summed, lengths, out=np.full(len(rows), np.nan), where=lengths > 0))
 
 
@@ -197,10 +191,8 @@ def relative_difference(correct: npt.ArrayLike, wrong: npt.ArrayLike) -> Floats:
         )
     zeros = int(np.count_nonzero(first == 0.0))
     if zeros:
-        warnings.warn(
-            f"the relative difference is undefined (NaN) for {zeros} correct scores of 0",
-            UndefinedMetricWarning,
-            stacklevel=2,
+        warn_undefined(
+            f"the relative difference is undefined (NaN) for {zeros} correct scores of 0"
         )
     return np.asarray(
         np.divide(first - second, first, out=np.full(first.shape, np.nan), where=first != 0.0)
@@ -208,7 +200,6 @@ def relative_difference(correct: npt.ArrayLike, wrong: npt.ArrayLike) -> Floats:
 
 
 def _checked(counts: npt.ArrayLike) -> Floats:
-    """Return counts as floats, refusing what cannot be one."""
     values = np.asarray(counts, dtype=np.float64)
     if not (values >= 0.0).all():
         bad = values[~(values >= 0.0)].ravel()[0]

@@ -5,20 +5,19 @@ slot cannot be told from the difficulty of the sub-questions that stand there.
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_n_resamples,
+    warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.alignment import response_codes
@@ -41,7 +40,7 @@ class PositionPoint:
     """Right ones among them."""
     accuracy: float
     """`n_correct / n`, in [0, 1]; higher is better."""
-    interval: Interval
+    accuracy_interval: Interval
     """Interval of `accuracy` that resamples topics; NaN bounds for a single topic."""
 
 
@@ -68,22 +67,23 @@ def position_curve(
     orders: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> PositionResult:
     """Estimate the accuracy of long answers in each slot.
 
     Args:
-        slots: Verdicts in slot order, shape `(n_topics, n_permutations, n_slots)`: see `by_slot`.
+        slots: Verdicts in slot order, shape `(n_topics, n_permutations, n_slots)`: see
+            `reorder_to_slots`.
         orders: The sub-question (0 to `n_slots` - 1) in each slot, of the shape of `slots`. Within
             a topic each sub-question must stand in each slot equally often.
         missing: "raise" refuses missing verdicts; "drop" leaves out each sub-question that
             lacks one, in all orders of its topic, so that the balance stays, with an
             `UnscoredWarning`.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of topics.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The accuracy in each slot and its slope over slots, with intervals.
@@ -110,7 +110,7 @@ def position_curve(
         >>> [point.accuracy for point in result.points], result.slope
         ([0.75, 0.25], -0.5)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     right, n_answers, n_missing = _by_topic(slots, orders, missing)
     totals = np.column_stack((right, n_answers))
@@ -126,12 +126,14 @@ def position_curve(
                 n=int(n_answers.sum()),
                 n_correct=int(right[:, slot].sum()),
                 accuracy=float(accuracies[slot]),
-                interval=percentile_interval(drawn[:, slot], confidence=confidence),
+                accuracy_interval=percentile_interval(
+                    drawn[:, slot], confidence_level=confidence_level
+                ),
             )
             for slot in range(right.shape[1])
         ),
         slope=float(_slopes(accuracies)),
-        slope_interval=percentile_interval(_slopes(drawn), confidence=confidence),
+        slope_interval=percentile_interval(_slopes(drawn), confidence_level=confidence_level),
         n_topics=len(right),
         n_missing=n_missing,
         n_resamples=n_resamples,
@@ -152,13 +154,19 @@ def _by_topic(
     the topic is as balanced as before. Topics of which nothing is left are not counted.
     """
     codes = response_codes(slots, "slots", missing=missing)
-    if np.shape(orders) != np.shape(slots):
+    places = checked_orders(orders, slots=np.shape(slots))
+    counts = slot_counts(places)
+    uneven = counts.min(axis=2) != counts.max(axis=2)
+    if uneven.any():
+        topic, question = (int(index) for index in np.argwhere(uneven)[0])
+        times = counts[topic, question]
         raise ValueError(
-            "slots and orders must have the same shape, one sub-question a slot; "
-            f"got {np.shape(slots)} and {np.shape(orders)}"
+            f"orders are not counter-balanced: in topic {topic} sub-question {question} stands "
+            f"{int(times.max())} times in slot {int(times.argmax()) + 1} and {int(times.min())} "
+            f"times in slot {int(times.argmin()) + 1} ({int(uneven.any(axis=1).sum())} of "
+            f"{len(counts)} topics are uneven), so position and difficulty cannot be told apart: "
+            "ask each topic in the orders of a Latin square"
         )
-    places = checked_orders(orders)
-    _check_balance(places)
     n_topics, n_permutations, n_slots = codes.shape
     gaps = np.zeros((n_topics, n_slots), dtype=bool)
     topics = np.broadcast_to(np.arange(n_topics)[:, None, None], codes.shape)
@@ -177,22 +185,6 @@ def _by_topic(
     return right[some], n_answers[some].astype(np.int64), n_missing
 
 
-def _check_balance(orders: Integers) -> None:
-    """Raise unless each sub-question stands in each slot equally often within every topic."""
-    counts = slot_counts(orders)
-    uneven = counts.min(axis=2) != counts.max(axis=2)
-    if uneven.any():
-        topic, question = (int(index) for index in np.argwhere(uneven)[0])
-        times = counts[topic, question]
-        raise ValueError(
-            f"orders are not counter-balanced: in topic {topic} sub-question {question} stands "
-            f"{int(times.max())} times in slot {int(times.argmax()) + 1} and {int(times.min())} "
-            f"times in slot {int(times.argmin()) + 1} ({int(uneven.any(axis=1).sum())} of "
-            f"{len(counts)} topics are uneven), so position and difficulty cannot be told apart: "
-            "ask each topic in the orders of a Latin square"
-        )
-
-
 def _slopes(accuracies: Floats) -> Floats:
     """Return the least-squares slope over slots, which is the last axis; NaN for a single slot."""
     n_slots = accuracies.shape[-1]
@@ -204,13 +196,10 @@ def _slopes(accuracies: Floats) -> Floats:
 
 
 def _warn_undefined(n_topics: int, n_slots: int) -> None:
-    """Say what is NaN."""
     reasons = []
     if n_topics == 1:
         reasons.append("the intervals, since one topic says nothing of the spread between topics")
     if n_slots == 1:
         reasons.append("the slope, since there is one slot")
     if reasons:
-        warnings.warn(
-            f"undefined (NaN): {'; '.join(reasons)}", UndefinedMetricWarning, stacklevel=3
-        )
+        warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=3)

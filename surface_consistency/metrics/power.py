@@ -1,14 +1,12 @@
 """How many pairs a test needs, what given pairs can show, and what clustering takes from them."""
 
 import math
-import warnings
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics._inputs import check_count
+from surface_consistency.metrics._inputs import check_count, warn_undefined
 from surface_consistency.metrics.paired_tables import PAIRED_RATES, CountRatio, pair_counts
 
 __all__ = ["design_effect", "minimum_detectable_difference", "required_pairs"]
@@ -116,11 +114,9 @@ def minimum_detectable_difference(
         found = math.sqrt(discordant_rate) * (z_test * math.sqrt(n) + z_power * math.sqrt(inner))
         found /= n + z_power**2
     if found > discordant_rate:
-        warnings.warn(
+        warn_undefined(
             f"no difference can be found (NaN): {n_pairs} pairs with a discordant rate of "
-            f"{discordant_rate} are too few for a power of {power}",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            f"{discordant_rate} are too few for a power of {power}"
         )
         return math.nan
     return found
@@ -195,10 +191,8 @@ def design_effect(
         between = float(((cells @ weights) ** 2).sum()) * n_clusters / (n_clusters - 1.0)
         effect = between / within if within > 0.0 else math.nan
     if math.isnan(effect):
-        warnings.warn(
-            "the design effect is undefined (NaN): it needs two clusters and a rate that varies",
-            UndefinedMetricWarning,
-            stacklevel=2,
+        warn_undefined(
+            "the design effect is undefined (NaN): it needs two clusters and a rate that varies"
         )
     return effect
 

@@ -2,7 +2,6 @@
 
 import importlib
 import math
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -10,8 +9,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
+from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics._correlations import average_ranks
+from surface_consistency.metrics._groups import root_seed
 from surface_consistency.metrics._inputs import (
     MISSING,
     Floats,
@@ -19,6 +19,7 @@ from surface_consistency.metrics._inputs import (
     check_count,
     label_codes,
     verdict_codes,
+    warn_undefined,
 )
 
 __all__ = [
@@ -36,7 +37,7 @@ Classifier: TypeAlias = Literal["logistic", "svm"]
 
 
 def _group_folds(
-    labels: Integers, owners: Integers, n_folds: int, seed: int, *, feature: str
+    labels: Integers, owners: Integers, n_folds: int, rng: object, *, feature: str
 ) -> Integers:
     """Return the test fold of each row, stratified by label; a group is in one fold only."""
     fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
@@ -46,7 +47,7 @@ def _group_folds(
             f"of groups; got {n_folds}"
         )
     splitter = _sklearn("model_selection", feature).StratifiedGroupKFold(
-        n_splits=n_folds, shuffle=True, random_state=seed
+        n_splits=n_folds, shuffle=True, random_state=root_seed(rng, below=2**32)
     )
     folds = np.full(labels.size, -1, dtype=np.int64)
     for fold, (_, test) in enumerate(splitter.split(labels, labels, owners)):
@@ -86,10 +87,9 @@ def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
     """Return the mean of the areas that are not NaN, and, with a `stacklevel`, warn of the rest."""
     defined = areas[~np.isnan(areas)]
     if stacklevel is not None and defined.size < areas.size:
-        warnings.warn(
+        warn_undefined(
             f"{areas.size - defined.size} of {areas.size} folds hold one class only; their area "
             "under the curve is undefined (NaN)",
-            UndefinedMetricWarning,
             stacklevel=stacklevel + 1,
         )
     return float(defined.mean()) if defined.size else math.nan
@@ -168,7 +168,7 @@ def predict_correctness(
     groups: Iterable[Hashable] | None = None,
     classifier: Classifier = "logistic",
     n_folds: int = 5,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> PredictabilityResult:
     """Predict from scores whether a model is right, on instances that the predictor has not seen.
 
@@ -181,7 +181,7 @@ def predict_correctness(
             instance go where it will.
         classifier: "logistic" regression, or "svm" with a polynomial kernel of degree 3.
         n_folds: Number of folds, stratified by verdict.
-        seed: Seed of the folds.
+        rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
     Returns:
         Macro-F1 and area under the curve, each as mean over folds and by fold, with the majority
@@ -209,11 +209,28 @@ def predict_correctness(
         >>> result.auc > 0.8, result.gain > 0.2
         (True, True)
     """
-    features, labels = _scored(scores, correct)
+    features = np.asarray(scores, dtype=np.float64)
+    features = features[:, None] if features.ndim == 1 else features
+    codes = verdict_codes(correct, "correct")
+    if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
+        raise ValueError(
+            "scores must have one row a verdict, shape (n_instances, n_scores); got "
+            f"{features.shape} for {codes.size} verdicts"
+        )
+    if not np.isfinite(features).all():
+        row = int(np.argmin(np.isfinite(features).all(axis=1)))
+        raise ValueError(f"scores[{row}] is not finite: leave the instance out first")
+    if (codes == MISSING).any():
+        raise ValueError(
+            f"correct[{int(np.argmax(codes == MISSING))}] has no verdict: leave the instance out"
+        )
+    if codes.size == 0 or (codes == codes[0]).all():
+        raise ValueError("correct must hold both right and wrong answers")
+    features, labels = features, codes.astype(np.int64)
     if classifier not in ("logistic", "svm"):
         raise ValueError(f"classifier must be 'logistic' or 'svm'; got {classifier!r}")
     owners = label_codes(groups, labels.size, "groups", row="instance")
-    folds = _group_folds(labels, owners, n_folds, seed, feature=_CORRECTNESS)
+    folds = _group_folds(labels, owners, n_folds, rng, feature=_CORRECTNESS)
     macro_f1, auc, baseline = [], [], []
     for fold in range(n_folds):
         train, test = folds != fold, folds == fold
@@ -233,28 +250,6 @@ def predict_correctness(
         n_correct=int(labels.sum()),
         n_groups=int(owners.max()) + 1,
     )
-
-
-def _scored(scores: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[Floats, Integers]:
-    """Return a matrix of scores and the verdicts as 0 and 1."""
-    features = np.asarray(scores, dtype=np.float64)
-    features = features[:, None] if features.ndim == 1 else features
-    codes = verdict_codes(correct, "correct")
-    if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
-        raise ValueError(
-            "scores must have one row a verdict, shape (n_instances, n_scores); got "
-            f"{features.shape} for {codes.size} verdicts"
-        )
-    if not np.isfinite(features).all():
-        row = int(np.argmin(np.isfinite(features).all(axis=1)))
-        raise ValueError(f"scores[{row}] is not finite: leave the instance out first")
-    if (codes == MISSING).any():
-        raise ValueError(
-            f"correct[{int(np.argmax(codes == MISSING))}] has no verdict: leave the instance out"
-        )
-    if codes.size == 0 or (codes == codes[0]).all():
-        raise ValueError("correct must hold both right and wrong answers")
-    return features, codes.astype(np.int64)
 
 
 def _macro_f1(truth: Integers, predicted: npt.NDArray[Any]) -> float:
@@ -316,7 +311,7 @@ def predict_alignment(
     groups: Iterable[Hashable],
     names: Sequence[str] | None = None,
     n_folds: int = 5,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> AlignmentPredictionResult:
     """Predict alignment by logistic regression, on rows that the model has not seen.
 
@@ -329,7 +324,7 @@ def predict_alignment(
             never split between training and test.
         names: Names of the features; None for "feature 0" and so on.
         n_folds: Number of folds, stratified by alignment.
-        seed: Seed of the folds.
+        rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
     Returns:
         Accuracy and area under the curve with all features and with each alone, the coefficients,
@@ -361,7 +356,7 @@ def predict_alignment(
     matrix, labels = _labelled(features, aligned)
     owners = label_codes(groups, labels.size, "groups", row="pair")
     titles = _titles(names, matrix.shape[1])
-    folds = _group_folds(labels, owners, n_folds, seed, feature=_ALIGNMENT)
+    folds = _group_folds(labels, owners, n_folds, rng, feature=_ALIGNMENT)
     accuracy, auc = _validated(matrix, labels, folds)
     alone = [_validated(matrix[:, [column]], labels, folds) for column in range(len(titles))]
     weights = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix, labels)[-1].coef_[0]
@@ -411,7 +406,6 @@ def _labelled(features: npt.ArrayLike, aligned: npt.ArrayLike) -> tuple[Floats, 
 
 
 def _titles(names: Sequence[str] | None, n_features: int) -> list[str]:
-    """Return a name for each feature."""
     titles = [f"feature {column}" for column in range(n_features)] if names is None else list(names)
     if len(titles) != n_features:
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")

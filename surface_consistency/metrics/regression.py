@@ -11,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import (
-    MissingDependencyError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import MissingDependencyError, UnscoredWarning
 from surface_consistency.metrics._groups import (
     check_frame,
     cluster_codes,
@@ -28,15 +24,26 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_missing,
+    refuse_missing,
+    warn_undefined,
 )
 from surface_consistency.metrics.frequency_rows import number_column
 
 __all__ = ["frequency_regression"]
 
 _RESULT = (
-    *("term", "estimate", "standard_error", "low", "high", "z", "p_value", "odds_ratio"),
+    *(
+        "term",
+        "estimate",
+        "standard_error",
+        "estimate_low",
+        "estimate_high",
+        "z",
+        "p_value",
+        "odds_ratio",
+    ),
     *("n", "n_clusters", "n_zero", "n_missing"),
 )
 _FREQUENCIES = ("entity", "surface")
@@ -62,7 +69,7 @@ def frequency_regression(
     covariates: Sequence[str] = (),
     by: str | Sequence[str] = (),
     cluster: str | None = "fact_id",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Regress correctness on log2 entity and log2 surface frequency, errors robust to clusters.
@@ -79,7 +86,7 @@ def frequency_regression(
         by: Columns whose groups are fitted apart, such as the model.
         cluster: Column of what is dependent, the fact or the subject; None takes each row for its
             own, for errors robust to misspecification alone.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         missing: "drop" leaves out rows that lack a value, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -123,7 +130,7 @@ def frequency_regression(
         >>> round(float(rows["estimate"]["entity"]), 1), bool(rows["p_value"]["surface"] > 0.05)
         (0.4, True)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     check_missing(missing)
     terms = [*_FREQUENCIES, *column_names(covariates)]
     if len({"intercept", *terms}) != len(terms) + 1:
@@ -143,10 +150,22 @@ def frequency_regression(
     rows, reasons = [], []
     for key, positions in group_positions(frame, keys).items():
         labels = dict(zip(keys, key, strict=True))
-        found, reason = _group_rows(data[positions], clusters[positions], terms, confidence)
+        found, reason = _group_rows(data[positions], clusters[positions], terms, confidence_level)
         rows += [{**labels, **row} for row in found]
         reasons += [f"{group_name(keys, key)}: {reason}"] if reason else []
-    _warn(int(np.isnan(data).any(axis=1).sum()), len(frame), reasons)
+    n_missing = int(np.isnan(data).any(axis=1).sum())
+    n_rows = len(frame)
+    if n_missing:
+        warnings.warn(
+            f"{n_missing} of {n_rows} rows lack a value of the model and were left out",
+            UnscoredWarning,
+            stacklevel=2,
+        )
+    if reasons:
+        warn_undefined(
+            f"the regression is undefined (NaN) in {len(reasons)} groups, such as {reasons[0]}",
+            stacklevel=2,
+        )
     return pd.DataFrame(rows, columns=[*keys, *_RESULT])
 
 
@@ -162,17 +181,12 @@ def _read(
     columns |= {name: number_column(frame, name, most=np.inf) for name in frequencies}
     columns |= {name: number_column(frame, name, least=-np.inf, most=np.inf) for name in covariates}
     for name, column in columns.items():
-        absent = np.isnan(column)
-        if missing == "raise" and absent.any():
-            raise ValueError(
-                f"{name}[{int(np.argmax(absent))}] is missing (in all {int(absent.sum())} of "
-                f"{column.size}): fill it in, or pass missing='drop' to leave such rows out"
-            )
+        refuse_missing(np.isnan(column), name, missing)
     return np.column_stack([columns[name] for name in (correct, *frequencies, *covariates)])
 
 
 def _group_rows(
-    data: Floats, clusters: Integers, terms: list[str], confidence: float
+    data: Floats, clusters: Integers, terms: list[str], level: float
 ) -> tuple[list[dict[str, object]], str | None]:
     """Return the rows of the result for one group, and why they are NaN if they are."""
     absent = np.isnan(data).any(axis=1)
@@ -181,7 +195,7 @@ def _group_rows(
     design = np.column_stack([np.ones(len(kept)), np.log2(kept[:, 1:3]), kept[:, 3:]])
     _, codes = np.unique(clusters[~absent & ~zero], return_inverse=True)
     fit = _fit(kept[:, 0], design, codes)
-    half = NormalDist().inv_cdf((1.0 + confidence) / 2.0) * fit.standard_errors
+    half = NormalDist().inv_cdf((1.0 + level) / 2.0) * fit.standard_errors
     z = fit.estimates / fit.standard_errors
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(fit.estimates)
@@ -196,8 +210,8 @@ def _group_rows(
             "term": term,
             "estimate": float(fit.estimates[k]),
             "standard_error": float(fit.standard_errors[k]),
-            "low": float(fit.estimates[k] - half[k]),
-            "high": float(fit.estimates[k] + half[k]),
+            "estimate_low": float(fit.estimates[k] - half[k]),
+            "estimate_high": float(fit.estimates[k] + half[k]),
             "z": float(z[k]),
             "p_value": math.erfc(abs(float(z[k])) / math.sqrt(2.0)),
             "odds_ratio": float(odds_ratios[k]),
@@ -247,19 +261,3 @@ def _statsmodels_fit(correct: Floats, design: Floats, codes: npt.NDArray[np.intp
     if not result.converged or not (log_odds < _SEPARATED_LOG_ODDS).all():
         return None
     return _Fit(estimates=np.asarray(result.params), standard_errors=np.asarray(result.bse))
-
-
-def _warn(n_missing: int, n_rows: int, reasons: list[str]) -> None:
-    """Say what was left out and what is undefined, each in one warning."""
-    if n_missing:
-        warnings.warn(
-            f"{n_missing} of {n_rows} rows lack a value of the model and were left out",
-            UnscoredWarning,
-            stacklevel=3,
-        )
-    if reasons:
-        warnings.warn(
-            f"the regression is undefined (NaN) in {len(reasons)} groups, such as {reasons[0]}",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )

@@ -1,13 +1,11 @@
 """Accuracy on the instances with low and with high scores."""
 
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
@@ -15,14 +13,15 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence,
+    check_confidence_level,
     check_missing,
     check_n_resamples,
     label_codes,
     verdict_codes,
+    warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import GroupValue, group_values
+from surface_consistency.metrics.bootstrap import group_values
 from surface_consistency.metrics.intervals import Interval
 
 __all__ = ["SplitAccuracyResult", "median_split", "split_accuracy"]
@@ -38,9 +37,9 @@ class SplitAccuracyResult:
     """Accuracy where the score exceeds the threshold, in [0, 1]; NaN with no instance there."""
     difference: float
     """High less low accuracy, in [-1, 1]; positive where high scores go with right answers."""
-    low_interval: Interval
+    low_accuracy_interval: Interval
     """Confidence interval of `low_accuracy`."""
-    high_interval: Interval
+    high_accuracy_interval: Interval
     """Confidence interval of `high_accuracy`."""
     difference_interval: Interval
     """Confidence interval of `difference`."""
@@ -95,9 +94,9 @@ def split_accuracy(
     threshold: float | None = None,
     clusters: Iterable[Hashable] | None = None,
     missing: MissingPolicy = "raise",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> SplitAccuracyResult:
     """Compare accuracy between instances with high and with low scores.
 
@@ -108,9 +107,9 @@ def split_accuracy(
         clusters: The cluster of each instance; None resamples instances.
         missing: "raise" refuses NaN scores and missing verdicts; "drop" leaves such instances out,
             with an `UnscoredWarning` that says how many.
-        confidence: Nominal coverage of the intervals, in (0, 1).
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples.
-        rng: Random generator, or the seed of one.
+        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         Both accuracies and their difference with percentile intervals, threshold and counts.
@@ -133,7 +132,7 @@ def split_accuracy(
         >>> result.low_accuracy, result.high_accuracy, result.difference
         (0.5, 1.0, 0.5)
     """
-    check_confidence(confidence)
+    check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     values, codes, kept = _complete(scores, correct, missing)
     labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
@@ -142,18 +141,16 @@ def split_accuracy(
     found = group_values(
         _sums(is_high, codes, labels),
         {"low": _low, "high": _high, "difference": _difference},
-        confidence=confidence,
+        confidence_level=confidence_level,
         n_resamples=n_resamples,
         method="percentile",
         rng=np.random.default_rng(rng),
     )
     undefined = [name for name, value in found.items() if value.low != value.low]
     if undefined:
-        warnings.warn(
+        warn_undefined(
             f"undefined (NaN): interval of {', '.join(undefined)} accuracy; there are "
-            f"{int((~is_high).sum())} low and {int(is_high.sum())} high scores",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            f"{int((~is_high).sum())} low and {int(is_high.sum())} high scores"
         )
     n_missing = int(np.count_nonzero(~kept))
     warn_unscored(n_missing, kept.size, what="instances", lack="a score or verdict", stacklevel=2)
@@ -161,9 +158,9 @@ def split_accuracy(
         low_accuracy=found["low"].value,
         high_accuracy=found["high"].value,
         difference=found["difference"].value,
-        low_interval=_interval(found["low"], confidence),
-        high_interval=_interval(found["high"], confidence),
-        difference_interval=_interval(found["difference"], confidence),
+        low_accuracy_interval=found["low"].interval(confidence_level),
+        high_accuracy_interval=found["high"].interval(confidence_level),
+        difference_interval=found["difference"].interval(confidence_level),
         threshold=float(np.median(values)) if threshold is None else float(threshold),
         n_low=int((~is_high).sum()),
         n_high=int(is_high.sum()),
@@ -203,20 +200,12 @@ def _sums(is_high: Flags, codes: Codes, labels: Integers) -> Floats:
 
 
 def _low(sums: Floats) -> Floats:
-    """Return the accuracy at low scores."""
     return np.asarray(sums[..., 1] / (sums[..., 0] + sums[..., 1]))
 
 
 def _high(sums: Floats) -> Floats:
-    """Return the accuracy at high scores."""
     return np.asarray(sums[..., 3] / (sums[..., 2] + sums[..., 3]))
 
 
 def _difference(sums: Floats) -> Floats:
-    """Return high less low accuracy."""
     return _high(sums) - _low(sums)
-
-
-def _interval(found: GroupValue, confidence: float) -> Interval:
-    """Return the bounds of a metric."""
-    return Interval(low=found.low, high=found.high, confidence=confidence, method="percentile")

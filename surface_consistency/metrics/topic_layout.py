@@ -21,16 +21,16 @@ from surface_consistency.metrics._inputs import (
 
 __all__ = [
     "TopicArraysResult",
-    "by_question",
-    "by_slot",
     "checked_orders",
     "is_balanced",
+    "reorder_to_questions",
+    "reorder_to_slots",
     "slot_counts",
     "topic_arrays",
 ]
 
 
-def by_slot(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
+def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
     """Lay verdicts out by slot, given them by sub-question.
 
     Args:
@@ -46,20 +46,21 @@ def by_slot(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.ge
         TypeError: When `orders` holds anything but integers.
 
     Notes:
-        The inverse of `by_question`.
+        The inverse of `reorder_to_questions`.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1 (orders), figure 3 (slots).
 
     Examples:
-        >>> by_slot([[True, False, False]], [[2, 0, 1]]).tolist()
+        >>> reorder_to_slots([[True, False, False]], [[2, 0, 1]]).tolist()
         [[False, True, False]]
     """
-    array, places = _same_shape(verdicts, orders)
+    array = np.asarray(verdicts)
+    places = checked_orders(orders, slots=array.shape, name="verdicts").reshape(array.shape)
     return np.asarray(np.take_along_axis(array, places, axis=-1))
 
 
-def by_question(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
+def reorder_to_questions(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
     """Lay verdicts out by sub-question, given them by slot.
 
     Args:
@@ -76,16 +77,17 @@ def by_question(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[n
         TypeError: When `orders` holds anything but integers.
 
     Notes:
-        The inverse of `by_slot`.
+        The inverse of `reorder_to_slots`.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1 (orders), figure 3 (slots).
 
     Examples:
-        >>> by_question([[False, True, False]], [[2, 0, 1]]).tolist()
+        >>> reorder_to_questions([[False, True, False]], [[2, 0, 1]]).tolist()
         [[True, False, False]]
     """
-    array, places = _same_shape(verdicts, orders)
+    array = np.asarray(verdicts)
+    places = checked_orders(orders, slots=array.shape, name="verdicts").reshape(array.shape)
     return np.asarray(np.take_along_axis(array, np.argsort(places, axis=-1), axis=-1))
 
 
@@ -117,9 +119,19 @@ def is_balanced(orders: npt.ArrayLike) -> bool:
     return bool((counts == counts[:, :1, :1]).all())
 
 
-def checked_orders(orders: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return orders as integers, `(n_topics, n_permutations, n_slots)`, each row a permutation."""
+def checked_orders(
+    orders: npt.ArrayLike, *, slots: tuple[int, ...] | None = None, name: str = "slots"
+) -> npt.NDArray[np.int64]:
+    """Return orders as integers, `(n_topics, n_permutations, n_slots)`, each row a permutation.
+
+    With `slots` they must have that shape, which is the one of the verdicts called `name`.
+    """
     array = np.asarray(orders)
+    if slots is not None and array.shape != slots:
+        raise ValueError(
+            f"{name} and orders must have the same shape, one sub-question a slot; "
+            f"got {slots} and {array.shape}"
+        )
     if array.dtype.kind not in "iu":
         raise TypeError(
             "orders must hold integers, the number of the sub-question in each slot; "
@@ -156,19 +168,6 @@ def slot_counts(orders: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return counts.astype(np.int64).reshape(n_topics, n_slots, n_slots)
 
 
-def _same_shape(
-    verdicts: npt.ArrayLike, orders: npt.ArrayLike
-) -> tuple[npt.NDArray[np.generic], Integers]:
-    """Return verdicts, and orders of the same shape."""
-    array, places = np.asarray(verdicts), checked_orders(orders)
-    if array.shape != np.shape(orders):
-        raise ValueError(
-            "verdicts and orders must have the same shape, one sub-question a slot; "
-            f"got {array.shape} and {np.shape(orders)}"
-        )
-    return array, places.reshape(array.shape)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TopicArraysResult:
     """Result of `topic_arrays`: the inputs of the metrics of short and long answers."""
@@ -186,7 +185,7 @@ class TopicArraysResult:
     @property
     def slots(self) -> Floats:
         """Verdicts on the long answers in slot order, as `momentum` takes them."""
-        return by_slot(self.long, self.orders).astype(np.float64)
+        return reorder_to_slots(self.long, self.orders).astype(np.float64)
 
 
 def topic_arrays(
@@ -249,10 +248,22 @@ def topic_arrays(
     permutations, n_permutations = _numbers_within(frame, topic, permutation, topics)
     shape = (len(labels), n_permutations, n_slots)
     cells = np.ravel_multi_index((topics, permutations, questions), shape)
-    _check_cells(cells, shape, labels, [question, permutation])
+    columns = [question, permutation]
+    found = np.bincount(cells, minlength=int(np.prod(shape))).reshape(len(labels), -1)
+    wrong = (found != 1).any(axis=1)
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise ValueError(
+            f"topic {labels[index]!r} must have one row for each pair of {columns[0]!r} and "
+            f"{columns[1]!r}: {int((found[index] == 0).sum())} are not there and "
+            f"{int((found[index] > 1).sum())} stand there more than once"
+        )
     laid_out = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
     places = np.empty(shape, dtype=np.int64)
-    places.ravel()[cells] = _slot_numbers(frame[slot].array, slot)
+    numbers = numeric_vector(frame[slot].array, slot)
+    if not bool((numbers == np.floor(numbers)).all()):
+        raise ValueError(f"column {slot!r} must hold the number of the slot, from 1, in every row")
+    places.ravel()[cells] = numbers.astype(np.int64) - 1
     _check_slots(places, labels, slot)
     _check_short(laid_out[short], labels, short)
     return TopicArraysResult(
@@ -297,35 +308,12 @@ def _numbers_within(
     return numbers[codes], int(counts[0])
 
 
-def _check_cells(
-    cells: Integers, shape: tuple[int, ...], labels: list[object], columns: list[str]
-) -> None:
-    """Refuse rows that stand twice, or are not there."""
-    found = np.bincount(cells, minlength=int(np.prod(shape))).reshape(len(labels), -1)
-    wrong = (found != 1).any(axis=1)
-    if wrong.any():
-        index = int(np.argmax(wrong))
-        raise ValueError(
-            f"topic {labels[index]!r} must have one row for each pair of {columns[0]!r} and "
-            f"{columns[1]!r}: {int((found[index] == 0).sum())} are not there and "
-            f"{int((found[index] > 1).sum())} stand there more than once"
-        )
-
-
 def _verdicts(values: npt.ArrayLike, name: str, cells: Integers, shape: tuple[int, ...]) -> Floats:
     """Return a column of verdicts as an array by topic, permutation and sub-question."""
     codes = verdict_codes(values, name)
     verdicts = np.empty(shape)
     verdicts.ravel()[cells] = np.where(codes == MISSING, np.nan, codes)
     return verdicts
-
-
-def _slot_numbers(values: npt.ArrayLike, name: str) -> Integers:
-    """Return a column of slots as integers from 0."""
-    numbers = numeric_vector(values, name)
-    if not bool((numbers == np.floor(numbers)).all()):
-        raise ValueError(f"column {name!r} must hold the number of the slot, from 1, in every row")
-    return numbers.astype(np.int64) - 1
 
 
 def _check_slots(places: Integers, labels: list[object], name: str) -> None:

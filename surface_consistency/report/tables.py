@@ -197,7 +197,7 @@ def _grouped(
             by=["model", "template", *columns],
             cluster=cluster,
             n_resamples=n_resamples,
-            seed=seed,
+            rng=seed,
         )
     table = table.rename(columns=_SINGULAR)
     keys = [_SINGULAR.get(column, column) for column in columns]

@@ -138,9 +138,9 @@ def compare_verdicts(
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in _RATES},
         test=test,
-        confidence=confidence,
+        confidence_level=confidence,
         n_resamples=n_resamples,
-        seed=seed,
+        rng=seed,
     )
     return [_as_object(row, keys) for row in rows.to_dict(orient="records")]
 

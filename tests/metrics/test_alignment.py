@@ -269,8 +269,12 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
     )
 
     assert result.alignment == pytest.approx(reference.estimate)
-    assert result.alignment_interval.low == pytest.approx(reference.interval.low, abs=0.004)
-    assert result.alignment_interval.high == pytest.approx(reference.interval.high, abs=0.004)
+    assert result.alignment_interval.low == pytest.approx(
+        reference.estimate_interval.low, abs=0.004
+    )
+    assert result.alignment_interval.high == pytest.approx(
+        reference.estimate_interval.high, abs=0.004
+    )
 
 
 def test_intervals_are_wider_than_those_of_independent_pairs():
@@ -343,7 +347,7 @@ def test_alignment_scores_of_constant_verdicts_have_intervals_without_width():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+        ({"confidence_level": 1.0}, "confidence_level must lie strictly between 0 and 1"),
         ({"n_resamples": 0}, "n_resamples must be at least 1"),
     ],
 )

@@ -39,12 +39,12 @@ def test_bins_hold_every_row_once_and_ties_together(values, n_bins, data):
 
     assert curve["n"].sum() == len(values)
     assert np.average(curve["accuracy"], weights=curve["n"]) == pytest.approx(accuracy.mean() / 2)
-    lows, highs = curve["frequency_low"].to_numpy(), curve["frequency_high"].to_numpy()
+    lows, highs = curve["frequency_min"].to_numpy(), curve["frequency_max"].to_numpy()
     assert (lows <= highs).all()
     assert (highs[:-1] < lows[1:]).all()
     assert curve["bin"].is_monotonic_increasing
     assert curve["bin"].between(0, n_bins - 1).all()
-    columns = ["bin", "n", "frequency_low"]
+    columns = ["bin", "n", "frequency_min"]
     assert (curve[columns] == shuffled[columns]).all(axis=None)
     assert curve["accuracy"].to_numpy() == pytest.approx(shuffled["accuracy"].to_numpy())
 
@@ -57,18 +57,22 @@ def test_intervals_resample_clusters_within_a_bin():
     clustered = binned_curve(frequency, accuracy, n_bins=4, clusters=np.repeat(np.arange(2000), 4))
     by_row = binned_curve(frequency, accuracy, n_bins=4)
 
-    widths = [(curve["high"] - curve["low"]).mean() for curve in (clustered, by_row)]
+    widths = [
+        (curve["accuracy_high"] - curve["accuracy_low"]).mean() for curve in (clustered, by_row)
+    ]
     assert widths[0] == pytest.approx(2 * widths[1], rel=0.1)
     assert clustered["n_clusters"].tolist() == [500] * 4
     half = 1.96 * np.sqrt(clustered["accuracy"] * (1 - clustered["accuracy"]) / 500)
-    assert (clustered["accuracy"] - clustered["low"]).tolist() == pytest.approx(half, abs=0.01)
+    assert (clustered["accuracy"] - clustered["accuracy_low"]).tolist() == pytest.approx(
+        half, abs=0.01
+    )
 
 
 def test_bin_of_one_cluster_has_no_interval():
     curve = binned_curve([1, 2, 3, 4], [0, 1, 0, 1], n_bins=2, clusters=["a", "a", "b", "c"])
 
-    assert math.isnan(curve["low"][0])
-    assert math.isfinite(curve["low"][1])
+    assert math.isnan(curve["accuracy_low"][0])
+    assert math.isfinite(curve["accuracy_low"][1])
 
 
 def test_missing_rows_are_dropped_on_request():
@@ -88,10 +92,10 @@ def test_missing_rows_are_dropped_on_request():
         ([], [], {}, ValueError, "at least one complete row to bin; got 0"),
         ([1], [0], {"n_bins": 0}, ValueError, "n_bins must be at least 1; got 0"),
         ([1], [0], {"n_bins": 2.0}, TypeError, "n_bins must be an integer count"),
-        ([1], [0], {"seed": -1}, ValueError, "seed must be at least 0"),
+        ([1], [0], {"rng": -1}, ValueError, "rng must be a seed of at least 0"),
         ([1], [0], {"clusters": [None]}, ValueError, r"clusters\[0\] is None"),
         ([1], [0], {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ([1], [0], {"confidence": 2}, ValueError, "confidence must lie strictly"),
+        ([1], [0], {"confidence_level": 2}, ValueError, "confidence_level must lie strictly"),
     ],
 )
 def test_binned_curve_rejects_bad_arguments(frequency, accuracy, options, error, message):
@@ -182,7 +186,7 @@ def test_no_usable_rows_give_no_bins():
         ({"accuracy": "c"}, ColumnNotFoundError, "column 'c' is not in the frame"),
         ({"n_bins": 0}, ValueError, "n_bins must be at least 1"),
         ({"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
-        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"rng": -1}, ValueError, "rng must be a seed of at least 0"),
         ({"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
     ],
 )

@@ -83,7 +83,9 @@ def test_cluster_bootstrap_agrees_with_a_naive_cluster_loop():
     low, high = np.quantile(values, [0.025, 0.975])
     assert ours.estimate == pytest.approx(float(consistency(counts.sum(axis=0))))
     assert ours.standard_error == pytest.approx(spread, rel=0.06)
-    assert (ours.interval.low, ours.interval.high) == pytest.approx((low, high), abs=0.2 * spread)
+    assert (ours.estimate_interval.low, ours.estimate_interval.high) == pytest.approx(
+        (low, high), abs=0.2 * spread
+    )
     assert ours.n_clusters == 300
 
 
@@ -119,7 +121,7 @@ def test_cluster_bootstrap_agrees_with_scipy_on_single_rows():
             rng=np.random.default_rng(7),
         )
         interval = reference.confidence_interval
-        ours[method] = np.array([result.interval.low, result.interval.high])
+        ours[method] = np.array([result.estimate_interval.low, result.estimate_interval.high])
         theirs[method] = np.array([interval.low, interval.high])
         assert result.standard_error == pytest.approx(reference.standard_error, rel=0.02)
 
@@ -142,7 +144,7 @@ def test_bca_agrees_with_scipy_on_repeated_rows():
     ).confidence_interval
     ours = cluster_bootstrap(
         np.column_stack([verdicts, np.ones(200)]), mean, n_resamples=20_000, method="bca"
-    ).interval
+    ).estimate_interval
 
     # The mean of 200 verdicts moves in steps of 0.005.
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.005 + 1e-9)
@@ -158,9 +160,9 @@ def test_cluster_bootstrap_intervals_cover(method):
         counts = cluster_counts(first, second, clusters=clusters)
         interval = cluster_bootstrap(
             counts, consistency, n_resamples=999, method=method, rng=rng
-        ).interval
+        ).estimate_interval
         rows = cluster_counts(first, second, clusters=range(first.size))
-        naive = cluster_bootstrap(rows, consistency, n_resamples=999, rng=rng).interval
+        naive = cluster_bootstrap(rows, consistency, n_resamples=999, rng=rng).estimate_interval
         covered += interval.low <= 0.5 <= interval.high
         by_row += naive.low <= 0.5 <= naive.high
 
@@ -197,9 +199,9 @@ def test_cluster_bootstrap_stays_within_the_range_of_the_clusters(rows):
     result = cluster_bootstrap(counts, consistency, n_resamples=200)
 
     by_cluster = consistency(counts)
-    assert by_cluster.min() - 1e-12 <= result.interval.low <= result.interval.high
-    assert result.interval.high <= by_cluster.max() + 1e-12
-    assert result.interval.low <= result.estimate + 4 * result.standard_error
+    assert by_cluster.min() - 1e-12 <= result.estimate_interval.low <= result.estimate_interval.high
+    assert result.estimate_interval.high <= by_cluster.max() + 1e-12
+    assert result.estimate_interval.low <= result.estimate + 4 * result.standard_error
 
 
 def test_cluster_bootstrap_is_deterministic_for_a_seed():
@@ -209,26 +211,30 @@ def test_cluster_bootstrap_is_deterministic_for_a_seed():
         counts, consistency, rng=np.random.default_rng(1)
     )
     assert (
-        cluster_bootstrap(counts, consistency, rng=1).interval
-        != cluster_bootstrap(counts, consistency, rng=2).interval
+        cluster_bootstrap(counts, consistency, rng=1).estimate_interval
+        != cluster_bootstrap(counts, consistency, rng=2).estimate_interval
     )
 
 
 def test_wider_confidence_is_wider():
     counts = clustered_counts(10)
 
-    narrow = cluster_bootstrap(counts, consistency, confidence=0.5).interval
-    wide = cluster_bootstrap(counts, consistency, confidence=0.99).interval
+    narrow = cluster_bootstrap(counts, consistency, confidence_level=0.5).estimate_interval
+    wide = cluster_bootstrap(counts, consistency, confidence_level=0.99).estimate_interval
 
     assert wide.low < narrow.low < narrow.high < wide.high
-    assert (narrow.confidence, wide.confidence) == (0.5, 0.99)
+    assert (narrow.confidence_level, wide.confidence_level) == (0.5, 0.99)
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_statistic_that_never_varies_has_an_interval_of_no_width(method):
     result = cluster_bootstrap([[3, 0, 0, 1]] * 20, consistency, method=method)
 
-    assert (result.interval.low, result.estimate, result.interval.high) == (1, 1, 1)
+    assert (result.estimate_interval.low, result.estimate, result.estimate_interval.high) == (
+        1,
+        1,
+        1,
+    )
     assert result.standard_error == 0
 
 
@@ -238,8 +244,8 @@ def test_single_cluster_has_a_nan_interval_with_a_warning(method):
         result = cluster_bootstrap([[3, 1, 0, 1]], consistency, method=method)
 
     assert result.estimate == 0.8
-    assert math.isnan(result.interval.low)
-    assert math.isnan(result.interval.high)
+    assert math.isnan(result.estimate_interval.low)
+    assert math.isnan(result.estimate_interval.high)
 
 
 def test_undefined_estimate_is_nan_with_a_warning():
@@ -249,7 +255,7 @@ def test_undefined_estimate_is_nan_with_a_warning():
         )
 
     assert math.isnan(result.estimate)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.estimate_interval.low)
     assert math.isnan(result.standard_error)
     assert result.n_undefined == result.n_resamples == 10_000
 
@@ -262,7 +268,7 @@ def test_undefined_resamples_are_left_out_and_counted():
 
     # Half the clusters have such pairs, so all four draws miss them with probability 1/16.
     assert result.n_undefined == pytest.approx(10_000 / 16, abs=125)
-    assert (result.interval.low, result.interval.high) == (0.5, 1.0)
+    assert (result.estimate_interval.low, result.estimate_interval.high) == (0.5, 1.0)
 
 
 def test_bca_is_nan_where_leaving_a_cluster_out_undefines_the_statistic():
@@ -273,7 +279,7 @@ def test_bca_is_nan_where_leaving_a_cluster_out_undefines_the_statistic():
             counts, PAIRED_RATES["consistency_given_first_correct"], method="bca"
         )
 
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.estimate_interval.low)
 
 
 def test_bca_is_nan_where_all_resamples_lie_on_one_side():
@@ -286,7 +292,7 @@ def test_bca_is_nan_where_all_resamples_lie_on_one_side():
         )
 
     assert result.estimate == 0
-    assert math.isnan(result.interval.high)
+    assert math.isnan(result.estimate_interval.high)
 
 
 def test_bca_is_nan_where_the_acceleration_outruns_the_confidence():
@@ -294,10 +300,10 @@ def test_bca_is_nan_where_the_acceleration_outruns_the_confidence():
     counts = [[0, 1]] * 199 + [[1, 1]]
 
     with pytest.warns(UndefinedMetricWarning, match="the bias or the acceleration"):
-        result = cluster_bootstrap(counts, mean, method="bca", confidence=1 - 1e-10)
+        result = cluster_bootstrap(counts, mean, method="bca", confidence_level=1 - 1e-10)
 
-    assert math.isnan(result.interval.low)
-    assert math.isnan(result.interval.high)
+    assert math.isnan(result.estimate_interval.low)
+    assert math.isnan(result.estimate_interval.high)
 
 
 def test_interval_is_nan_where_no_resample_defines_the_statistic():
@@ -310,7 +316,7 @@ def test_interval_is_nan_where_no_resample_defines_the_statistic():
         )
 
     assert (result.estimate, result.n_undefined) == (1.0, 5)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.estimate_interval.low)
 
 
 def test_infinite_resamples_take_part():
@@ -320,7 +326,7 @@ def test_infinite_resamples_take_part():
     result = cluster_bootstrap([[1, 0], [1, 0], [1, 0], [0, 1]], odds)
 
     assert result.estimate == 3
-    assert result.interval.high == math.inf
+    assert result.estimate_interval.high == math.inf
     assert math.isfinite(result.standard_error)
 
 
@@ -367,7 +373,11 @@ def test_bootstrap_rejects_counts_that_are_no_numbers():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"confidence": 95}, ValueError, "confidence must lie strictly between 0 and 1"),
+        (
+            {"confidence_level": 95},
+            ValueError,
+            "confidence_level must lie strictly between 0 and 1",
+        ),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
         ({"n_resamples": -5}, ValueError, "n_resamples must be a count of at least 0"),
         ({"n_resamples": 1e4}, TypeError, "n_resamples must be an integer"),

@@ -163,7 +163,7 @@ def test_correlation_bootstrap_agrees_with_scipy_on_single_rows():
 
     bounds = theirs.confidence_interval
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.04)
-    assert (ours.interval.low, ours.interval.high) == pytest.approx(
+    assert (ours.estimate_interval.low, ours.estimate_interval.high) == pytest.approx(
         (bounds.low, bounds.high), abs=0.15 * theirs.standard_error
     )
 
@@ -178,8 +178,8 @@ def test_cluster_intervals_cover_where_those_of_rows_do_not():
         x, y = shared[:, 0], 0.5 * shared[:, 0] + math.sqrt(0.75) * shared[:, 1]
         x, y, cluster = np.repeat(x, 5), np.repeat(y, 5), np.repeat(np.arange(80), 5)
         (result,) = correlation_bootstrap(x, y, clusters=cluster, n_resamples=999, rng=rng)
-        covered += result.interval.low <= 0.5 <= result.interval.high
-        rows = correlation(x, y).interval
+        covered += result.estimate_interval.low <= 0.5 <= result.estimate_interval.high
+        rows = correlation(x, y).coefficient_interval
         by_row += rows.low <= 0.5 <= rows.high
 
     assert 0.90 <= covered / 300 <= 0.98
@@ -255,9 +255,9 @@ def test_correlation_bootstrap_without_controls_is_of_the_plain_correlation():
     first, second = correlation_bootstrap(x[:, 0], y, clusters=cluster, n_resamples=500)
 
     assert first.estimate == pytest.approx(correlation(x[:, 0], y[:, 0]).coefficient)
-    assert second.interval.low < second.estimate < second.interval.high
+    assert second.estimate_interval.low < second.estimate < second.estimate_interval.high
     assert (first.n_clusters, first.n_resamples, first.n_undefined) == (150, 500, 0)
-    assert first.interval.method == "percentile"
+    assert first.estimate_interval.method == "percentile"
 
 
 def test_rows_with_gaps_are_dropped_with_their_cluster_labels():
@@ -320,7 +320,7 @@ def test_undefined_resamples_are_left_out_and_counted():
     (result,) = correlation_bootstrap(x, y, clusters=np.arange(12) // 3)
 
     assert result.n_undefined == pytest.approx(10_000 * (3 / 4) ** 4, abs=250)
-    assert result.interval.high < 0
+    assert result.estimate_interval.high < 0
 
 
 def test_single_cluster_has_a_nan_interval_with_a_warning():
@@ -329,7 +329,7 @@ def test_single_cluster_has_a_nan_interval_with_a_warning():
     with pytest.warns(UndefinedMetricWarning, match="2 of 2 targets.*one cluster only") as caught:
         results = correlation_bootstrap(x[:, 0], y, clusters=[1] * 30, n_resamples=20)
 
-    assert [math.isnan(result.interval.low) for result in results] == [True, True]
+    assert [math.isnan(result.estimate_interval.low) for result in results] == [True, True]
     assert math.isfinite(results[0].estimate)
     assert caught[0].filename == __file__
 
@@ -371,8 +371,8 @@ def test_resample_correlations_rejects_bad_arguments(x, y, options, error, messa
 
 
 def test_correlation_bootstrap_rejects_bad_arguments():
-    with pytest.raises(ValueError, match="confidence must lie strictly"):
-        correlation_bootstrap([1, 2], [1, 2], confidence=95)
+    with pytest.raises(ValueError, match="confidence_level must lie strictly"):
+        correlation_bootstrap([1, 2], [1, 2], confidence_level=95)
     with pytest.raises(ValueError, match="x and controls must have equal lengths; got 2 and 3"):
         correlation_bootstrap([1, 2], [1, 2], controls=[1, 2, 3])
     with pytest.raises(ValueError, match=r"x must be one-dimensional; got shape \(2, 1\)"):

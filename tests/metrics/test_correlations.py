@@ -36,13 +36,18 @@ def test_pearson_agrees_with_scipy(n):
     theirs = stats.pearsonr(x, y)
     interval = theirs.confidence_interval(0.9)
 
-    ours = correlation(x, y, confidence=0.9)
+    ours = correlation(x, y, confidence_level=0.9)
 
     assert ours.coefficient == pytest.approx(theirs.statistic, rel=1e-12)
     assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
-    assert (ours.interval.low, ours.interval.high) == pytest.approx((interval.low, interval.high))
+    assert (ours.coefficient_interval.low, ours.coefficient_interval.high) == pytest.approx(
+        (interval.low, interval.high)
+    )
     assert (ours.n, ours.n_dropped, ours.n_controls, ours.method) == (n, 0, 0, "pearson")
-    assert (ours.interval.confidence, ours.interval.method) == (0.9, "fisher-z")
+    assert (ours.coefficient_interval.confidence_level, ours.coefficient_interval.method) == (
+        0.9,
+        "fisher-z",
+    )
 
 
 @pytest.mark.parametrize("n", [5, 30, 4284])
@@ -76,7 +81,7 @@ def test_interval_of_ranks_is_that_of_bonett_and_wright():
     r = correlation(x, y, method="spearman").coefficient
     half = 1.959963984540054 * math.sqrt((1 + r * r / 2) / 9)
 
-    interval = correlation(x, y, method="spearman").interval
+    interval = correlation(x, y, method="spearman").coefficient_interval
 
     assert interval.method == "bonett-wright"
     assert interval.low == pytest.approx(math.tanh(math.atanh(r) - half))
@@ -95,7 +100,7 @@ def test_interval_of_ranks_covers_where_fishers_does_not():
         result = correlation(x, y, method="spearman")
         half = 1.959963984540054 / math.sqrt(37)
         centre = math.atanh(result.coefficient)
-        covered += result.interval.low <= truth <= result.interval.high
+        covered += result.coefficient_interval.low <= truth <= result.coefficient_interval.high
         by_fisher += math.tanh(centre - half) <= truth <= math.tanh(centre + half)
 
     assert 0.93 <= covered / 2000 <= 0.97
@@ -111,7 +116,13 @@ def test_correlation_is_bounded_symmetric_and_free_of_order(pairs, method, data)
     result = correlation(x, y, method=method)
     shuffled = correlation(x[order], y[order], method=method)
 
-    assert -1 <= result.interval.low <= result.coefficient <= result.interval.high <= 1
+    assert (
+        -1
+        <= result.coefficient_interval.low
+        <= result.coefficient
+        <= result.coefficient_interval.high
+        <= 1
+    )
     assert 0 <= result.p_value <= 1
     assert correlation(y, x, method=method).coefficient == pytest.approx(
         result.coefficient, abs=1e-12
@@ -159,7 +170,7 @@ def test_perfect_correlation_has_no_width():
 
     assert result.coefficient == pytest.approx(1)
     assert result.p_value == pytest.approx(0, abs=1e-12)
-    assert result.interval.low == pytest.approx(1)
+    assert result.coefficient_interval.low == pytest.approx(1)
 
 
 def test_missing_values_are_dropped_pairwise_with_a_count():
@@ -204,7 +215,7 @@ def test_undefined_correlation_is_nan_with_a_warning(x, y, message):
 
     assert math.isnan(result.coefficient)
     assert math.isnan(result.p_value)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.coefficient_interval.low)
     assert caught[0].filename == __file__
 
 
@@ -224,7 +235,7 @@ def test_three_rows_have_no_interval():
     assert result.coefficient == pytest.approx(0.5)
     # t = .5 / sqrt(.75) on one degree of freedom: p = 2/3.
     assert result.p_value == pytest.approx(2 / 3)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.coefficient_interval.low)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +248,13 @@ def test_three_rows_have_no_interval():
         ([1, 2j, 3], [1, 2, 3], {}, TypeError, "is no number|which is no number"),
         ([1, 2], [1, 2], {"method": "kendall"}, ValueError, "method must be 'pearson' or"),
         ([1, 2], [1, 2], {"missing": "omit"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ([1, 2], [1, 2], {"confidence": 95}, ValueError, "confidence must lie strictly"),
+        (
+            [1, 2],
+            [1, 2],
+            {"confidence_level": 95},
+            ValueError,
+            "confidence_level must lie strictly",
+        ),
     ],
 )
 def test_correlation_rejects_bad_arguments(x, y, options, error, message):
@@ -337,7 +354,9 @@ def test_partial_correlation_agrees_with_pingouin(method, n_controls):
     if method == "pearson":
         # pingouin rounds its interval to two digits.
         bounds = theirs["CI95"] if "CI95" in theirs else theirs["CI95%"]
-        assert (ours.interval.low, ours.interval.high) == pytest.approx(bounds, abs=0.0051)
+        assert (ours.coefficient_interval.low, ours.coefficient_interval.high) == pytest.approx(
+            bounds, abs=0.0051
+        )
 
 
 @pytest.mark.parametrize("n_controls", [0, 1, 4])
@@ -348,7 +367,9 @@ def test_interval_is_fishers_with_a_row_less_for_each_control(n_controls):
 
     bounds = [math.tanh(math.atanh(result.coefficient) + sign * half) for sign in (-1, 1)]
 
-    assert [result.interval.low, result.interval.high] == pytest.approx(bounds)
+    assert [result.coefficient_interval.low, result.coefficient_interval.high] == pytest.approx(
+        bounds
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(8, 60), n_controls=st.integers(0, 4))
@@ -375,7 +396,9 @@ def test_partial_correlation_is_that_of_the_matrix_of_the_data(seed, n, n_contro
     expected = partial_correlation(x, y, controls=controls)
     assert ours.coefficient == pytest.approx(expected.coefficient, abs=1e-10)
     assert ours.p_value == pytest.approx(expected.p_value, abs=1e-9)
-    assert ours.interval.low == pytest.approx(expected.interval.low, abs=1e-9)
+    assert ours.coefficient_interval.low == pytest.approx(
+        expected.coefficient_interval.low, abs=1e-9
+    )
     assert ours.n_controls == n_controls
 
 
@@ -473,7 +496,7 @@ def test_undefined_partial_correlation_is_nan_with_a_warning(x, controls, messag
 
     assert math.isnan(result.coefficient)
     assert math.isnan(result.p_value)
-    assert math.isnan(result.interval.high)
+    assert math.isnan(result.coefficient_interval.high)
     assert caught[0].filename == __file__
 
 
@@ -507,7 +530,7 @@ def test_partial_correlation_rejects_bad_controls(controls, error, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{"method": "kendall"}, {"missing": "omit"}, {"confidence": 1.0}]
+    "options", [{"method": "kendall"}, {"missing": "omit"}, {"confidence_level": 1.0}]
 )
 def test_partial_correlation_rejects_options_out_of_range(options):
     name = next(iter(options))
@@ -576,7 +599,7 @@ def test_matrix_without_n_has_a_coefficient_alone():
     assert result.coefficient == pytest.approx((0.5 - 0.25) / 0.75)
     assert result.n is None
     assert math.isnan(result.p_value)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.coefficient_interval.low)
 
 
 def test_matrix_with_redundant_controls_counts_them_once():
@@ -640,7 +663,7 @@ def test_impossible_matrices_are_rejected(matrix, error, message):
         ({"n": 10.0}, TypeError, "n must be an integer count"),
         ({"n": -1}, ValueError, "n must be a count of at least 0"),
         ({"method": "kendall"}, ValueError, "method must be"),
-        ({"confidence": 0}, ValueError, "confidence must lie"),
+        ({"confidence_level": 0}, ValueError, "confidence_level must lie"),
     ],
 )
 def test_partial_correlation_from_matrix_rejects_bad_options(options, error, message):

@@ -52,9 +52,14 @@ def test_zou_interval_agrees_with_the_published_one():
     # Zou 2007, example 2: 95 % interval (-0.093, 0.517).
     result = compare((0.396, 0.179, 0.088, 66), "zou")
 
-    assert (result.interval.low, result.interval.high) == pytest.approx((-0.093, 0.517), abs=5e-4)
+    assert (result.difference_interval.low, result.difference_interval.high) == pytest.approx(
+        (-0.093, 0.517), abs=5e-4
+    )
     assert result.difference == pytest.approx(0.217)
-    assert (result.interval.method, result.interval.confidence) == ("zou", 0.95)
+    assert (result.difference_interval.method, result.difference_interval.confidence_level) == (
+        "zou",
+        0.95,
+    )
     assert math.isnan(result.statistic)
     assert math.isnan(result.p_value)
 
@@ -66,7 +71,7 @@ def test_claim_of_redirectqa_holds():
 
     assert result.statistic > 0
     assert result.p_value < 0.01
-    assert result.interval.low > 0
+    assert result.difference_interval.low > 0
 
 
 def test_williams_p_value_agrees_with_scipy():
@@ -92,10 +97,10 @@ def test_swapping_the_correlations_turns_the_sign(a, b, c, n, m):
     assert back.statistic == pytest.approx(-forth.statistic, rel=1e-9, abs=1e-12)
     assert back.p_value == pytest.approx(forth.p_value, rel=1e-6, abs=1e-300)
     assert back.difference == -forth.difference
-    bounds = (-back.interval.high, -back.interval.low)
-    assert bounds == pytest.approx((forth.interval.low, forth.interval.high))
+    bounds = (-back.difference_interval.high, -back.difference_interval.low)
+    assert bounds == pytest.approx((forth.difference_interval.low, forth.difference_interval.high))
     assert 0 <= forth.p_value <= 1
-    assert forth.interval.low <= forth.difference <= forth.interval.high
+    assert forth.difference_interval.low <= forth.difference <= forth.difference_interval.high
 
 
 @given(r=correlations, c=correlations, n=st.integers(4, 5000), m=st.sampled_from(TESTS))
@@ -106,7 +111,7 @@ def test_equal_correlations_do_not_differ(r, c, n, m):
     result = compare((r, r, c, n), m)
 
     assert (result.difference, result.statistic, result.p_value) == (0, 0, 1)
-    assert result.interval.low < 0 < result.interval.high
+    assert result.difference_interval.low < 0 < result.difference_interval.high
 
 
 @pytest.mark.parametrize("method", TESTS)
@@ -120,7 +125,7 @@ def test_level_of_the_tests_is_nominal(method):
         matrix = np.corrcoef(rows, rowvar=False)
         result = compare((matrix[0, 1], matrix[0, 2], matrix[1, 2], 50), method)
         significant += result.p_value < 0.05
-        covered += result.interval.low <= 0 <= result.interval.high
+        covered += result.difference_interval.low <= 0 <= result.difference_interval.high
 
     assert 0.04 < significant / 3000 < 0.06
     assert 0.94 < covered / 3000 < 0.96
@@ -134,7 +139,7 @@ def test_perfect_correlations_are_nan_with_a_warning(values, method):
 
     assert math.isnan(result.statistic)
     assert math.isnan(result.p_value)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.difference_interval.low)
     assert caught[0].filename == __file__
 
 
@@ -145,7 +150,7 @@ def test_correlations_that_cannot_be_pooled_are_nan_with_a_warning():
         result = compare((0.516, 0.981, 0.494, 20), "hittner")
 
     assert math.isnan(result.statistic)
-    assert result.interval.high < 0
+    assert result.difference_interval.high < 0
     assert compare((0.516, 0.981, 0.494, 20), "williams").p_value < 0.01
 
 
@@ -159,7 +164,12 @@ def test_correlations_that_cannot_be_pooled_are_nan_with_a_warning():
         ((0.1, 0.2, 0.3, 3), {}, ValueError, "n must be at least 4 to compare correlations; got 3"),
         ((0.1, 0.2, 0.3, 20.0), {}, TypeError, "n must be an integer count"),
         ((0.1, 0.2, 0.3, 20), {"method": "olkin"}, ValueError, "method must be one of steiger"),
-        ((0.1, 0.2, 0.3, 20), {"confidence": 95}, ValueError, "confidence must lie strictly"),
+        (
+            (0.1, 0.2, 0.3, 20),
+            {"confidence_level": 95},
+            ValueError,
+            "confidence_level must lie strictly",
+        ),
     ],
 )
 def test_comparison_rejects_bad_arguments(values, options, error, message):

@@ -85,7 +85,7 @@ def test_kappa_bootstraps():
 
     result = cluster_bootstrap(counts, kappa_of_counts, n_resamples=2000)
 
-    assert result.interval.low < result.estimate < result.interval.high
+    assert result.estimate_interval.low < result.estimate < result.estimate_interval.high
     assert result.estimate == kappa_of_counts(np.sum(counts, axis=0))
 
 
@@ -122,30 +122,32 @@ def test_discordant_odds_ratio_agrees_with_statsdirect():
     result = discordant_odds_ratio(table(12, 2))
 
     assert result.odds_ratio == 6
-    assert result.interval.low == pytest.approx(1.335744, abs=5e-7)
-    assert result.interval.high == pytest.approx(55.197091, abs=5e-6)
+    assert result.odds_ratio_interval.low == pytest.approx(1.335744, abs=5e-7)
+    assert result.odds_ratio_interval.high == pytest.approx(55.197091, abs=5e-6)
 
 
 @settings(deadline=None)
 @given(
     b=st.integers(0, 400),
     c=st.integers(0, 400),
-    confidence=st.sampled_from([0.8, 0.95, 0.99]),
+    confidence_level=st.sampled_from([0.8, 0.95, 0.99]),
     method=st.sampled_from(["exact", "wilson"]),
 )
-def test_interval_agrees_with_scipy(b, c, confidence, method):
+def test_interval_agrees_with_scipy(b, c, confidence_level, method):
     """The bounds are the odds at scipy's binomial bounds."""
     stats = pytest.importorskip("scipy.stats")
     if b + c == 0:
         return
-    share = stats.binomtest(b, b + c).proportion_ci(confidence, method=method)
+    share = stats.binomtest(b, b + c).proportion_ci(confidence_level, method=method)
 
-    result = discordant_odds_ratio(table(b, c), confidence=confidence, method=method)
+    result = discordant_odds_ratio(table(b, c), confidence_level=confidence_level, method=method)
 
-    assert result.interval.low / (1 + result.interval.low) == pytest.approx(share.low, abs=1e-9)
-    high = result.interval.high
+    assert result.odds_ratio_interval.low / (1 + result.odds_ratio_interval.low) == pytest.approx(
+        share.low, abs=1e-9
+    )
+    high = result.odds_ratio_interval.high
     assert (1.0 if math.isinf(high) else high / (1 + high)) == pytest.approx(share.high, abs=1e-9)
-    assert result.interval.low <= result.odds_ratio <= result.interval.high
+    assert result.odds_ratio_interval.low <= result.odds_ratio <= result.odds_ratio_interval.high
 
 
 @settings(deadline=None)
@@ -155,8 +157,12 @@ def test_swapped_conditions_give_the_reciprocal(b, c, method):
     swapped = discordant_odds_ratio(table(b, c).swap(), method=method)
 
     assert swapped.odds_ratio == pytest.approx(1 / result.odds_ratio, rel=1e-12)
-    assert swapped.interval.low == pytest.approx(1 / result.interval.high, rel=1e-6)
-    assert swapped.interval.high == pytest.approx(1 / result.interval.low, rel=1e-6)
+    assert swapped.odds_ratio_interval.low == pytest.approx(
+        1 / result.odds_ratio_interval.high, rel=1e-6
+    )
+    assert swapped.odds_ratio_interval.high == pytest.approx(
+        1 / result.odds_ratio_interval.low, rel=1e-6
+    )
 
 
 @settings(deadline=None)
@@ -167,7 +173,7 @@ def test_exact_interval_excludes_one_where_the_exact_test_is_significant(b, c):
 
     result = discordant_odds_ratio(table(b, c))
 
-    excludes = result.interval.low > 1 or result.interval.high < 1
+    excludes = result.odds_ratio_interval.low > 1 or result.odds_ratio_interval.high < 1
     assert excludes == (mcnemar(table(b, c), method="exact").p_value < 0.05)
 
 
@@ -177,10 +183,10 @@ def test_empty_side_has_one_finite_bound(method):
     none_first = discordant_odds_ratio(table(0, 4), method=method)
 
     assert math.isinf(none_second.odds_ratio)
-    assert math.isinf(none_second.interval.high)
-    assert 0 < none_second.interval.low < math.inf
-    assert (none_first.odds_ratio, none_first.interval.low) == (0, 0)
-    assert 0 < none_first.interval.high < math.inf
+    assert math.isinf(none_second.odds_ratio_interval.high)
+    assert 0 < none_second.odds_ratio_interval.low < math.inf
+    assert (none_first.odds_ratio, none_first.odds_ratio_interval.low) == (0, 0)
+    assert 0 < none_first.odds_ratio_interval.high < math.inf
 
 
 def test_discordant_odds_ratio_without_flips_is_undefined():
@@ -188,7 +194,7 @@ def test_discordant_odds_ratio_without_flips_is_undefined():
         result = discordant_odds_ratio(table(0, 0))
 
     assert math.isnan(result.odds_ratio)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.odds_ratio_interval.low)
 
 
 def test_odds_as_a_statistic_agree_with_the_result():
@@ -197,7 +203,10 @@ def test_odds_as_a_statistic_agree_with_the_result():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"method": "wald"}, "'exact' or 'wilson'; got 'wald'"), ({"confidence": 1}, "strictly")],
+    [
+        ({"method": "wald"}, "'exact' or 'wilson'; got 'wald'"),
+        ({"confidence_level": 1}, "strictly"),
+    ],
 )
 def test_discordant_odds_ratio_rejects_unknown_options(options, message):
     with pytest.raises(ValueError, match=message):

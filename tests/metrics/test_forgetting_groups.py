@@ -117,8 +117,8 @@ def test_forgetting_by_agrees_with_paired_rates():
     }.items():
         reference = cluster_bootstrap(counts, PAIRED_RATES[rate], n_resamples=20_000, rng=7)
         assert row[name] == pytest.approx(reference.estimate)
-        assert row[f"{name}_low"] == pytest.approx(reference.interval.low, abs=0.004)
-        assert row[f"{name}_high"] == pytest.approx(reference.interval.high, abs=0.004)
+        assert row[f"{name}_low"] == pytest.approx(reference.estimate_interval.low, abs=0.004)
+        assert row[f"{name}_high"] == pytest.approx(reference.estimate_interval.high, abs=0.004)
 
 
 def test_forgetting_by_clusters_by_fact():
@@ -233,9 +233,9 @@ def test_forgetting_by_of_one_cluster_has_no_intervals():
         ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
         ({"by": "leakage"}, ValueError, "has the name of a column of the result"),
         ({"test": "t"}, ValueError, "test must be one of auto, exact"),
-        ({"seed": 1.0}, TypeError, "seed must be an integer"),
+        ({"rng": 1.0}, TypeError, "rng must be an integer seed"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({"confidence": 2}, ValueError, "confidence must lie"),
+        ({"confidence_level": 2}, ValueError, "confidence_level must lie"),
         ({"missing": "skip"}, ValueError, "missing must be"),
         ({"del_on": "fact_id"}, ValueError, "which is no verdict"),
         ({"has_gold": "variant"}, ValueError, r"variant\[0\] is .* which is no verdict"),

@@ -38,7 +38,7 @@ def test_groups_agree_with_form_consistency(frame, estimator):
         alone = form_consistency(ragged, estimator=estimator, n_resamples=3000, rng=4)
         for name in METRICS:
             assert row[name] == pytest.approx(getattr(alone, name), abs=1e-12)
-            interval = alone.intervals[name]
+            interval = getattr(alone, f"{name}_interval")
             tolerance = 0.1 * (interval.high - interval.low)
             assert row[f"{name}_low"] == pytest.approx(interval.low, abs=tolerance)
             assert row[f"{name}_high"] == pytest.approx(interval.high, abs=tolerance)
@@ -133,7 +133,7 @@ def test_group_without_two_forms_keeps_its_row():
         (lambda f: f, {"by": "n_facts"}, "has the name of a column of the result"),
         (lambda f: f, {"missing": "ignore"}, "missing must be"),
         (lambda f: f, {"estimator": "naive"}, "estimator must be"),
-        (lambda f: f, {"seed": -1}, "seed must be at least 0"),
+        (lambda f: f, {"rng": -1}, "rng must be a seed of at least 0"),
     ],
 )
 def test_forms_by_rejects_bad_input(frame, change, options, message):

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import math
 
@@ -171,9 +172,10 @@ def test_intervals_hold_the_estimates():
 
     result = form_consistency(verdicts, n_resamples=2000)
 
-    assert sorted(result.intervals) == sorted(METRICS)
+    ends = [f.name for f in dataclasses.fields(result) if f.name.endswith("_interval")]
+    assert sorted(ends) == sorted(f"{name}_interval" for name in METRICS)
     for name in METRICS:
-        interval = result.intervals[name]
+        interval = getattr(result, f"{name}_interval")
         assert interval.low < getattr(result, name) < interval.high
     assert result.n_clusters == 400
 
@@ -183,9 +185,9 @@ def test_intervals_of_clusters_are_wider():
     rng = np.random.default_rng(8)
     verdicts = np.repeat(rng.random((50, 5)) < rng.random(50)[:, None], 8, axis=0)
 
-    by_fact = form_consistency(verdicts).intervals["consistency"]
+    by_fact = form_consistency(verdicts).consistency_interval
     by_subject = form_consistency(verdicts, clusters=np.repeat(np.arange(50), 8).tolist())
-    wide = by_subject.intervals["consistency"]
+    wide = by_subject.consistency_interval
 
     assert by_subject.n_clusters == 50
     assert (wide.high - wide.low) / (by_fact.high - by_fact.low) == pytest.approx(8**0.5, rel=0.15)
@@ -219,14 +221,14 @@ def test_verdicts_that_do_not_vary_are_undefined():
 
     assert result.consistency == result.all_right == 1
     assert math.isnan(result.form_share)
-    assert math.isnan(result.intervals["form_share"].low)
+    assert math.isnan(result.form_share_interval.low)
 
 
 def test_one_cluster_is_undefined():
     with pytest.warns(UndefinedMetricWarning, match="all intervals"):
         result = form_consistency([[1, 0], [1, 1]], clusters=["Q1", "Q1"])
 
-    assert math.isnan(result.intervals["consistency"].low)
+    assert math.isnan(result.consistency_interval.low)
     assert result.consistency == 0.5
 
 
@@ -242,7 +244,7 @@ def test_one_cluster_is_undefined():
         ([[1, 0]], {"clusters": [None]}, r"clusters\[0\] is None"),
         ([[1, 0]], {"estimator": "naive"}, "'unbiased' or 'plug-in'; got 'naive'"),
         ([[1, 0]], {"missing": "ignore"}, "missing must be"),
-        ([[1, 0]], {"confidence": 2}, "confidence must lie"),
+        ([[1, 0]], {"confidence_level": 2}, "confidence_level must lie"),
     ],
 )
 def test_form_consistency_rejects_bad_input(correct, options, message):

@@ -63,7 +63,9 @@ def test_analysis_agrees_with_the_single_functions(method):
     """Without clusters each row is what `correlation` and its kin give on the filtered rows."""
     frame = instances()
 
-    rows = frequency_analysis(frame, accuracy=MODELS, method=method, cluster=None, confidence=0.9)
+    rows = frequency_analysis(
+        frame, accuracy=MODELS, method=method, cluster=None, confidence_level=0.9
+    )
 
     assert rows["subset"].tolist() == [s for _ in MODELS for s in SUBSETS for _ in STATISTICS]
     assert rows["statistic"].tolist() == STATISTICS * 8
@@ -72,7 +74,7 @@ def test_analysis_agrees_with_the_single_functions(method):
         for subset in SUBSETS:
             kept = subset_of(frame, subset)
             entity, surface, accuracy = vectors(kept, model)
-            options = {"method": method, "confidence": 0.9}
+            options = {"method": method, "confidence_level": 0.9}
             expected = {
                 "entity": correlation(entity, accuracy, **options),
                 "surface": correlation(surface, accuracy, **options),
@@ -87,20 +89,24 @@ def test_analysis_agrees_with_the_single_functions(method):
                 row = cells.loc[(model, subset, statistic)]
                 assert row["estimate"] == pytest.approx(result.coefficient, abs=1e-10)
                 assert row["p_value"] == pytest.approx(result.p_value, rel=1e-6)
-                assert row["low"] == pytest.approx(result.interval.low, abs=1e-10)
-                assert row["high"] == pytest.approx(result.interval.high, abs=1e-10)
+                assert row["estimate_low"] == pytest.approx(
+                    result.coefficient_interval.low, abs=1e-10
+                )
+                assert row["estimate_high"] == pytest.approx(
+                    result.coefficient_interval.high, abs=1e-10
+                )
                 assert row["n"] == row["n_clusters"] == len(kept)
             compared = compare_dependent_correlations(
                 expected["entity"].coefficient,
                 expected["surface"].coefficient,
                 r_kh=correlation(entity, surface, method=method).coefficient,
                 n=len(kept),
-                confidence=0.9,
+                confidence_level=0.9,
             )
             row = cells.loc[(model, subset, "entity_minus_surface")]
             assert row["estimate"] == pytest.approx(compared.difference, abs=1e-10)
             assert row["p_value"] == pytest.approx(compared.p_value, rel=1e-6)
-            assert row["low"] == pytest.approx(compared.interval.low, abs=1e-10)
+            assert row["estimate_low"] == pytest.approx(compared.difference_interval.low, abs=1e-10)
     assert rows["cluster_p_value"].isna().all()
 
 
@@ -124,8 +130,9 @@ def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
     cells = rows.set_index(["model", "subset", "statistic"])
     row = cells.loc[("small", "overall", "entity_given_surface")]
     assert row["estimate"] == pytest.approx(expected.estimate, abs=1e-10)
-    assert (row["low"], row["high"]) == pytest.approx(
-        (expected.interval.low, expected.interval.high), abs=0.2 * expected.standard_error
+    assert (row["estimate_low"], row["estimate_high"]) == pytest.approx(
+        (expected.estimate_interval.low, expected.estimate_interval.high),
+        abs=0.2 * expected.standard_error,
     )
     assert row["n_clusters"] == kept["fact_id"].nunique() < row["n"]
 
@@ -152,7 +159,7 @@ def test_rows_of_repeated_facts_hold_less_than_as_many_facts():
 
     for column in ("estimate", "n_clusters"):
         assert often[column].tolist() == pytest.approx(once[column].tolist())
-    assert often["low"].tolist() == pytest.approx(once["low"].tolist(), abs=0.03)
+    assert often["estimate_low"].tolist() == pytest.approx(once["estimate_low"].tolist(), abs=0.03)
     entity = once["statistic"] == "entity"
     assert (often["p_value"] < once["p_value"] ** 2)[entity].all()
     logs = [np.log(table["cluster_p_value"][entity]) for table in (once, often)]
@@ -245,7 +252,7 @@ def test_estimates_are_bounded_and_opposite_for_wrongness(seed):
     assert wrong["estimate"].tolist() == pytest.approx((-right["estimate"]).tolist(), abs=1e-9)
     bound = np.where(right["statistic"] == "entity_minus_surface", 2, 1)
     assert (right["estimate"].abs() <= bound).all()
-    assert (right["low"] <= right["high"]).all()
+    assert (right["estimate_low"] <= right["estimate_high"]).all()
     assert right["p_value"].between(0, 1).all()
 
 
@@ -273,7 +280,11 @@ def test_constant_accuracy_is_nan_with_one_warning():
 
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert rows[["estimate", "low", "high", "p_value", "cluster_p_value"]].isna().all(axis=None)
+    assert (
+        rows[["estimate", "estimate_low", "estimate_high", "p_value", "cluster_p_value"]]
+        .isna()
+        .all(axis=None)
+    )
 
 
 def test_equal_frequencies_leave_no_partial_correlation():
@@ -317,7 +328,7 @@ def test_one_cluster_has_no_intervals():
     with pytest.warns(UndefinedMetricWarning, match="interval of entity"):
         rows = frequency_analysis(instances(13).assign(fact_id=1), accuracy="small")
 
-    assert rows["low"].isna().all()
+    assert rows["estimate_low"].isna().all()
     assert rows["cluster_p_value"].isna().all()
     assert rows["estimate"].notna().all()
 
@@ -338,9 +349,9 @@ def test_one_cluster_has_no_intervals():
         ({}, {"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
         ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or 'spearman'"),
         ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({}, {"confidence": 95}, ValueError, "confidence must lie strictly"),
+        ({}, {"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
         ({}, {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({}, {"seed": 0.5}, TypeError, "seed must be an integer"),
+        ({}, {"rng": 0.5}, TypeError, "rng must be an integer seed"),
     ],
 )
 def test_frequency_analysis_rejects_bad_arguments(change, options, error, message):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import _permutations
+from surface_consistency.metrics import group_tests
 from surface_consistency.metrics.group_tests import group_difference
 
 samples = st.tuples(
@@ -115,8 +115,8 @@ def test_group_difference_finds_a_planted_one():
     result = group_difference(values, aligned, strata=model, alternative="greater")
 
     assert result.p_value < 0.001
-    assert result.interval.low > 0
-    assert result.interval.low < result.difference < result.interval.high
+    assert result.difference_interval.low > 0
+    assert result.difference_interval.low < result.difference < result.difference_interval.high
     assert (result.n_group, result.n_other) == (180, 180)
 
 
@@ -164,7 +164,7 @@ def test_chunks_do_not_change_the_draws(monkeypatch):
     values, aligned, _ = slaq_like(5, 0.01)
 
     whole = group_difference(values, aligned, n_permutations=500, n_resamples=5)
-    monkeypatch.setattr(_permutations, "_CHUNK_ROWS", 1000)
+    monkeypatch.setattr(group_tests, "_CHUNK_ROWS", 1000)
     pieces = group_difference(values, aligned, n_permutations=500, n_resamples=5)
 
     assert pieces.p_value == whole.p_value
@@ -180,8 +180,8 @@ def test_clusters_widen_the_interval():
     rows = group_difference(values, aligned, n_permutations=10)
     topics = group_difference(values, aligned, clusters=topic, n_permutations=10)
 
-    assert topics.interval.high - topics.interval.low > 1.5 * (
-        rows.interval.high - rows.interval.low
+    assert topics.difference_interval.high - topics.difference_interval.low > 1.5 * (
+        rows.difference_interval.high - rows.difference_interval.low
     )
 
 
@@ -189,7 +189,7 @@ def test_equal_values_differ_by_nothing():
     result = group_difference([0.5] * 8, [1, 0] * 4)
 
     assert (result.difference, result.p_value) == (0.0, 1.0)
-    assert (result.interval.low, result.interval.high) == (0.0, 0.0)
+    assert (result.difference_interval.low, result.difference_interval.high) == (0.0, 0.0)
 
 
 def test_undefined_parts_are_nan():
@@ -198,7 +198,7 @@ def test_undefined_parts_are_nan():
     assert math.isnan(result.relative_difference)
     with pytest.warns(UndefinedMetricWarning, match="there is a single cluster"):
         result = group_difference([1.0, 2.0, 3.0], [1, 0, 0], clusters=["t"] * 3)
-    assert math.isnan(result.interval.low)
+    assert math.isnan(result.difference_interval.low)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_undefined_parts_are_nan():
         ([1, 2], [1, 0], {"n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
         ([1, 2], [1, 0], {"n_permutations": 1.0}, TypeError, "n_permutations must be an integer"),
         ([1, 2], [1, 0], {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ([1, 2], [1, 0], {"confidence": 1}, ValueError, "confidence must lie"),
+        ([1, 2], [1, 0], {"confidence_level": 1}, ValueError, "confidence_level must lie"),
     ],
 )
 def test_group_difference_rejects_bad_input(values, members, options, error, message):
@@ -300,7 +300,7 @@ def test_drawn_p_of_whole_clusters_agrees_with_the_exact_one(monkeypatch):
         group_difference(values, aligned, clusters=topic, n_permutations=n, n_resamples=5)
         for n in (3432, 3431)
     )
-    monkeypatch.setattr(_permutations, "_CHUNK_CELLS", 500)
+    monkeypatch.setattr(group_tests, "_CHUNK_CELLS", 500)
     pieces = group_difference(values, aligned, clusters=topic, n_permutations=3431, n_resamples=5)
 
     assert (exact.is_exact, drawn.is_exact) == (True, False)

@@ -23,16 +23,18 @@ def test_wilson_interval_agrees_with_newcombe(successes, n, low, high):
     interval = wilson_interval(successes, n)
 
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=5e-5)
-    assert (interval.confidence, interval.method) == (0.95, "wilson")
+    assert (interval.confidence_level, interval.method) == (0.95, "wilson")
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("confidence_level", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize(("successes", "n"), [(0, 7), (7, 7), (3, 7), (3433, 4303)])
-def test_wilson_interval_agrees_with_statsmodels(successes, n, confidence):
+def test_wilson_interval_agrees_with_statsmodels(successes, n, confidence_level):
     proportion = pytest.importorskip("statsmodels.stats.proportion")
 
-    low, high = proportion.proportion_confint(successes, n, alpha=1 - confidence, method="wilson")
-    ours = wilson_interval(successes, n, confidence=confidence)
+    low, high = proportion.proportion_confint(
+        successes, n, alpha=1 - confidence_level, method="wilson"
+    )
+    ours = wilson_interval(successes, n, confidence_level=confidence_level)
 
     assert (ours.low, ours.high) == pytest.approx((low, high), abs=1e-12)
 
@@ -71,24 +73,24 @@ def test_wilson_interval_rejects_impossible_counts():
         wilson_interval(0.5, 3)
 
 
-@pytest.mark.parametrize("confidence", [0, 1, 95, -0.1, math.nan])
-def test_intervals_reject_a_confidence_outside_0_and_1(confidence):
-    with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1"):
-        wilson_interval(1, 3, confidence=confidence)
-    with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1"):
-        percentile_interval([1.0], confidence=confidence)
+@pytest.mark.parametrize("confidence_level", [0, 1, 95, -0.1, math.nan])
+def test_intervals_reject_a_confidence_outside_0_and_1(confidence_level):
+    with pytest.raises(ValueError, match="confidence_level must lie strictly between 0 and 1"):
+        wilson_interval(1, 3, confidence_level=confidence_level)
+    with pytest.raises(ValueError, match="confidence_level must lie strictly between 0 and 1"):
+        percentile_interval([1.0], confidence_level=confidence_level)
 
 
 def test_interval_rejects_crossed_bounds():
     with pytest.raises(ValueError, match="low must not exceed high"):
-        Interval(low=0.5, high=0.4, confidence=0.95, method="wilson")
+        Interval(low=0.5, high=0.4, confidence_level=0.95, method="wilson")
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50), share=st.floats(0.01, 0.99))
 def test_percentile_interval_agrees_with_numpy(values, share):
     expected = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
 
-    interval = percentile_interval(values, confidence=share)
+    interval = percentile_interval(values, confidence_level=share)
 
     assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=1e-9, abs=1e-6)
 
@@ -103,7 +105,7 @@ def test_percentile_interval_leaves_nan_out():
 
 def test_percentile_interval_keeps_infinities():
     """An infinite odds ratio is a large one, not an undefined one."""
-    interval = percentile_interval([1.0, 2.0, 3.0, *[math.inf] * 7], confidence=0.8)
+    interval = percentile_interval([1.0, 2.0, 3.0, *[math.inf] * 7], confidence_level=0.8)
 
     assert interval.low == pytest.approx(1.9)
     assert interval.high == math.inf

@@ -248,9 +248,9 @@ def test_group_without_negatives_is_nan_with_a_warning():
         ({"by": "relation"}, ColumnNotFoundError, "column 'relation' is not in the frame"),
         ({"by": ["type", "type"]}, ValueError, "by names a column twice"),
         ({"kind": "type"}, ValueError, r"type\[0\] must be one of positive"),
-        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"rng": -1}, ValueError, "rng must be a seed of at least 0"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({"confidence": 95}, ValueError, "confidence must lie strictly"),
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
     ],
 )
 def test_linking_by_rejects_bad_options(options, error, message):

@@ -30,7 +30,7 @@ def test_extraction_accuracy_agrees_with_a_naive_loop(expected, data):
     hits = sum(a == b for a, b in zip(generated, expected, strict=True))
     assert (result.n_extracted, result.n) == (hits, size)
     assert result.accuracy == hits / size
-    assert result.interval == wilson_interval(hits, size)
+    assert result.accuracy_interval == wilson_interval(hits, size)
 
 
 def test_nothing_is_normalised():
@@ -57,7 +57,7 @@ def test_missing_continuations_are_left_out_and_counted():
         ([], [], {}, ValueError, "no continuation to compare"),
         (["a"], [[1]], {}, TypeError, r"generated\[0\] and expected\[0\] must both be texts"),
         (["a"], ["a"], {"missing": "skip"}, ValueError, "missing must be"),
-        (["a"], ["a"], {"confidence": 3}, ValueError, "confidence must lie"),
+        (["a"], ["a"], {"confidence_level": 3}, ValueError, "confidence_level must lie"),
     ],
 )
 def test_extraction_accuracy_rejects_bad_input(generated, expected, options, error, message):

@@ -213,7 +213,7 @@ def test_undefined_resamples_are_counted():
             "pair 'p0' belongs to more than one cluster",
         ),
         (lambda f: f.assign(model=None), {}, "column 'model' is empty in row 0"),
-        (lambda f: f, {"confidence": 95}, "confidence must lie"),
+        (lambda f: f, {"confidence_level": 95}, "confidence_level must lie"),
         (lambda f: f.assign(first_correct=2), {}, r"first_correct\[0\] is 2"),
     ],
 )

@@ -20,7 +20,7 @@ from surface_consistency.metrics._momentum_null import (
     streak_counts,
 )
 from surface_consistency.metrics.momentum_curves import momentum
-from surface_consistency.metrics.topic_layout import by_slot
+from surface_consistency.metrics.topic_layout import reorder_to_slots
 
 SLOTS = 5
 LATIN = (np.arange(SLOTS)[:, None] + np.arange(SLOTS)) % SLOTS
@@ -50,7 +50,7 @@ def planted(kind, seed, n_topics=600):
     labels = rng.permuted(np.tile(np.arange(SLOTS), (n_topics, 1)), axis=1)
     orders = labels[:, LATIN]
     ease = 0.5 * rng.beta(1, 1.5, (n_topics, 1)) + 0.5 * rng.beta(1, 1.5, (n_topics, SLOTS))
-    ease = by_slot(np.repeat(ease[:, None], SLOTS, axis=1), orders)
+    ease = reorder_to_slots(np.repeat(ease[:, None], SLOTS, axis=1), orders)
     slots = np.empty(orders.shape, dtype=np.int8)
     for slot in range(SLOTS):
         chance = ease[..., slot]
@@ -344,8 +344,12 @@ def test_momentum_intervals_are_clustered_by_topic():
     for short, long in zip(once.correct.points[:3], repeated.correct.points[:3], strict=True):
         assert long.n == 5 * short.n
         assert long.probability == pytest.approx(short.probability)
-        assert long.interval.low == pytest.approx(short.interval.low, abs=0.02)
-        assert long.interval.high == pytest.approx(short.interval.high, abs=0.02)
+        assert long.probability_interval.low == pytest.approx(
+            short.probability_interval.low, abs=0.02
+        )
+        assert long.probability_interval.high == pytest.approx(
+            short.probability_interval.high, abs=0.02
+        )
 
 
 def test_momentum_is_mirrored_by_negation():
@@ -424,7 +428,7 @@ def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
     assert math.isnan(result.incorrect.slope)
     assert math.isnan(result.incorrect.p_value)
     assert math.isnan(result.incorrect.points[1].probability)
-    assert math.isnan(result.incorrect.points[1].interval.low)
+    assert math.isnan(result.incorrect.points[1].probability_interval.low)
     assert math.isnan(result.incorrect.points[1].null_probability)
 
 
@@ -472,9 +476,9 @@ def test_momentum_frame_holds_every_point():
         point = curve.points[row.length]
         assert (row.n, row.n_correct) == (point.n, point.n_correct)
         assert row.probability == point.probability
-        assert (row.probability_low, row.null_high) == (
-            point.interval.low,
-            point.null_interval.high,
+        assert (row.probability_low, row.null_probability_high) == (
+            point.probability_interval.low,
+            point.null_probability_interval.high,
         )
 
 
@@ -491,7 +495,12 @@ def test_momentum_frame_holds_every_point():
         ([[1, 0]], {"n_null": 0}, ValueError, "n_null must be at least 1"),
         ([[1, 0]], {"n_null": 1.5}, TypeError, "n_null must be an integer"),
         ([[1, 0]], {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ([[1, 0]], {"confidence": 0}, ValueError, "confidence must lie strictly between"),
+        (
+            [[1, 0]],
+            {"confidence_level": 0},
+            ValueError,
+            "confidence_level must lie strictly between",
+        ),
         ([[1, 0]], {"orders": [[0, 1, 2]]}, ValueError, "slots and orders must have the same"),
         ([[1, 0]], {"orders": [[1, 2]]}, ValueError, "each row must hold the sub-questions"),
         ([[1] * 13], {"null": "topic-and-slot"}, ValueError, "at most 12 slots, got 13"),
@@ -524,5 +533,5 @@ def test_momentum_is_bounded(seed):
         for point in curve.points:
             assert 0 <= point.n_correct <= point.n
             assert math.isnan(point.probability) == (point.n == 0)
-            if point.n and not math.isnan(point.interval.low):
-                assert 0 <= point.interval.low <= point.interval.high <= 1
+            if point.n and not math.isnan(point.probability_interval.low):
+                assert 0 <= point.probability_interval.low <= point.probability_interval.high <= 1

@@ -54,11 +54,11 @@ def test_names_are_loaded_on_first_use():
 
 # Helpers of the other modules.
 HELPERS = {
-    *("checked_orders", "response_codes", "slot_counts"),
-    *("check_table", "pair_counts", "quantiles"),
-    *("GroupValue", "cluster_sums", "group_values", "value_columns"),
+    *("checked_orders", "response_codes", "score_fields", "slot_counts"),
+    *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
+    *("GroupValue", "cluster_sums", "group_values"),
     *("TEST_COLUMNS", "check_test", "run_test"),
-    *("fact_sums", "form_rates", "sum_by_cluster"),
+    *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
     *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
     *("distinct_names", "number_column", "INTERVALS"),

@@ -128,14 +128,14 @@ def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame):
         frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
     )
 
-    row = paired_by(frame, confidence=0.8).iloc[0]
+    row = paired_by(frame, confidence_level=0.8).iloc[0]
 
     for name, rate in PAIRED_RATES.items():
-        alone = cluster_bootstrap(counts, rate, confidence=0.8, rng=5)
+        alone = cluster_bootstrap(counts, rate, confidence_level=0.8, rng=5)
         assert row[name] == alone.estimate
         tolerance = 0.16 * alone.standard_error
-        assert row[f"{name}_low"] == pytest.approx(alone.interval.low, abs=tolerance)
-        assert row[f"{name}_high"] == pytest.approx(alone.interval.high, abs=tolerance)
+        assert row[f"{name}_low"] == pytest.approx(alone.estimate_interval.low, abs=tolerance)
+        assert row[f"{name}_high"] == pytest.approx(alone.estimate_interval.high, abs=tolerance)
 
 
 def test_columns_of_paired_by_are_those_promised(frame):
@@ -203,7 +203,7 @@ def test_paired_by_is_free_of_the_labels_of_clusters(frame):
 
 def test_paired_by_follows_its_seed(frame):
     first, same, other = [
-        paired_by(frame, by="category", n_resamples=300, seed=seed) for seed in (1, 1, 2)
+        paired_by(frame, by="category", n_resamples=300, rng=seed) for seed in (1, 1, 2)
     ]
 
     assert_frame_equal(first, same)
@@ -474,11 +474,11 @@ def test_paired_by_rejects_duplicate_pairs(frame):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"confidence": 95}, ValueError, "confidence must lie strictly between"),
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly between"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({"seed": -1}, ValueError, "seed must be at least 0"),
-        ({"seed": None}, TypeError, "seed must be an integer"),
-        ({"seed": True}, TypeError, "seed must be an integer"),
+        ({"rng": -1}, ValueError, "rng must be a seed of at least 0"),
+        ({"rng": 0.5}, TypeError, "rng must be an integer seed"),
+        ({"rng": True}, TypeError, "rng must be an integer seed"),
         ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
     ],
 )
@@ -627,8 +627,8 @@ def test_bca_intervals_agree_with_cluster_bootstrap(pairs):
     for name, rate in PAIRED_RATES.items():
         alone = cluster_bootstrap(counts, rate, method="bca", rng=3)
         tolerance = 0.16 * alone.standard_error
-        assert row[f"{name}_low"] == pytest.approx(alone.interval.low, abs=tolerance)
-        assert row[f"{name}_high"] == pytest.approx(alone.interval.high, abs=tolerance)
+        assert row[f"{name}_low"] == pytest.approx(alone.estimate_interval.low, abs=tolerance)
+        assert row[f"{name}_high"] == pytest.approx(alone.estimate_interval.high, abs=tolerance)
 
 
 def test_undefined_bca_intervals_are_named():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import CountRatio, cluster_bootstrap
 from surface_consistency.metrics.positions import position_curve
-from surface_consistency.metrics.topic_layout import by_slot
+from surface_consistency.metrics.topic_layout import reorder_to_slots
 
 SLOTS = 5
 LATIN = (np.arange(SLOTS)[:, None] + np.arange(SLOTS)) % SLOTS
@@ -18,7 +18,7 @@ def balanced(seed, n_topics=600, fade=0.0):
     """Long answers over Latin squares, whose accuracy falls by `fade` from slot to slot."""
     rng = np.random.default_rng(seed)
     orders = rng.permuted(np.tile(np.arange(SLOTS), (n_topics, 1)), axis=1)[:, LATIN]
-    ease = by_slot(np.repeat(rng.beta(2, 2, (n_topics, 1, SLOTS)), SLOTS, axis=1), orders)
+    ease = reorder_to_slots(np.repeat(rng.beta(2, 2, (n_topics, 1, SLOTS)), SLOTS, axis=1), orders)
     return rng.random(orders.shape) < ease * (1 - fade * np.arange(SLOTS)), orders
 
 
@@ -54,7 +54,7 @@ def test_position_curve_is_flat_when_slots_do_nothing():
     """In balanced orders, facts whose verdict never changes fill each slot equally often."""
     _, orders = balanced(3, n_topics=20)
     facts = np.random.default_rng(3).random((20, 1, SLOTS)) < 0.5
-    slots = by_slot(np.repeat(facts, SLOTS, axis=1), orders)
+    slots = reorder_to_slots(np.repeat(facts, SLOTS, axis=1), orders)
 
     result = position_curve(slots, orders, n_resamples=200)
 
@@ -72,9 +72,9 @@ def test_position_intervals_agree_with_the_cluster_bootstrap():
         counts, CountRatio(numerator=(1, 0), denominator=(0, 1)), n_resamples=20_000, rng=2
     )
 
-    interval = result.points[2].interval
-    assert interval.low == pytest.approx(reference.interval.low, abs=0.006)
-    assert interval.high == pytest.approx(reference.interval.high, abs=0.006)
+    interval = result.points[2].accuracy_interval
+    assert interval.low == pytest.approx(reference.estimate_interval.low, abs=0.006)
+    assert interval.high == pytest.approx(reference.estimate_interval.high, abs=0.006)
 
 
 def test_position_curve_is_free_of_order():
@@ -182,7 +182,7 @@ def test_position_curve_of_one_topic_has_no_intervals():
         result = position_curve([[[1, 0], [0, 1]]], [[[0, 1], [1, 0]]])
 
     assert accuracies(result) == [0.5, 0.5]
-    assert math.isnan(result.points[0].interval.low)
+    assert math.isnan(result.points[0].accuracy_interval.low)
     assert math.isnan(result.slope_interval.high)
 
 

@@ -109,7 +109,7 @@ def test_predictability_agrees_with_a_pipeline_of_scikit_learn():
 
     scores, correct = scores_and_verdicts()
     groups = np.arange(600) // 3
-    result = predict_correctness(scores, correct, groups=groups.tolist(), seed=3)
+    result = predict_correctness(scores, correct, groups=groups.tolist(), rng=3)
 
     f1, auc = [], []
     folds = StratifiedGroupKFold(n_splits=5, shuffle=True, random_state=3)
@@ -272,7 +272,7 @@ def test_prediction_agrees_with_a_fit_by_hand():
         accuracy.append(accuracy_score(aligned[test], model.predict(scaled[test])))
         auc.append(roc_auc_score(aligned[test], model.decision_function(scaled[test])))
 
-    result = predict_alignment(features, aligned, groups=topic, names=NAMES, seed=3)
+    result = predict_alignment(features, aligned, groups=topic, names=NAMES, rng=3)
 
     assert result.fold_accuracy == pytest.approx(accuracy)
     assert result.fold_auc == pytest.approx(auc)
@@ -342,10 +342,10 @@ def test_a_constant_feature_predicts_the_majority():
 def test_prediction_is_the_same_for_the_same_seed():
     features, aligned, topic = slaq_like(7)
 
-    first, second = (predict_alignment(features, aligned, groups=topic, seed=1) for _ in range(2))
+    first, second = (predict_alignment(features, aligned, groups=topic, rng=1) for _ in range(2))
 
     assert first == second
-    assert predict_alignment(features, aligned, groups=topic, seed=2) != first
+    assert predict_alignment(features, aligned, groups=topic, rng=2) != first
 
 
 def test_a_fold_of_one_class_has_no_area():

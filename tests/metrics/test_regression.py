@@ -64,8 +64,8 @@ def test_regression_agrees_with_newton_and_a_written_out_sandwich():
     assert rows["z"].tolist() == pytest.approx(beta / errors, rel=1e-5)
     assert rows["odds_ratio"].tolist() == pytest.approx(np.exp(beta), rel=1e-6)
     half = 1.959963984540054 * errors
-    assert rows["low"].tolist() == pytest.approx(beta - half, rel=1e-5)
-    assert rows["high"].tolist() == pytest.approx(beta + half, rel=1e-5)
+    assert rows["estimate_low"].tolist() == pytest.approx(beta - half, rel=1e-5)
+    assert rows["estimate_high"].tolist() == pytest.approx(beta + half, rel=1e-5)
     assert rows["p_value"].tolist() == pytest.approx(
         [math.erfc(abs(z) / math.sqrt(2)) for z in beta / errors], rel=1e-4
     )
@@ -83,7 +83,7 @@ def test_intervals_cover_where_those_of_rows_do_not():
         frame["surface_frequency"] = frame["surface_frequency"].to_numpy()[frame["fact_id"] * 2]
         for cluster in ("fact_id", None):
             row = frequency_regression(frame, cluster=cluster).set_index("term").loc["entity"]
-            holds = row["low"] <= 0.3 <= row["high"]
+            holds = row["estimate_low"] <= 0.3 <= row["estimate_high"]
             covered += holds and cluster is not None
             by_row += holds and cluster is None
 
@@ -163,7 +163,15 @@ def test_undefined_regression_is_nan_with_a_warning(change, message):
     with pytest.warns(UndefinedMetricWarning, match=message) as caught:
         rows = frequency_regression(frame, covariates=["is_canonical"])
 
-    columns = ["estimate", "standard_error", "low", "high", "z", "p_value", "odds_ratio"]
+    columns = [
+        "estimate",
+        "standard_error",
+        "estimate_low",
+        "estimate_high",
+        "z",
+        "p_value",
+        "odds_ratio",
+    ]
     assert rows[columns].isna().all(axis=None)
     assert caught[0].filename == __file__
 
@@ -196,7 +204,7 @@ def test_missing_statsmodels_names_its_extra(monkeypatch):
         ({"kind": "x"}, {"covariates": ["kind"]}, TypeError, r"kind\[0\] is 'x', which is no"),
         ({}, {"covariates": ["entity"]}, ValueError, "a term of the model is named twice"),
         ({"n": 1}, {"by": "n"}, ValueError, "by column 'n' has the name of a column"),
-        ({}, {"confidence": 95}, ValueError, "confidence must lie strictly"),
+        ({}, {"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
         ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
     ],
 )

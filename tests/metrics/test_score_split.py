@@ -82,7 +82,7 @@ def test_interval_of_the_difference_agrees_with_two_independent_halves():
     interval = result.difference_interval
     assert interval.low == pytest.approx(result.difference - 1.96 * error, abs=0.1 * error)
     assert interval.high == pytest.approx(result.difference + 1.96 * error, abs=0.1 * error)
-    assert result.low_interval.low < low < result.low_interval.high
+    assert result.low_accuracy_interval.low < low < result.low_accuracy_interval.high
 
 
 def test_clusters_widen_the_intervals():
@@ -129,7 +129,7 @@ def test_empty_side_is_undefined():
         (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
         (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),
         (([1, 2], [1, 0]), {"missing": "skip"}, "missing must be"),
-        (([1, 2], [1, 0]), {"confidence": 0}, "confidence must lie"),
+        (([1, 2], [1, 0]), {"confidence_level": 0}, "confidence_level must lie"),
     ],
 )
 def test_split_accuracy_rejects_bad_input(arguments, options, message):

@@ -9,9 +9,9 @@ from surface_consistency.metrics.alignment import alignment_scores
 from surface_consistency.metrics.momentum_curves import momentum
 from surface_consistency.metrics.positions import position_curve
 from surface_consistency.metrics.topic_layout import (
-    by_question,
-    by_slot,
     is_balanced,
+    reorder_to_questions,
+    reorder_to_slots,
     slot_counts,
     topic_arrays,
 )
@@ -31,8 +31,8 @@ def ordered_verdicts(draw):
 def test_by_slot_is_undone_by_by_question(data):
     verdicts, orders = data
 
-    assert (by_question(by_slot(verdicts, orders), orders) == verdicts).all()
-    assert (by_slot(by_question(verdicts, orders), orders) == verdicts).all()
+    assert (reorder_to_questions(reorder_to_slots(verdicts, orders), orders) == verdicts).all()
+    assert (reorder_to_slots(reorder_to_questions(verdicts, orders), orders) == verdicts).all()
 
 
 @given(ordered_verdicts())
@@ -40,15 +40,17 @@ def test_by_slot_agrees_with_a_naive_loop(data):
     """Slot j holds the verdict on the sub-question that stands there."""
     verdicts, orders = data
 
-    laid_out = by_slot(verdicts, orders)
+    laid_out = reorder_to_slots(verdicts, orders)
 
     for place in np.ndindex(orders.shape):
         assert laid_out[place] == verdicts[(*place[:-1], orders[place])]
 
 
 def test_by_slot_keeps_values_of_any_type():
-    assert by_slot([[1.0, np.nan]], [[1, 0]]).tolist()[0][1] == 1.0
-    assert by_slot(np.array([[True, None]], dtype=object), [[1, 0]]).tolist() == [[None, True]]
+    assert reorder_to_slots([[1.0, np.nan]], [[1, 0]]).tolist()[0][1] == 1.0
+    assert reorder_to_slots(np.array([[True, None]], dtype=object), [[1, 0]]).tolist() == [
+        [None, True]
+    ]
 
 
 @given(ordered_verdicts())
@@ -84,7 +86,7 @@ def test_orders_reject_what_is_no_order(orders, error, message):
         is_balanced(orders)
 
 
-@pytest.mark.parametrize("function", [by_slot, by_question])
+@pytest.mark.parametrize("function", [reorder_to_slots, reorder_to_questions])
 def test_layouts_reject_unequal_shapes(function):
     with pytest.raises(ValueError, match=r"must have the same shape.*got \(1, 3\) and \(1, 2\)"):
         function([[1, 0, 1]], [[0, 1]])
@@ -123,7 +125,7 @@ def test_topic_arrays_agree_with_the_arrays_of_a_sorted_frame():
     assert (laid_out.short == short).all()
     assert (laid_out.long == long).all()
     assert (laid_out.orders == orders).all()
-    assert (laid_out.slots == by_slot(long, orders)).all()
+    assert (laid_out.slots == reorder_to_slots(long, orders)).all()
 
 
 def test_topic_arrays_are_free_of_row_order():
@@ -136,11 +138,11 @@ def test_topic_arrays_are_free_of_row_order():
     places = position_curve(shuffled.slots, shuffled.orders, n_resamples=10)
 
     assert scores.alignment == pytest.approx(alignment_scores(short, long).alignment)
-    direct = momentum(by_slot(long, orders), orders=orders, n_resamples=10, n_null=10)
+    direct = momentum(reorder_to_slots(long, orders), orders=orders, n_resamples=10, n_null=10)
     assert [p.n_correct for p in runs.correct.points] == [
         p.n_correct for p in direct.correct.points
     ]
-    expected = position_curve(by_slot(long, orders), orders, n_resamples=10)
+    expected = position_curve(reorder_to_slots(long, orders), orders, n_resamples=10)
     assert [p.accuracy for p in places.points] == [p.accuracy for p in expected.points]
 
 

@@ -67,7 +67,7 @@ def test_study_tables_agrees_with_paired_by(runs):
 
     for name, columns in (("overall", []), ("by_type", ["types"])):
         by = ["model", "template", *columns]
-        expected = paired_by(frame, by=by, n_resamples=200, seed=5)
+        expected = paired_by(frame, by=by, n_resamples=200, rng=5)
         found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
         pd.testing.assert_frame_equal(found, expected)
 
