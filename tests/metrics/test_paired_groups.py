@@ -211,6 +211,29 @@ def test_paired_by_follows_its_seed(frame):
     assert (first["consistency"] == other["consistency"]).all()
 
 
+def test_paired_by_draws_its_seed_from_a_generator(frame):
+    """Two generators in one state give one result, and a generator moves on with each call."""
+    first, same = (
+        paired_by(frame, by="category", n_resamples=300, rng=np.random.default_rng(5))
+        for _ in range(2)
+    )
+    generator = np.random.default_rng(5)
+    again, later = (
+        paired_by(frame, by="category", n_resamples=300, rng=generator) for _ in range(2)
+    )
+
+    assert_frame_equal(first, same)
+    assert_frame_equal(first, again)
+    assert (first["consistency_low"] != later["consistency_low"]).any()
+
+
+def test_paired_by_without_a_seed_is_not_repeated(frame):
+    first, second = (paired_by(frame, by="category", n_resamples=300, rng=None) for _ in range(2))
+
+    assert (first["consistency_low"] != second["consistency_low"]).any()
+    assert (first["consistency"] == second["consistency"]).all()
+
+
 def test_groups_of_paired_by_have_their_own_streams(frame):
     """Two groups of the same pairs under other names are resampled apart."""
     twice = frame.assign(group=[["a", "b"]] * len(frame))

@@ -348,6 +348,17 @@ def test_prediction_is_the_same_for_the_same_seed():
     assert predict_alignment(features, aligned, groups=topic, rng=2) != first
 
 
+def test_prediction_takes_a_generator():
+    features, aligned, topic = slaq_like(7)
+
+    first, second = (
+        predict_alignment(features, aligned, groups=topic, rng=np.random.default_rng(3))
+        for _ in range(2)
+    )
+
+    assert first == second
+
+
 def test_a_fold_of_one_class_has_no_area():
     """Where topics hold one class each, some test folds may too."""
     rng = np.random.default_rng(8)

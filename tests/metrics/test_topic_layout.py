@@ -28,7 +28,7 @@ def ordered_verdicts(draw):
 
 
 @given(ordered_verdicts())
-def test_by_slot_is_undone_by_by_question(data):
+def test_reorder_to_slots_is_undone_by_reorder_to_questions(data):
     verdicts, orders = data
 
     assert (reorder_to_questions(reorder_to_slots(verdicts, orders), orders) == verdicts).all()
@@ -36,7 +36,7 @@ def test_by_slot_is_undone_by_by_question(data):
 
 
 @given(ordered_verdicts())
-def test_by_slot_agrees_with_a_naive_loop(data):
+def test_reorder_to_slots_agrees_with_a_naive_loop(data):
     """Slot j holds the verdict on the sub-question that stands there."""
     verdicts, orders = data
 
@@ -46,7 +46,7 @@ def test_by_slot_agrees_with_a_naive_loop(data):
         assert laid_out[place] == verdicts[(*place[:-1], orders[place])]
 
 
-def test_by_slot_keeps_values_of_any_type():
+def test_reorder_to_slots_keeps_values_of_any_type():
     assert reorder_to_slots([[1.0, np.nan]], [[1, 0]]).tolist()[0][1] == 1.0
     assert reorder_to_slots(np.array([[True, None]], dtype=object), [[1, 0]]).tolist() == [
         [None, True]
