@@ -72,7 +72,7 @@ def covered(counts, truths, n_resamples, seed):
     drawn = resample_counts(counts, n_resamples=n_resamples, rng=seed)
     found = []
     for name, rate in PAIRED_RATES.items():
-        interval = percentile_interval(rate(drawn), confidence=NOMINAL)
+        interval = percentile_interval(rate(drawn), confidence_level=NOMINAL)
         found.append(interval.low <= truths[name] <= interval.high)
     return found
 
@@ -83,11 +83,11 @@ def covered_by_bca(counts, truth, n_resamples, seed):
         counts,
         PAIRED_RATES[BCA_RATE],
         n_resamples=n_resamples,
-        confidence=NOMINAL,
+        confidence_level=NOMINAL,
         method="bca",
         rng=seed,
     )
-    return result.interval.low <= truth <= result.interval.high
+    return result.estimate_interval.low <= truth <= result.estimate_interval.high
 
 
 def coverage(n_datasets, n_resamples):

@@ -20,8 +20,8 @@ import scipy
 import scipy.stats
 from timing import interleaved
 
-from surface_consistency.metrics.frequency.correlation import correlation
-from surface_consistency.metrics.frequency.moment_bootstrap import correlation_bootstrap
+from surface_consistency.metrics.correlation_resamples import correlation_bootstrap
+from surface_consistency.metrics.correlations import correlation
 
 N_ROWS, N_FACTS, N_MODELS = 4_284, 2_112, 13
 N_RESAMPLES = 10_000
@@ -91,9 +91,10 @@ def check_intervals(entity, surface, accuracies):
     ours = correlation_bootstrap(entity, accuracies, controls=surface)
     theirs = with_scipy(entity, surface, accuracies[:, :2], 20)
     for mine, other in zip(ours, theirs, strict=False):
-        apart = abs(mine.interval.low - other.low) + abs(mine.interval.high - other.high)
+        bounds = mine.estimate_interval
+        apart = abs(bounds.low - other.low) + abs(bounds.high - other.high)
         if apart > 0.1 * (other.high - other.low):
-            raise SystemExit(f"the intervals disagree: {mine.interval} and {other}")
+            raise SystemExit(f"the intervals disagree: {bounds} and {other}")
 
 
 def speed(rounds):
@@ -166,7 +167,11 @@ def coverage(n_studies):
         fact = np.repeat(np.arange(300), 4)
         (clustered,) = correlation_bootstrap(x, y, clusters=fact, n_resamples=999, rng=rng)
         (by_row,) = correlation_bootstrap(x, y, n_resamples=999, rng=rng)
-        intervals = (clustered.interval, by_row.interval, correlation(x, y).interval)
+        intervals = (
+            clustered.estimate_interval,
+            by_row.estimate_interval,
+            correlation(x, y).coefficient_interval,
+        )
         for name, interval in zip(held, intervals, strict=True):
             held[name] += interval.low <= truth <= interval.high
     print(f"\n| interval (nominal 95 %) | held the truth in {n_studies:,} studies |\n|---|---|")

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from surface_consistency.inference.runner import Runner
     from surface_consistency.inference.transformers_runner import TransformersRunner
     from surface_consistency.matching.rules import match
-    from surface_consistency.metrics.paired.grouped import paired_by
-    from surface_consistency.metrics.paired.mcnemar import mcnemar
-    from surface_consistency.metrics.paired.table import PairedTable, paired_table
+    from surface_consistency.metrics.mcnemar_tests import mcnemar
+    from surface_consistency.metrics.paired_groups import paired_by
+    from surface_consistency.metrics.paired_tables import PairedTable, paired_table
     from surface_consistency.studies.scoring import score_predictions
 
 _HOMES = {
     "FakeRunner": "inference.fake",
     "OpenAICompatibleRunner": "inference.openai_compatible.runner",
-    "PairedTable": "metrics.paired.table",
+    "PairedTable": "metrics.paired_tables",
     "Runner": "inference.runner",
     "TransformersRunner": "inference.transformers_runner",
     "load_popqa": "data.popqa",
     "load_redirectqa": "data.redirectqa",
     "load_slaq": "data.slaq.load",
     "match": "matching.rules",
-    "mcnemar": "metrics.paired.mcnemar",
-    "paired_by": "metrics.paired.grouped",
-    "paired_table": "metrics.paired.table",
+    "mcnemar": "metrics.mcnemar_tests",
+    "paired_by": "metrics.paired_groups",
+    "paired_table": "metrics.paired_tables",
     "score_predictions": "studies.scoring",
 }
 

@@ -85,9 +85,9 @@ def compare(
         by=by,
         separator=separator,
         test=test,
-        confidence=confidence,
+        confidence_level=confidence,
         n_resamples=resamples,
-        seed=seed,
+        rng=seed,
     )
     if out is not None:
         _write_page(

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from surface_consistency.metrics.uncertainty.interval import wilson_interval
+from surface_consistency.metrics.intervals import wilson_interval
 from surface_consistency.report._grid import grid
 from surface_consistency.report._markup import Html, join, tag
 from surface_consistency.report._numbers import count, interval, percent, with_interval

@@ -187,7 +187,7 @@ def _grouped(
     seed: int,
 ) -> "pd.DataFrame":
     """Compute the metrics by model, template and these columns; sort the rows for reading."""
-    from surface_consistency.metrics.paired.grouped import paired_by
+    from surface_consistency.metrics.paired_groups import paired_by
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnscoredWarning)
@@ -197,7 +197,7 @@ def _grouped(
             by=["model", "template", *columns],
             cluster=cluster,
             n_resamples=n_resamples,
-            seed=seed,
+            rng=seed,
         )
     table = table.rename(columns=_SINGULAR)
     keys = [_SINGULAR.get(column, column) for column in columns]

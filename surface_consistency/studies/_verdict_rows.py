@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from surface_consistency.data.readers import read_rows
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.metrics.paired.verdict_cells import parse_verdict
+from surface_consistency.metrics.outcome_frames import to_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +48,6 @@ def parse_cells(rows: Iterable[PlacedRow], column: str) -> None:
     for place, row in rows:
         if column in row:
             try:
-                row[column] = parse_verdict(row[column])
+                row[column] = to_verdict(row[column])
             except ValueError as error:
                 raise RecordError(f"{place}: column {column!r}: {error}") from None

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.metrics.paired.grouped import PairedTest, paired_by
-from surface_consistency.metrics.paired.rates import PAIRED_RATES
+from surface_consistency.metrics.paired_groups import PairedTest, paired_by
+from surface_consistency.metrics.paired_tables import PAIRED_RATES
 
 __all__ = ["compare_verdicts", "comparison_text", "split_labels"]
 
@@ -24,9 +24,9 @@ def compare_verdicts(
     by: str | Sequence[str] = (),
     separator: str | None = None,
     test: PairedTest = "auto",
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
-    seed: int = 0,
+    rng: int = 0,
 ) -> list[dict[str, Any]]:
     """Compute the paired table of each group of an outcomes frame, ready for JSON.
 
@@ -35,9 +35,9 @@ def compare_verdicts(
         by: Columns that make the groups; none of them gives one row for all pairs.
         separator: Text that parts several labels in a cell of these columns, such as ";".
         test: Form of the test, as for `metrics.paired_by`.
-        confidence: Nominal coverage of the intervals.
+        confidence_level: Nominal coverage of the intervals.
         n_resamples: Number of resamples of each group.
-        seed: Seed of the resampling.
+        rng: Seed of the resampling.
 
     Returns:
         One mapping a group: its labels by column, then both, first_only, second_only, neither, n,
@@ -69,9 +69,9 @@ def compare_verdicts(
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in _RATES},
         test=test,
-        confidence=confidence,
+        confidence_level=confidence_level,
         n_resamples=n_resamples,
-        seed=seed,
+        rng=rng,
     )
     return [_as_object(row, keys) for row in rows.to_dict(orient="records")]
 

@@ -321,14 +321,14 @@ class PairedReport:
             self._frame,
             **shared,  # type: ignore[arg-type]
             n_resamples=settings.resamples,
-            seed=settings.bootstrap_seed,
+            rng=settings.bootstrap_seed,
         )
         tested = paired_by(
             self._frame,
             **shared,  # type: ignore[arg-type]
             rates={"kappa": kappa_of_counts},
             n_resamples=settings.resamples if has_kappa else 1,
-            seed=settings.bootstrap_seed,
+            rng=settings.bootstrap_seed,
             test="obuchowski",
         )
         for name in ("kappa", "kappa_low", "kappa_high") if has_kappa else ():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from surface_consistency.errors import DataError
-from surface_consistency.metrics.paired.frames import outcomes_frame
+from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.studies._harness_samples import flatten_samples, is_sample
 from surface_consistency.studies._verdict_rows import (
     PlacedRow,

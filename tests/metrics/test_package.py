@@ -9,22 +9,27 @@ import pytest
 
 from surface_consistency import metrics
 
-HEAVY = ("pandas", "scipy", "torch", "transformers", "datasets", "pydantic")
+HEAVY = ("numpy", "pandas", "scipy", "torch", "transformers", "datasets", "pydantic")
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}.")
 )
 
 
-def test_metrics_import_is_light():
-    """Importing the metrics loads numpy only."""
-    code = (
-        "import sys, surface_consistency.metrics\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("code", "loaded"),
+    [
+        ("import surface_consistency.metrics", []),
+        ("from surface_consistency.metrics import mcnemar", ["numpy", "scipy"]),
+        ("from surface_consistency.metrics import PairedTable, alignment_scores", ["numpy"]),
+    ],
+)
+def test_metrics_import_is_light(code, loaded):
+    """Importing the metrics loads no library, and a name of them only what its module needs."""
+    code = f"import sys\n{code}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == str(loaded)
 
 
 @pytest.mark.parametrize("name", [metrics.__name__, *MODULES])
@@ -41,8 +46,23 @@ def test_all_is_sorted_and_names_what_is_there(name):
     assert own <= set(module.__all__)
 
 
-# Helpers of the other modules of their folder.
-HELPERS = {"checked_orders", "slot_counts"}
+def test_names_are_loaded_on_first_use():
+    assert set(metrics.__all__) <= set(dir(metrics))
+    with pytest.raises(AttributeError, match=r"'surface_consistency.metrics' has no .* 'median'"):
+        _ = metrics.median
+
+
+# Helpers of the other modules.
+HELPERS = {
+    *("checked_orders", "response_codes", "score_fields", "slot_counts"),
+    *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
+    *("GroupValue", "cluster_sums", "group_values"),
+    *("TEST_COLUMNS", "check_test", "run_test"),
+    *("fact_sums", "form_rates"),
+    *("FactCounts", "fact_counts", "forgetting_of_totals"),
+    *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
+    *("distinct_names", "number_column", "INTERVALS"),
+}
 
 # Parts of results, which no one makes but the functions that return them.
 RESULT_PARTS = {"FeaturePrediction", "MomentumCurve", "MomentumPoint", "PositionPoint"}

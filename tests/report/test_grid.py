@@ -2,7 +2,7 @@ import re
 
 import pandas as pd
 
-from surface_consistency.metrics.paired.grouped import paired_by
+from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.report._grid import grid
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.metrics.paired.grouped import paired_by
+from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.report import StudyRun, study_tables, write_tables
 
 CELLS = {(True, True): "both", (True, False): "first_only", (False, True): "second_only"}
@@ -67,7 +67,7 @@ def test_study_tables_agrees_with_paired_by(runs):
 
     for name, columns in (("overall", []), ("by_type", ["types"])):
         by = ["model", "template", *columns]
-        expected = paired_by(frame, by=by, n_resamples=200, seed=5)
+        expected = paired_by(frame, by=by, n_resamples=200, rng=5)
         found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
         pd.testing.assert_frame_equal(found, expected)
 

@@ -7,7 +7,7 @@ import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import clustered_mcnemar, mcnemar, paired_by, paired_table
-from surface_consistency.metrics.paired.clusters import cluster_counts
+from surface_consistency.metrics.paired_tables import cluster_counts
 from surface_consistency.studies.compare import compare, compare_verdicts, comparison_text
 
 KEYS = [
@@ -216,7 +216,7 @@ def test_duplicate_pairs_are_refused_within_a_group(file):
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
         ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
         ({"test": "sign"}, ValueError, "test must be one of"),
-        ({"confidence": 95}, ValueError, "confidence must lie"),
+        ({"confidence": 95}, ValueError, "confidence_level must lie"),
     ],
 )
 def test_compare_rejects_bad_options(file, options, error, message):

@@ -96,7 +96,9 @@ def momentum_figure(
         for ax, streak, kind in zip(axes, (1, 0), ("right", "wrong"), strict=True):
             points = curves[(curves["streak"] == streak) & (curves["n"] > 0)]
             lengths = points["length"].tolist()
-            low, high = (100 * points[name] for name in ("null_low", "null_high"))
+            low, high = (
+                100 * points[name] for name in ("null_probability_low", "null_probability_high")
+            )
             ax.fill_between(lengths, low, high, color=_BAND, label="without momentum, 95 %")
             _errors(ax, lengths, points, "probability")
             ax.set_title(f"after a run of {kind} slots")

@@ -84,7 +84,7 @@ def grouped_scores(
             test="obuchowski",
             rates={name: PAIRED_RATES[name] for name in _RATES},
             n_resamples=1,
-            seed=seed,
+            rng=seed,
         ).set_index(keys)
     bounds = pd.DataFrame.from_dict(
         dict(_intervals(grouped, keys, n_resamples, seed)), orient="index", columns=_bound_names()

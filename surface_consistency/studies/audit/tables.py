@@ -111,7 +111,7 @@ def _rates(
         full="full_correct" if frame["full_correct"].notna().any() else None,
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
         n_resamples=n_resamples,
-        seed=seed,
+        rng=seed,
     )
     groups = groups_of(frame, keys)
     extra = [

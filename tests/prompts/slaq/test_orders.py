@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.metrics.alignment.slot_orders import is_balanced
+from surface_consistency.metrics.topic_layout import is_balanced
 from surface_consistency.prompts.slaq.orders import latin_square_orders
 
 INDICES = [1, 2, 3, 4, 5]

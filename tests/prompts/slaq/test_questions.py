@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from surface_consistency.data.slaq.sample import load_slaq_sample
-from surface_consistency.metrics.alignment.slot_orders import is_balanced
+from surface_consistency.metrics.topic_layout import is_balanced
 from surface_consistency.prompts.slaq.instructions import SlaqInstructions
 from surface_consistency.prompts.slaq.questions import (
     free_prompts,

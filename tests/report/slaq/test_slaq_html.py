@@ -122,8 +122,8 @@ def test_the_momentum_figure_draws_the_null_band(make_slaq_run):
     assert line.get_xdata().tolist() == rights["length"].tolist()
     assert line.get_ydata().tolist() == pytest.approx((100 * rights["probability"]).tolist())
     band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    assert band.min() == pytest.approx(100 * rights["null_low"].min())
-    assert band.max() == pytest.approx(100 * rights["null_high"].max())
+    assert band.min() == pytest.approx(100 * rights["null_probability_low"].min())
+    assert band.max() == pytest.approx(100 * rights["null_probability_high"].max())
 
 
 def test_figures_that_cannot_be_drawn_say_why(make_slaq_run):

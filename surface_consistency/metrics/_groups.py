@@ -1,0 +1,333 @@
+"""The groups of a frame: its columns checked, the rows of each group, and their warnings."""
+
+import hashlib
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics._inputs import (
+    Floats,
+    Integers,
+    check_confidence_level,
+    check_n_resamples,
+    is_missing,
+    warn_undefined,
+)
+from surface_consistency.metrics.bootstrap import IntervalMethod, Statistic, group_values
+
+__all__ = [
+    "UNLABELLED",
+    "GroupKey",
+    "bound_columns",
+    "check_frame",
+    "check_pair_ids",
+    "cluster_codes",
+    "column_names",
+    "group_frame",
+    "group_name",
+    "group_positions",
+    "group_seed",
+    "grouping_columns",
+    "has_list_cells",
+    "plain_label",
+    "root_seed",
+    "warn_undefined_groups",
+]
+
+
+def column_names(columns: str | Sequence[str]) -> list[str]:
+    """Return one name or several as a list."""
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> list[str]:
+    """Return the grouping columns as a list, refusing names that would collide."""
+    keys = column_names(by)
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"by names a column twice: {keys}")
+    clashes = sorted(set(keys) & set(result_columns))
+    if clashes:
+        raise ValueError(
+            f"by column {clashes[0]!r} has the name of a column of the result; rename it"
+        )
+    return keys
+
+
+def root_seed(rng: object, *, below: int = 2**63) -> int:
+    """Return the seed from which each group derives its own: `rng` itself, or one drawn from it."""
+    if rng is None:
+        rng = np.random.default_rng()
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(below))
+    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
+        raise TypeError(f"rng must be an integer seed, a numpy Generator or None; got {rng!r}")
+    number = operator.index(rng)
+    if number < 0:
+        raise ValueError(f"rng must be a seed of at least 0; got {number}")
+    return number
+
+
+def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str = "pair") -> None:
+    """Make sure of a frame with rows and with each needed column once."""
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            f"frame must be a pandas DataFrame, one row a {row}; got {type(frame).__name__}: "
+            "build one with pandas.DataFrame(...)"
+        )
+    seen = list(frame.columns)
+    for column in needed:
+        if column not in seen:
+            raise ColumnNotFoundError(
+                f"column {column!r} is not in the frame, which has {seen}: "
+                f"name the right one through {options}"
+            )
+        if seen.count(column) > 1:
+            raise ValueError(f"column {column!r} stands {seen.count(column)} times in the frame")
+    if frame.empty:
+        raise ValueError(f"frame has no rows: there are no {row}s to count")
+
+
+def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> Integers:
+    """Number the clusters of the rows."""
+    if cluster is None:
+        return np.arange(len(frame))
+    codes, _ = pd.factorize(frame[cluster])
+    if (codes < 0).any():
+        raise ValueError(
+            f"column {cluster!r} has no cluster id in row {int(np.argmax(codes < 0))}: fill it in, "
+            "or pass cluster=None to take each row for a cluster of its own"
+        )
+    return codes.astype(np.int64)
+
+
+GroupKey: TypeAlias = tuple[object, ...]
+"""The labels of a group, one for each grouping column."""
+
+UNLABELLED = "none"
+"""Label of the group of pairs whose grouping column is empty."""
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
+
+
+class _Coded(NamedTuple):
+    """The labels of the cells of a column, as numbers."""
+
+    labels: list[object]
+    """Distinct labels."""
+
+    codes: npt.NDArray[np.intp]
+    """Positions in `labels`, cell after cell."""
+
+    sizes: npt.NDArray[np.intp]
+    """Number of labels of each cell, at least 1."""
+
+
+def group_positions(frame: pd.DataFrame, keys: list[str]) -> dict[GroupKey, npt.NDArray[np.intp]]:
+    """Return the row positions of each group, the groups sorted by label."""
+    rows = np.arange(len(frame))
+    if not keys:
+        return {(): rows}
+    groups = np.zeros(rows.size, dtype=np.intp)
+    columns, coded = [_coded(frame[key]) for key in keys], np.empty((0, rows.size), dtype=np.intp)
+    for column in columns:
+        # A row stands once for each label of its cell, after each other in the order of the labels.
+        sizes = column.sizes[rows]
+        starts = (np.cumsum(column.sizes) - column.sizes)[rows]
+        places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        rows, groups, coded = (np.repeat(part, sizes, axis=-1) for part in (rows, groups, coded))
+        coded = np.vstack([coded, column.codes[places]])
+        # Numbered anew, so that the product over many columns stays within an integer.
+        groups = np.unique(groups * len(column.labels) + coded[-1], return_inverse=True)[1]
+    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    members = rows[np.argsort(groups, kind="stable")]
+    ends = np.cumsum(sizes)
+    found: dict[GroupKey, npt.NDArray[np.intp]] = {}
+    for group in np.argsort(first):
+        labels = zip(columns, coded[:, first[group]], strict=True)
+        key = tuple(column.labels[code] for column, code in labels)
+        found[key] = members[ends[group] - sizes[group] : ends[group]]
+    return {key: found[key] for key in sorted(found, key=_sort_key)}
+
+
+def _coded(column: "pd.Series[Any]") -> _Coded:
+    """Number the labels of a column, refusing a label that its empty cells would take too."""
+    numbers: dict[object, int] = {}
+    if has_list_cells(column):
+        cells = _coded_lists(column, numbers)
+        codes = np.asarray([code for cell in cells for code in cell], dtype=np.intp)
+        sizes = np.asarray([len(cell) for cell in cells], dtype=np.intp)
+    else:
+        positions, distinct = pd.factorize(column)
+        named = [numbers.setdefault(plain_label(value), len(numbers)) for value in distinct]
+        # An empty cell has position -1, that of the last element.
+        codes = np.asarray([*named, -1], dtype=np.intp)[positions]
+        sizes = np.ones(codes.size, dtype=np.intp)
+    is_empty = codes < 0
+    if is_empty.any():
+        if UNLABELLED in numbers:
+            raise ValueError(
+                f"column {column.name!r} has empty cells besides the label {UNLABELLED!r}, which "
+                "is the name of their group: rename the label, or fill the empty cells in"
+            )
+        codes[is_empty] = numbers.setdefault(UNLABELLED, len(numbers))
+    return _Coded(list(numbers), codes, sizes)
+
+
+def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[list[int]]:
+    """Number the labels of each cell in `numbers`; an empty cell holds -1 alone."""
+    known: dict[tuple[object, ...], list[int]] = {}
+    cells = []
+    for value in column.array:
+        values = tuple(value) if isinstance(value, _LISTS) else (value,)
+        codes = known.get(values)
+        if codes is None:
+            labels = dict.fromkeys(plain_label(label) for label in values if not is_missing(label))
+            codes = [numbers.setdefault(label, len(numbers)) for label in labels] or [-1]
+            known[values] = codes
+        cells.append(codes)
+    return cells
+
+
+def has_list_cells(column: "pd.Series[Any]") -> bool:
+    """Tell whether a cell of a column holds several labels."""
+    kind = column.dtype
+    if isinstance(kind, pd.StringDtype) or (isinstance(kind, np.dtype) and kind != np.object_):
+        return False
+    return any(issubclass(cell, _LISTS) for cell in set(map(type, column.array)))
+
+
+def plain_label(label: object) -> object:
+    """Turn numpy scalars into Python ones, and whole floats, which gaps make, into integers."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    return label
+
+
+def _sort_key(key: GroupKey) -> tuple[tuple[str, object], ...]:
+    """Order labels naturally, numbers before text, and other types by what they print."""
+    return tuple(
+        ("number", label)
+        if isinstance(label, int | float)
+        else ("text", label if isinstance(label, str) else repr(label))
+        for label in key
+    )
+
+
+def check_pair_ids(
+    ids: "pd.Series[Any]",
+    column: str,
+    keys: list[str],
+    groups: dict[GroupKey, npt.NDArray[np.intp]],
+) -> None:
+    """Refuse a pair that stands twice in one group."""
+    for key, positions in groups.items():
+        members = ids.iloc[positions]
+        repeated = members[members.duplicated()]
+        if len(repeated):
+            raise ValueError(
+                f"column {column!r} holds {repeated.iloc[0]!r} more than once "
+                f"{group_name(keys, key)} ({len(repeated)} rows repeat an id): drop the "
+                "duplicates, or add to by what tells them apart"
+            )
+
+
+def group_name(keys: list[str], key: GroupKey) -> str:
+    """Name a group in a message."""
+    if not keys:
+        return "in the frame"
+    return "in group " + ", ".join(f"{k}={v!r}" for k, v in zip(keys, key, strict=True))
+
+
+def group_seed(seed: int, keys: list[str], key: GroupKey) -> np.random.SeedSequence:
+    """Derive a group's seed from its labels, whichever other groups there are."""
+    name = "\x1f".join(f"{k}={v!r}" for k, v in zip(keys, key, strict=True))
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
+
+
+def group_frame(
+    groups: dict[GroupKey, npt.NDArray[np.intp]],
+    keys: list[str],
+    statistics: Mapping[str, Statistic],
+    summed: Callable[[npt.NDArray[np.intp]], tuple[dict[str, object], Floats]],
+    *,
+    columns: Sequence[str],
+    confidence_level: float,
+    n_resamples: int,
+    rng: object,
+    method: IntervalMethod = "percentile",
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Return a row for each group: its labels, its counts, each statistic and its bounds.
+
+    `summed` maps the rows of a group to its counts by column and to the sums of its clusters.
+    `others` are columns that one warning should name, by label, where they are NaN.
+    """
+    check_confidence_level(confidence_level)
+    n_resamples, seed = check_n_resamples(n_resamples), root_seed(rng)
+    rows = []
+    for key, positions in groups.items():
+        counts, sums = summed(positions)
+        values = group_values(
+            sums,
+            statistics,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            method=method,
+            rng=np.random.default_rng(group_seed(seed, keys, key)),
+        )
+        row: dict[str, object] = dict(zip(keys, key, strict=True)) | counts
+        row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
+        for name, value in values.items():
+            row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        rows.append(row)
+    warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
+    return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def bound_columns(statistics: Iterable[str]) -> list[str]:
+    """Return the columns of each statistic: its value and its bounds."""
+    return [name + end for name in statistics for end in ("", "_low", "_high")]
+
+
+def warn_undefined_groups(
+    rows: list[dict[str, object]],
+    keys: list[str],
+    rates: Iterable[str],
+    *,
+    others: Mapping[str, str],
+    stacklevel: int,
+) -> None:
+    """Say which rates and other columns (by label) are NaN, in how many groups, and one each."""
+    names, where = list(rates), dict[str, list[str]]()
+    for row in rows:
+        group = group_name(keys, tuple(row[key] for key in keys))
+        for name in names:
+            if _is_nan(row[name]):
+                where.setdefault(name, []).append(group)
+            elif _is_nan(row[f"{name}_low"]) and row["n_clusters"] != 1:
+                where.setdefault(f"interval of {name}", []).append(group)
+        if row["n_clusters"] == 1:
+            where.setdefault("all intervals (one cluster)", []).append(group)
+        for column, label in others.items():
+            if _is_nan(row[column]):
+                where.setdefault(label, []).append(group)
+    if where:
+        parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
+        warn_undefined(
+            f"undefined (NaN) in some of {len(rows)} groups: {'; '.join(parts)}",
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)

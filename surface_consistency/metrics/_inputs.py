@@ -1,0 +1,299 @@
+"""What metrics are given, checked and coded: options, verdicts, numbers and labels."""
+
+import operator
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+
+__all__ = [
+    "MISSING",
+    "Codes",
+    "Flags",
+    "Floats",
+    "Integers",
+    "MissingPolicy",
+    "as_columns",
+    "check_confidence_level",
+    "check_count",
+    "check_missing",
+    "check_n_resamples",
+    "complete_rows",
+    "is_missing",
+    "label_codes",
+    "numeric_vector",
+    "outcome_cells",
+    "refuse_missing",
+    "verdict_codes",
+    "warn_undefined",
+    "warn_unscored",
+]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+"""An array of floats."""
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+"""An array of integers."""
+
+Codes: TypeAlias = npt.NDArray[np.int8]
+"""An array of verdicts: 1 right, 0 wrong, -1 missing; or of cells of a table."""
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+"""An array of booleans."""
+
+
+def check_confidence_level(confidence_level: float) -> float:
+    """Return `confidence_level` when it lies strictly between 0 and 1."""
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(
+            "confidence_level must lie strictly between 0 and 1, as in 0.95; "
+            f"got {confidence_level!r}"
+        )
+    return float(confidence_level)
+
+
+def check_count(value: object, name: str) -> int:
+    """Return `value` as an `int` when it is a whole number of at least 0, and no bool."""
+    if type(value).__name__ in {"bool", "bool_"} or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer count; got {value!r}")
+    count = operator.index(value)
+    if count < 0:
+        raise ValueError(f"{name} must be a count of at least 0; got {count}")
+    return count
+
+
+def check_n_resamples(n_resamples: object, name: str = "n_resamples") -> int:
+    """Return the number of resamples, or of other draws, when it is an integer of at least 1."""
+    count = check_count(n_resamples, name)
+    if count == 0:
+        raise ValueError(f"{name} must be at least 1, and 1,000 or more to be of use; got 0")
+    return count
+
+
+MISSING = -1
+"""Code of a verdict that is not there, and of a pair that lacks one."""
+
+MissingPolicy = Literal["raise", "drop"]
+"""What to do with a pair that lacks a verdict."""
+
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_MISSING_TYPES = frozenset({"NAType", "NaTType", "NoneType"})
+
+
+def outcome_cells(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    missing: MissingPolicy,
+    names: tuple[str, str] = ("first", "second"),
+) -> Codes:
+    """Return each pair's cell: 0 both, 1 first only, 2 second only, 3 neither, -1 missing."""
+    check_missing(missing)
+    codes = [verdict_codes(first, names[0]), verdict_codes(second, names[1])]
+    if codes[0].size != codes[1].size:
+        raise ValueError(
+            f"{names[0]} and {names[1]} must have equal lengths, one verdict a pair; "
+            f"got {codes[0].size} and {codes[1].size}"
+        )
+    for code, name in zip(codes, names, strict=True):
+        refuse_missing(code == MISSING, name, missing, rows="pairs", is_verdict=True)
+    cells = (2 * (1 - codes[0]) + (1 - codes[1])).astype(np.int8)
+    cells[(codes[0] == MISSING) | (codes[1] == MISSING)] = MISSING
+    return cells
+
+
+def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
+    """Return 1 for right, 0 for wrong and -1 for a missing verdict."""
+    if isinstance(values, np.ma.MaskedArray):
+        # `tolist` turns masked entries into None, where `asarray` would lay them bare.
+        values = np.asarray(values.tolist(), dtype=object)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, one verdict a pair; got shape {array.shape}"
+        )
+    if array.dtype.kind == "b":
+        return array.astype(np.int8)
+    if array.dtype.kind in "iuf":
+        codes = np.full(array.size, MISSING, dtype=np.int8)
+        codes[array == 0] = 0
+        codes[array == 1] = 1
+        strange = (codes == MISSING) & (array == array)
+        if strange.any():
+            index = int(np.argmax(strange))
+            raise _not_a_verdict(array[index].item(), index, name)
+        return codes
+    # Built anew from the input: a list that mixes types has become all strings by now.
+    objects = np.empty(array.size, dtype=object)
+    objects[:] = values
+    return np.fromiter(
+        (_code_of_object(value, index, name) for index, value in enumerate(objects)),
+        dtype=np.int8,
+        count=array.size,
+    )
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a value is None, NaN, NaT or pandas.NA."""
+    if type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, float | np.floating) and bool(value != value)
+
+
+def warn_undefined(message: str, *, stacklevel: int = 2) -> None:
+    """Warn of what is undefined where the caller of the caller is (`stacklevel` 2)."""
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel + 1)
+
+
+def warn_unscored(
+    n_missing: int, n_all: int, *, stacklevel: int, what: str = "pairs", lack: str = "a verdict"
+) -> None:
+    """Say how many pairs, or other units, were left out, where any were."""
+    if n_missing:
+        warnings.warn(
+            f"{n_missing} of {n_all} {what} lack {lack} and were left out",
+            UnscoredWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _code_of_object(value: object, index: int, name: str) -> int:
+    """Map one Python object to a code; None, NaN and pandas.NA are missing verdicts."""
+    if isinstance(value, _NUMBERS) and (value == 0 or value == 1):
+        return int(value)
+    if is_missing(value):
+        return MISSING
+    raise _not_a_verdict(value, index, name)
+
+
+def _not_a_verdict(value: object, index: int, name: str) -> ValueError:
+    return ValueError(
+        f"{name}[{index}] is {value!r}, which is no verdict: give True or False, 1 or 0, "
+        "or None or NaN where the answer was not scored"
+    )
+
+
+def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
+    """Return a vector of floats, NaN where a value is missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        # `tolist` turns masked entries into None, where `asarray` would lay them bare.
+        values = np.asarray(values.tolist(), dtype=object)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}")
+    if array.dtype.kind in "biuf":
+        vector = array.astype(np.float64, copy=False)
+    else:
+        # Built anew from the input: a list that mixes types has become all strings by now.
+        objects = np.empty(array.size, dtype=object)
+        objects[:] = values
+        numbers = (_number(value, index, name) for index, value in enumerate(objects))
+        vector = np.fromiter(numbers, dtype=np.float64, count=array.size)
+    infinite = np.isinf(vector)
+    if infinite.any():
+        index = int(np.argmax(infinite))
+        raise ValueError(
+            f"{name}[{index}] is {vector[index]}: values must be finite; "
+            "the logarithm of a zero frequency is not, so drop zeros first (`log_frequency` does)"
+        )
+    return vector
+
+
+def as_columns(values: npt.ArrayLike, name: str) -> dict[str, Floats]:
+    """Return the columns of a vector or matrix by name, such as `controls[:, 1]`."""
+    array = np.asarray(values)
+    if array.ndim == 1:
+        return {name: numeric_vector(values, name)}
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (n_rows,) or (n_rows, n_columns); got {array.shape}"
+        )
+    labels = [f"{name}[:, {k}]" for k in range(array.shape[1])]
+    return {
+        label: numeric_vector(column, label) for label, column in zip(labels, array.T, strict=True)
+    }
+
+
+def complete_rows(
+    columns: Mapping[str, Floats], *, missing: MissingPolicy
+) -> tuple[dict[str, Floats], int]:
+    """Return the rows without a gap in any column, and how many were left out."""
+    check_missing(missing)
+    first, *others = columns
+    n_rows = columns[first].size
+    for name in others:
+        if columns[name].size != n_rows:
+            raise ValueError(
+                f"{first} and {name} must have equal lengths; got {n_rows} and {columns[name].size}"
+            )
+    gaps = np.zeros(n_rows, dtype=np.bool_)
+    for name, column in columns.items():
+        absent = np.isnan(column)
+        refuse_missing(absent, name, missing)
+        gaps |= absent
+    n_dropped = int(np.count_nonzero(gaps))
+    if n_dropped == 0:
+        return dict(columns), 0
+    return {name: column[~gaps] for name, column in columns.items()}, n_dropped
+
+
+def check_missing(missing: str) -> None:
+    """Refuse an unknown policy."""
+    if missing not in ("raise", "drop"):
+        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+
+
+def refuse_missing(
+    absent: Flags,
+    name: str,
+    missing: MissingPolicy,
+    *,
+    rows: str = "rows",
+    is_verdict: bool = False,
+) -> None:
+    """Raise for the first of the missing values or verdicts, under "raise"."""
+    check_missing(missing)
+    if missing == "raise" and absent.any():
+        counts = f"(in all {int(absent.sum())} of {absent.size}"
+        lack = f"is missing {counts}): fill it in"
+        if is_verdict:
+            lack = f"has no verdict {counts} are missing): score them"
+        raise ValueError(
+            f"{name}[{int(np.argmax(absent))}] {lack}, or pass missing='drop' to leave such "
+            f"{rows} out"
+        )
+
+
+def _number(value: object, index: int, name: str) -> float:
+    """Return one object as a float; None, NaN and pandas.NA become NaN."""
+    if isinstance(value, _NUMBERS):
+        return float(value)
+    if is_missing(value):
+        return np.nan
+    raise TypeError(f"{name}[{index}] is {value!r}, which is no number")
+
+
+def label_codes(
+    labels: Iterable[Hashable] | None, n: int, name: str, *, row: str = "row"
+) -> Integers:
+    """Number the labels of `n` rows in order of first appearance; None labels each row by itself.
+
+    A missing label (None, NaN, NaT or pandas.NA) is refused, and so is any other number of labels.
+    """
+    if labels is None:
+        return np.arange(n, dtype=np.int64)
+    numbers: dict[Hashable, int] = {}
+    codes = []
+    for index, label in enumerate(labels):
+        if is_missing(label):
+            raise ValueError(f"{name}[{index}] is {label!r}: every {row} needs a label, so name it")
+        codes.append(numbers.setdefault(label, len(numbers)))
+    if len(codes) != n:
+        raise ValueError(
+            f"{name} must hold one label a {row}: got {len(codes)} labels for {n} {row}s"
+        )
+    return np.asarray(codes, dtype=np.int64)

@@ -1,3 +1,0 @@
-"""What the families share: input checks, groups, ranks."""
-
-__all__: list[str] = []

@@ -1,3 +1,0 @@
-"""Short against long queries: alignment, momentum, position."""
-
-__all__: list[str] = []

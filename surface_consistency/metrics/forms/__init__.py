@@ -1,3 +1,0 @@
-"""More than two forms of a fact."""
-
-__all__: list[str] = []

@@ -1,0 +1,400 @@
+"""How accuracy goes with the frequency of an entity and with that of its surface form."""
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._correlations import (
+    CorrelationMethod,
+    check_correlation_method,
+    correlation_interval,
+    correlation_p_values,
+    data_correlations,
+    drawn_correlations,
+    partial_of_correlations,
+)
+from surface_consistency.metrics._groups import (
+    check_frame,
+    check_pair_ids,
+    column_names,
+    group_name,
+    group_positions,
+    group_seed,
+    grouping_columns,
+    root_seed,
+)
+from surface_consistency.metrics._inputs import (
+    Flags,
+    Floats,
+    MissingPolicy,
+    check_confidence_level,
+    check_missing,
+    check_n_resamples,
+    warn_undefined,
+)
+from surface_consistency.metrics.dependent_correlations import (
+    DependentCorrelationsResult,
+    compare_dependent_correlations,
+)
+from surface_consistency.metrics.frequency_rows import (
+    SUBSETS,
+    FrequencyRows,
+    distinct_names,
+    read_rows,
+    take_subset,
+    warn_missing,
+)
+from surface_consistency.metrics.intervals import Interval, percentile_interval
+
+__all__ = ["frequency_analysis"]
+
+_STATISTICS = (
+    "entity",
+    "surface",
+    "entity_given_surface",
+    "surface_given_entity",
+    "entity_minus_surface",
+)
+"""The statistics of a frequency analysis, in the order of its result."""
+
+_N_CONTROLS = (0, 0, 1, 1)
+
+
+def _subset_correlations(
+    x: list[Floats], y: list[Floats], method: CorrelationMethod
+) -> tuple[float, Floats]:
+    """Return the entity-surface correlation, and the five statistics by model, shape `(5, m)`."""
+    n = x[0].size
+    if n < 3:
+        return math.nan, np.full((len(_STATISTICS), len(y)), np.nan)
+    within, across = data_correlations(x, y, method=method)
+    estimates = _five(within, across)
+    if n < 4:
+        estimates[2:4] = np.nan
+    return float(within[0, 1]), estimates
+
+
+def _model_statistics(
+    estimates: Floats,
+    entity_surface: float,
+    resamples: Floats | None,
+    *,
+    n: int,
+    method: CorrelationMethod,
+    confidence_level: float,
+) -> list[dict[str, object]]:
+    """Return estimate, bounds and p-value of each statistic of one model."""
+    comparison = _comparison(estimates, entity_surface, n, confidence_level)
+    rows: list[dict[str, object]] = []
+    for k, name in enumerate(_STATISTICS):
+        estimate = float(estimates[k])
+        if k < len(_N_CONTROLS):
+            p_value, interval = _independent(estimate, _N_CONTROLS[k], n, method, confidence_level)
+        else:
+            p_value = comparison.p_value if comparison else math.nan
+            interval = comparison.difference_interval if comparison else percentile_interval([])
+        cluster_p_value, n_undefined = math.nan, 0
+        if resamples is not None:
+            values = resamples[k] if not math.isnan(estimate) else np.empty(0)
+            interval = percentile_interval(values, confidence_level=confidence_level)
+            cluster_p_value = _normal_p_value(estimate, values, is_correlation=k < 4)
+            n_undefined = int(np.count_nonzero(np.isnan(values)))
+        rows.append(
+            {
+                "statistic": name,
+                "estimate": estimate,
+                "estimate_low": interval.low,
+                "estimate_high": interval.high,
+                "p_value": p_value,
+                "cluster_p_value": cluster_p_value,
+                "n_undefined": n_undefined,
+            }
+        )
+    return rows
+
+
+def _independent(
+    estimate: float, n_controls: int, n: int, method: CorrelationMethod, level: float
+) -> tuple[float, Interval]:
+    """Return p-value and interval of a correlation, rows independent."""
+    interval = correlation_interval(
+        estimate, n=n, n_controls=n_controls, confidence_level=level, method=method
+    )
+    df = n - 2 - n_controls
+    return float(correlation_p_values(estimate, df)) if df > 0 else math.nan, interval
+
+
+def _normal_p_value(estimate: float, values: Floats, *, is_correlation: bool) -> float:
+    """Return the two-sided p-value of an estimate over its spread between resamples."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if is_correlation:
+            values, estimate = np.arctanh(values), float(np.arctanh(estimate))
+        values = values[np.isfinite(values)]
+        if values.size < 2 or not math.isfinite(estimate):
+            return math.nan
+        spread = float(values.std(ddof=1))
+    return math.erfc(abs(estimate) / spread / math.sqrt(2.0)) if spread > 0.0 else math.nan
+
+
+def _five(within: Floats, across: Floats) -> Floats:
+    """Stack the five statistics in front of the models, behind any axis of resamples."""
+    partial = partial_of_correlations(within, across)
+    difference = across[..., :1, :] - across[..., 1:, :]
+    return np.concatenate([across, partial, difference], axis=-2)
+
+
+def _comparison(
+    estimates: Floats, entity_surface: float, n: int, level: float
+) -> DependentCorrelationsResult | None:
+    """Compare the entity correlation with the surface correlation, where that can be done."""
+    entity, surface = float(estimates[0]), float(estimates[1])
+    if n < 4 or not (max(abs(entity), abs(surface), entity_surface) < 1.0):
+        return None
+    return compare_dependent_correlations(
+        entity, surface, r_kh=entity_surface, n=n, confidence_level=level
+    )
+
+
+_RESULT = (
+    *(
+        "model",
+        "subset",
+        "statistic",
+        "method",
+        "estimate",
+        "estimate_low",
+        "estimate_high",
+        "p_value",
+    ),
+    *("cluster_p_value", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
+)
+_COLUMN_OPTIONS = (
+    "accuracy, entity_frequency, surface_frequency, is_canonical, by, cluster or instance_id"
+)
+
+
+def frequency_analysis(
+    frame: pd.DataFrame,
+    *,
+    accuracy: str | Sequence[str] = "accuracy",
+    entity_frequency: str = "entity_frequency",
+    surface_frequency: str = "surface_frequency",
+    is_canonical: str = "is_canonical",
+    by: str | Sequence[str] = (),
+    cluster: str | None = "fact_id",
+    instance_id: str | None = None,
+    method: CorrelationMethod = "pearson",
+    high_frequency_above: float = 10.0,
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Correlate accuracy with log entity and log surface frequency, apart and given each other.
+
+    Each subset gives five statistics a model: "entity" and "surface", the correlations of accuracy
+    with either log frequency; "entity_given_surface" and "surface_given_entity", the partial
+    correlations; and "entity_minus_surface", the difference of the first two.
+
+    Args:
+        frame: One row a surface instance, with the columns named below.
+        accuracy: Column of accuracies in [0, 1], as from `surface_accuracy`; or several of them,
+            one a model, which then share their resamples.
+        entity_frequency: Column of how often the entity is mentioned under any surface.
+        surface_frequency: Column of how often it is mentioned under this surface.
+        is_canonical: Column that tells canonical surfaces (True) from redirects (False).
+        by: Columns whose groups are analysed apart, such as the model of a long frame.
+        cluster: Column of what is resampled as a whole, the fact or the subject; None takes rows
+            for independent and gives intervals without resampling.
+        instance_id: Column of instance ids, to make sure that none stands twice in a group.
+        method: "pearson", or "spearman" for ranks within the subset.
+        high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples of each subset.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
+            a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row for each group, model, subset ("overall", "canonical", "redirect",
+        "redirect_high_frequency") and statistic, with the columns `by`; model (where `accuracy`
+        names several); subset, statistic, method; estimate, low, high; p_value, cluster_p_value; n,
+        n_clusters; the rows dropped for a zero frequency (n_zero), a surface frequency up to the
+        threshold (n_below) or a gap (n_missing); and n_undefined, the resamples that leave the
+        statistic undefined.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        TypeError: When `frame` is no DataFrame, a value no number, or a count option no integer.
+        ValueError: When the frame is empty, a frequency is negative, an accuracy outside [0, 1], a
+            value (under "raise") or a cluster id missing, an instance id repeated in a group, a
+            column named twice or as one of the result, or an option out of range.
+
+    Notes:
+        Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
+        no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
+        of the subset. With `cluster` the intervals are percentiles of resamples; without, they are
+        Fisher's (Zou's for the difference). `p_value` (Steiger's for the difference) takes rows
+        for independent, as the paper does; `cluster_p_value` (NaN without `cluster`) is that of the
+        estimate over its spread between resamples, correlations by Fisher's z. Estimates are NaN,
+        named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant, the two
+        frequencies are collinear, or fewer than 3 rows (4 for partial correlations) are left;
+        bounds also where there is one cluster. A group's numbers depend on its own rows, the seed
+        and its labels alone.
+
+    References:
+        Sections 4.1 to 4.3 and appendices B.3 and B.4 of arXiv 2604.21882 (tables 2, 5 and 6).
+
+    Examples:
+        >>> import pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> entity = rng.geometric(0.01, 600) + 20
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": np.arange(600) // 2, "is_canonical": np.arange(600) % 2 == 0,
+        ...      "entity_frequency": entity, "surface_frequency": rng.binomial(entity, 0.3),
+        ...      "accuracy": rng.random(600) < entity / 400})
+        >>> rows = frequency_analysis(frame, n_resamples=1000).set_index(["subset", "statistic"])
+        >>> rows.loc[("redirect", "entity"), ["n", "n_clusters"]].tolist()
+        [300, 300]
+    """
+    models = distinct_names(column_names(accuracy), "accuracy")
+    taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
+    keys = grouping_columns(by, taken)
+    check_correlation_method(method)
+    check_missing(missing)
+    if not high_frequency_above >= 0.0:
+        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+    options = _Options(
+        clustered=(cluster is not None),
+        method=method,
+        threshold=high_frequency_above,
+        confidence_level=check_confidence_level(confidence_level),
+        n_resamples=check_n_resamples(n_resamples),
+        seed=root_seed(rng),
+    )
+    needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical]
+    needed += [column for column in (cluster, instance_id) if column is not None]
+    check_frame(frame, needed, options=_COLUMN_OPTIONS, row="surface instance")
+    data = read_rows(
+        frame,
+        accuracies=models,
+        entity_frequency=entity_frequency,
+        surface_frequency=surface_frequency,
+        is_canonical=is_canonical,
+        cluster=cluster,
+        missing=missing,
+    )
+    groups = group_positions(frame, keys)
+    if instance_id is not None:
+        check_pair_ids(frame[instance_id], instance_id, keys, groups)
+    rows: list[dict[str, Any]] = []
+    for key, positions in groups.items():
+        labels = dict(zip(keys, key, strict=True))
+        found = [
+            (column, {"model": models[column], **labels, **row})
+            for subset in SUBSETS
+            for column, row in _subset(data, positions, subset, labels, options)
+        ]
+        rows += [row for _, row in sorted(found, key=operator.itemgetter(0))]
+    warn_missing(data, len(frame), stacklevel=2)
+    _warn_undefined(rows, keys)
+    return pd.DataFrame(rows, columns=[*keys, *taken])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The checked options of an analysis."""
+
+    clustered: bool
+    method: CorrelationMethod
+    threshold: float
+    confidence_level: float
+    n_resamples: int
+    seed: int
+
+
+def _subset(
+    data: FrequencyRows,
+    positions: npt.NDArray[np.intp],
+    subset: str,
+    labels: dict[str, object],
+    options: _Options,
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield the rows of the result for one subset, each with its model's column."""
+    chosen = take_subset(data, positions, subset, options.threshold)
+    names = [*labels, "subset"]
+    seed = group_seed(options.seed, names, (*labels.values(), subset))
+    for columns in _same_rows(np.isnan(data.accuracies[chosen.positions])):
+        kept = chosen.positions[~np.isnan(data.accuracies[chosen.positions, columns[0]])]
+        counts = {
+            "n": kept.size,
+            "n_clusters": np.unique(data.clusters[kept]).size,
+            "n_zero": chosen.n_zero,
+            "n_below": chosen.n_below,
+            "n_missing": chosen.n_missing + chosen.positions.size - kept.size,
+        }
+        results = _statistics(data, kept, columns, np.random.default_rng(seed), options)
+        for column, result in zip(columns, results, strict=True):
+            for row in result:
+                yield column, {"subset": subset, "method": options.method, **counts, **row}
+
+
+def _same_rows(lacking: Flags) -> list[list[int]]:
+    """Group the models whose accuracies stand in the same rows, so that they share resamples."""
+    groups: dict[bytes, list[int]] = {}
+    for column, gaps in enumerate(lacking.T):
+        groups.setdefault(gaps.tobytes(), []).append(column)
+    return list(groups.values())
+
+
+def _statistics(
+    data: FrequencyRows,
+    kept: npt.NDArray[np.intp],
+    columns: list[int],
+    rng: np.random.Generator,
+    options: _Options,
+) -> list[list[dict[str, object]]]:
+    """Return the statistics of each of some models on the same rows."""
+    x = [np.log(data.entity[kept]), np.log(data.surface[kept])]
+    y = [data.accuracies[kept, column] for column in columns]
+    entity_surface, estimates = _subset_correlations(x, y, options.method)
+    _, codes = np.unique(data.clusters[kept], return_inverse=True)
+    resamples: Floats | None = None
+    if options.clustered:
+        resamples = np.empty((*estimates.shape, 0))
+        if codes.max(initial=0) > 0:
+            drawn = drawn_correlations(
+                x, y, codes, method=options.method, n_resamples=options.n_resamples, rng=rng
+            )
+            resamples = np.ascontiguousarray(np.moveaxis(_five(*drawn), 0, -1))
+    return [
+        _model_statistics(
+            estimates[:, k],
+            entity_surface,
+            None if resamples is None else resamples[:, k],
+            n=kept.size,
+            method=options.method,
+            confidence_level=options.confidence_level,
+        )
+        for k in range(len(columns))
+    ]
+
+
+def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:
+    """Say in one warning which numbers are NaN, how often, and where first."""
+    where: dict[str, list[str]] = {}
+    for row in rows:
+        place = f"{row['model']}, {row['subset']} {group_name(keys, tuple(row[k] for k in keys))}"
+        if math.isnan(row["estimate"]):
+            where.setdefault(row["statistic"], []).append(place)
+        elif math.isnan(row["estimate_low"]):
+            where.setdefault(f"interval of {row['statistic']}", []).append(place)
+    if where:
+        parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
+        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=3)

@@ -1,3 +1,0 @@
-"""How accuracy goes with the frequency of names."""
-
-__all__: list[str] = []

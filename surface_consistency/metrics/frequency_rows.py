@@ -1,0 +1,333 @@
+"""Surface instances: their accuracies, their log frequencies, and the subsets of an analysis."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import UnscoredWarning
+from surface_consistency.metrics._groups import check_frame, cluster_codes, column_names
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Flags,
+    Floats,
+    Integers,
+    MissingPolicy,
+    check_missing,
+    numeric_vector,
+    refuse_missing,
+    verdict_codes,
+)
+
+__all__ = [
+    "SUBSETS",
+    "FrequencyRows",
+    "LogFrequencyResult",
+    "distinct_names",
+    "log_frequency",
+    "number_column",
+    "read_rows",
+    "surface_accuracy",
+    "take_subset",
+    "warn_missing",
+]
+
+
+def number_column(
+    frame: pd.DataFrame, column: str, *, least: float = 0.0, most: float = 1.0
+) -> Floats:
+    """Return a column of numbers within bounds, NaN where missing."""
+    values = numeric_vector(frame[column].array, column)
+    outside = (values < least) | (values > most)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(f"{column}[{row}] must lie in [{least:g}, {most:g}]; got {values[row]:g}")
+    return values
+
+
+def distinct_names(names: list[str], option: str) -> list[str]:
+    """Return column names when there is one at least and none stands twice."""
+    if not names:
+        raise ValueError(f"{option} must name at least one column")
+    if len(set(names)) != len(names):
+        raise ValueError(f"{option} names a column twice: {names}")
+    return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogFrequencyResult:
+    """Result of `log_frequency`; the four counts add up to the rows."""
+
+    values: Floats
+    """Natural logarithms, shape `(n_rows,)`; NaN in the rows that were left out."""
+    kept: npt.NDArray[np.bool_]
+    """Which rows have a value, shape `(n_rows,)`."""
+    n_kept: int
+    """Rows with a value."""
+    n_zero: int
+    """Rows left out because the frequency is zero: unseen, or never linked."""
+    n_below: int
+    """Rows left out because the frequency is above zero and at most `above`."""
+    n_missing: int
+    """Rows left out because the frequency is missing."""
+
+
+def log_frequency(
+    frequencies: npt.ArrayLike, *, above: float = 0.0, missing: MissingPolicy = "raise"
+) -> LogFrequencyResult:
+    """Take logarithms of frequencies, leaving out zeros and those at or below a threshold.
+
+    Args:
+        frequencies: Counts of shape `(n_rows,)`, at least 0; they may be scaled and need not be
+            whole.
+        above: Frequencies must exceed this; 0 leaves out zeros alone, and 10 gives the
+            high-frequency subset of RedirectQA.
+        missing: "raise" refuses missing frequencies; "drop" leaves them out with a count.
+
+    Returns:
+        Natural logarithms, which rows have one, and how many were left out for which reason.
+
+    Raises:
+        TypeError: When a value is no number.
+        ValueError: When a frequency is negative, infinite or (under "raise") missing, the input is
+            not one-dimensional, or `above` is negative.
+
+    Notes:
+        No rows give empty arrays. A zero is left out, not replaced by a small number: it may stand
+        for a failure of the entity linker. Correlations do not depend on the base of the logarithm.
+
+    References:
+        Section 4.1 and appendix B.4 of arXiv 2604.21882.
+
+    Examples:
+        >>> result = log_frequency([0, 1, 10, 100], above=10)
+        >>> result.n_kept, result.n_zero, result.n_below, result.values.round(3).tolist()
+        (1, 1, 2, [nan, nan, nan, 4.605])
+    """
+    if not above >= 0.0:
+        raise ValueError(f"above must be at least 0; got {above!r}")
+    vector = numeric_vector(frequencies, "frequencies")
+    absent = np.isnan(vector)
+    refuse_missing(absent, "frequencies", missing)
+    negative = vector < 0.0
+    if negative.any():
+        row = int(np.argmax(negative))
+        raise ValueError(f"frequencies[{row}] must be at least 0; got {vector[row]:g}")
+    kept = vector > above
+    values = np.full(vector.size, np.nan)
+    np.log(vector, out=values, where=kept)
+    n_zero = int(np.count_nonzero(vector == 0.0))
+    n_kept, n_missing = int(np.count_nonzero(kept)), int(np.count_nonzero(absent))
+    return LogFrequencyResult(
+        values=values,
+        kept=kept,
+        n_kept=n_kept,
+        n_zero=n_zero,
+        n_below=vector.size - n_kept - n_zero - n_missing,
+        n_missing=n_missing,
+    )
+
+
+def surface_accuracy(
+    frame: pd.DataFrame,
+    *,
+    instance: str | Sequence[str] = ("fact_id", "surface"),
+    correct: str = "is_correct",
+    template: str = "template",
+    keep: Sequence[str] = (),
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Average the verdicts of each surface instance over its question realizations.
+
+    Args:
+        frame: One row a question realization, with the columns named below.
+        instance: Columns that together name a surface instance; add the model's column where the
+            frame holds several models.
+        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        template: Column that tells the realizations of an instance apart.
+        keep: Columns to carry along, such as frequencies; each must be equal throughout an
+            instance.
+        missing: "drop" leaves out instances that lack a verdict under any of the frame's templates
+            and says how many in an `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row an instance, in order of first appearance: the columns `instance` and `keep`,
+        accuracy (in [0, 1]; higher is better) and n_templates.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        TypeError: When `frame` is no DataFrame or a verdict no number.
+        ValueError: When the frame is empty, a verdict is outside [0, 1] or (under "raise") missing,
+            an instance is named incompletely or has a template twice, or a kept column varies
+            within an instance.
+
+    Notes:
+        With two templates the accuracy is 0, 0.5 or 1. An instance that was asked under one
+        template only has another scale than the rest, so it is left out, not averaged over less.
+
+    References:
+        Section 4.2 of arXiv 2604.21882.
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": [1, 1, 1, 1], "surface": ["NYT", "NYT", "The Times", "The Times"],
+        ...      "template": ["original", "paraphrase"] * 2, "is_correct": [1, 0, 1, 1]})
+        >>> surface_accuracy(frame)["accuracy"].tolist()
+        [0.5, 1.0]
+    """
+    check_missing(missing)
+    names = distinct_names(column_names(instance), "instance")
+    kept = [column for column in column_names(keep) if column not in names]
+    clashes = sorted({"accuracy", "n_templates"} & {*names, *kept})
+    if clashes:
+        raise ValueError(f"column {clashes[0]!r} has the name of a column of the result; rename it")
+    check_frame(
+        frame,
+        [*names, correct, template, *kept],
+        options="instance, correct, template or keep",
+        row="question realization",
+    )
+    _check_keys(frame, names, template)
+    scored = frame[[*names, *kept]].assign(accuracy=number_column(frame, correct))
+    groups = scored.groupby(names, sort=False, dropna=False, observed=True)
+    for column in kept:
+        distinct = groups[column].nunique(dropna=False)
+        varying = distinct[distinct > 1]
+        if len(varying):
+            raise ValueError(
+                f"column {column!r} has {int(varying.iloc[0])} values within the instance "
+                f"{varying.index[0]!r} of {names}: keep only what is equal throughout an instance"
+            )
+    rows = groups.agg(
+        **{column: (column, "first") for column in kept},
+        accuracy=("accuracy", "mean"),
+        n_templates=("accuracy", "count"),
+    ).reset_index()
+    complete = rows["n_templates"] == frame[template].nunique()
+    n_lacking = int((~complete).sum())
+    if n_lacking:
+        message = f"{n_lacking} of {len(rows)} surface instances lack a verdict under a template"
+        if missing == "raise":
+            raise ValueError(f"{message}; score them, or pass missing='drop' to leave them out")
+        warnings.warn(f"{message} and were left out", UnscoredWarning, stacklevel=2)
+    return rows[complete].reset_index(drop=True)
+
+
+def _check_keys(frame: pd.DataFrame, names: list[str], template: str) -> None:
+    """Refuse a realization without a full name, and one that stands twice."""
+    keys = [*names, template]
+    for column in keys:
+        absent = frame[column].isna()
+        if absent.any():
+            raise ValueError(
+                f"column {column!r} is missing in row {int(absent.to_numpy().argmax())}"
+            )
+    repeated = frame.duplicated(keys)
+    if repeated.any():
+        first = frame.loc[repeated.to_numpy(), keys].iloc[0].to_dict()
+        raise ValueError(
+            f"{int(repeated.sum())} rows repeat an instance and template, such as {first}: drop "
+            "the duplicates, or add to instance what tells them apart (the model?)"
+        )
+
+
+SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
+"""The subsets of a frequency analysis, in the order of its result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrequencyRows:
+    """Surface instances as arrays, one entry a row of the frame."""
+
+    entity: Floats
+    """Entity frequencies; NaN where missing."""
+    surface: Floats
+    """Surface frequencies; NaN where missing."""
+    canonical: Flags
+    """Whether the surface is the canonical one."""
+    accuracies: Floats
+    """Accuracies, shape `(n_rows, n_models)`; NaN where missing."""
+    clusters: Integers
+    """Cluster codes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubsetRows:
+    """What the filters leave of a subset, and the numbers of rows that they dropped."""
+
+    positions: npt.NDArray[np.intp]
+    """Rows whose two frequencies can be used."""
+    n_zero: int
+    """Rows with a frequency of zero."""
+    n_below: int
+    """Rows whose surface frequency is above zero and at most the threshold."""
+    n_missing: int
+    """Rows that lack a frequency."""
+
+
+def read_rows(
+    frame: pd.DataFrame,
+    *,
+    accuracies: list[str],
+    entity_frequency: str,
+    surface_frequency: str,
+    is_canonical: str,
+    cluster: str | None,
+    missing: MissingPolicy,
+) -> FrequencyRows:
+    """Read and check the columns of a frame."""
+    columns = {
+        name: number_column(frame, name, most=np.inf)
+        for name in (entity_frequency, surface_frequency)
+    }
+    columns |= {name: number_column(frame, name) for name in accuracies}
+    for name, column in columns.items():
+        refuse_missing(np.isnan(column), name, missing)
+    canonical = verdict_codes(frame[is_canonical].array, is_canonical)
+    if (canonical == MISSING).any():
+        row = int(np.argmax(canonical == MISSING))
+        raise ValueError(f"{is_canonical}[{row}] is missing: say whether the surface is canonical")
+    return FrequencyRows(
+        entity=columns[entity_frequency],
+        surface=columns[surface_frequency],
+        canonical=canonical == 1,
+        accuracies=np.column_stack([columns[name] for name in accuracies]),
+        clusters=cluster_codes(frame, cluster),
+    )
+
+
+def take_subset(
+    rows: FrequencyRows, positions: npt.NDArray[np.intp], subset: str, threshold: float
+) -> _SubsetRows:
+    """Return the usable rows of a subset of some rows."""
+    if subset != "overall":
+        positions = positions[rows.canonical[positions] == (subset == "canonical")]
+    entity, surface = rows.entity[positions], rows.surface[positions]
+    absent = np.isnan(entity) | np.isnan(surface)
+    zero = ~absent & ((entity == 0.0) | (surface == 0.0))
+    below = np.zeros(positions.size, dtype=np.bool_)
+    if subset == "redirect_high_frequency":
+        below = ~absent & ~zero & (surface <= threshold)
+    return _SubsetRows(
+        positions=positions[~(absent | zero | below)],
+        n_zero=int(np.count_nonzero(zero)),
+        n_below=int(np.count_nonzero(below)),
+        n_missing=int(np.count_nonzero(absent)),
+    )
+
+
+def warn_missing(rows: FrequencyRows, n_rows: int, *, stacklevel: int) -> None:
+    """Say how many rows lack a frequency or an accuracy, where any do."""
+    lacking = np.isnan(rows.entity) | np.isnan(rows.surface)
+    lacking |= np.isnan(rows.accuracies).any(axis=1)
+    if lacking.any():
+        warnings.warn(
+            f"{int(lacking.sum())} of {n_rows} surface instances lack a frequency or an accuracy "
+            "and were left out where it is needed",
+            UnscoredWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -1,0 +1,161 @@
+"""Intervals: their form, and those that need no resampling of their own."""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    Floats,
+    check_confidence_level,
+    check_count,
+    warn_undefined,
+)
+
+__all__ = ["Interval", "percentile_interval", "quantiles", "undefined_interval", "wilson_interval"]
+
+
+def quantiles(values: Floats, levels: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the linearly interpolated quantiles of the values that are not NaN."""
+    n_defined = int(np.count_nonzero(~np.isnan(values)))
+    if n_defined == 0:
+        return tuple(math.nan for _ in levels)
+    positions = [level * (n_defined - 1) for level in levels]
+    below = [math.floor(position) for position in positions]
+    above = [min(index + 1, n_defined - 1) for index in below]
+    # NaN goes to the end, so that the order statistics of the rest keep their places.
+    ordered = np.partition(values, sorted({*below, *above}))
+    return tuple(
+        _between(float(ordered[low]), float(ordered[high]), position - low)
+        for low, high, position in zip(below, above, positions, strict=True)
+    )
+
+
+def _between(low: float, high: float, share: float) -> float:
+    """Interpolate without turning two equal infinities, or a share of 0, into NaN."""
+    if low == high or share == 0.0:
+        return low
+    return low + (high - low) * share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A two-sided confidence interval.
+
+    Args:
+        low: Lower bound; NaN where the interval is undefined.
+        high: Upper bound; NaN where the interval is undefined.
+        confidence_level: Nominal coverage, in (0, 1).
+        method: How it was made: "percentile" or "bca" (resampling), "wilson" (a share), "exact" (an
+            odds ratio), "fisher-z" or "bonett-wright" (a correlation), "zou" (the difference of two
+            correlations), or a name of one's own.
+
+    Raises:
+        ValueError: When `confidence_level` is not in (0, 1) or `low` exceeds `high`.
+
+    References:
+        B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 to 14.
+
+    Examples:
+        >>> Interval(low=0.62, high=0.68, confidence_level=0.95, method="wilson").high
+        0.68
+    """
+
+    low: float
+    """Lower bound; NaN where undefined."""
+    high: float
+    """Upper bound; NaN where undefined."""
+    confidence_level: float
+    """Nominal coverage, in (0, 1)."""
+    method: str
+    """How the interval was made."""
+
+    def __post_init__(self) -> None:
+        check_confidence_level(self.confidence_level)
+        if self.low > self.high:
+            raise ValueError(f"low must not exceed high; got low={self.low}, high={self.high}")
+
+
+def undefined_interval(confidence_level: float, method: str) -> Interval:
+    """Return an interval that is NaN."""
+    return Interval(low=math.nan, high=math.nan, confidence_level=confidence_level, method=method)
+
+
+def percentile_interval(values: npt.ArrayLike, *, confidence_level: float = 0.95) -> Interval:
+    """Return the central part of resampled values of a statistic.
+
+    Args:
+        values: The statistic in each resample, shape `(n_resamples,)`; NaN where undefined.
+        confidence_level: Nominal coverage, in (0, 1).
+
+    Returns:
+        The quantiles at (1 - confidence_level) / 2 and (1 + confidence_level) / 2 of the defined
+        values, linearly interpolated; NaN bounds when none is defined.
+
+    Raises:
+        ValueError: When `confidence_level` is not in (0, 1) or `values` is not one-dimensional.
+
+    Notes:
+        Undefined values are left out, so the interval is conditional on the statistic's being
+        defined. Infinite values take part as the largest or smallest.
+
+    References:
+        Efron and Tibshirani 1993, section 13.3.
+
+    Examples:
+        >>> percentile_interval(range(101), confidence_level=0.5)
+        Interval(low=25.0, high=75.0, confidence_level=0.5, method='percentile')
+    """
+    tail = (1.0 - check_confidence_level(confidence_level)) / 2.0
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"values must be one-dimensional; got shape {array.shape}")
+    low, high = quantiles(array, (tail, 1.0 - tail))
+    return Interval(low=low, high=high, confidence_level=confidence_level, method="percentile")
+
+
+def wilson_interval(successes: int, n: int, *, confidence_level: float = 0.95) -> Interval:
+    """Return Wilson's score interval of a proportion of independent trials.
+
+    Args:
+        successes: Number of successes, at most `n`.
+        n: Number of independent trials.
+        confidence_level: Nominal coverage, in (0, 1).
+
+    Returns:
+        The interval, within [0, 1]; NaN bounds, with an `UndefinedMetricWarning`, when `n` is 0.
+
+    Raises:
+        TypeError: When a count is not an integer.
+        ValueError: When a count is negative, `successes` exceeds `n`, or `confidence_level` is not
+            in (0, 1).
+
+    Notes:
+        No success gives a lower bound of exactly 0 and no failure an upper bound of exactly 1, and
+        neither interval is a point: use it where a bootstrap sees no variation. It takes trials
+        for independent; for pairs that share a fact use `cluster_bootstrap`.
+
+    References:
+        E. B. Wilson, Journal of the American Statistical Association 22, 1927.
+
+    Examples:
+        >>> interval = wilson_interval(3433, 3433 + 870)
+        >>> round(interval.low, 4), round(interval.high, 4)
+        (0.7856, 0.8095)
+    """
+    check_confidence_level(confidence_level)
+    successes, n = check_count(successes, "successes"), check_count(n, "n")
+    if successes > n:
+        raise ValueError(f"successes must not exceed n; got {successes} of {n}")
+    if n == 0:
+        warn_undefined("the Wilson interval of 0 trials is undefined (NaN)")
+        return undefined_interval(confidence_level, "wilson")
+    z = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
+    share, shrink = successes / n, 1.0 + z * z / n
+    centre = (share + z * z / (2 * n)) / shrink
+    half = z * math.sqrt(share * (1.0 - share) / n + z * z / (4 * n * n)) / shrink
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == n else min(1.0, centre + half)
+    return Interval(low=low, high=high, confidence_level=confidence_level, method="wilson")

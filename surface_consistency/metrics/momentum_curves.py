@@ -1,0 +1,377 @@
+"""Momentum in long answers: accuracy after runs of right or wrong slots, against chance.
+
+Topics differ in difficulty, so right slots follow right slots even where no slot has any effect on
+the next. The null band holds what that alone brings about.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Codes,
+    Floats,
+    Integers,
+    MissingPolicy,
+    check_confidence_level,
+    check_n_resamples,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics._momentum_null import (
+    MAX_PATTERN_SLOTS,
+    STREAKS,
+    null_by_moving,
+    null_by_pattern,
+    slopes,
+    streak_counts,
+)
+from surface_consistency.metrics.alignment import response_codes
+from surface_consistency.metrics.bootstrap import resample_counts
+from surface_consistency.metrics.intervals import Interval, percentile_interval
+from surface_consistency.metrics.topic_layout import checked_orders
+
+__all__ = ["MomentumCurve", "MomentumNull", "MomentumPoint", "MomentumResult", "momentum"]
+
+MomentumNull = Literal["topic", "topic-and-slot"]
+"""What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentumPoint:
+    """Accuracy after a run of one length."""
+
+    length: int
+    """Length of the run that ends just before the slot; 0 when that slot went the other way."""
+    n: int
+    """Slots that came after such a run."""
+    n_correct: int
+    """Those of them that were right."""
+    probability: float
+    """P(correct), `n_correct / n`, in [0, 1]; NaN when no slot came after such a run."""
+    probability_interval: Interval
+    """Interval of `probability` that resamples topics; NaN bounds where undefined."""
+    null_probability: float
+    """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
+    null_probability_interval: Interval
+    """Central part of P(correct) without momentum: the null band."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentumCurve:
+    """P(correct) by the length of one kind of run."""
+
+    streak: int
+    """1 for runs of right slots, 0 for runs of wrong ones."""
+    points: tuple[MomentumPoint, ...]
+    """One point for each length from 0 to `n_slots` - 1."""
+    slope: float
+    """Change of P(correct) with each further slot in the run, by least squares over all slots; NaN
+    where all runs are equally long."""
+    slope_interval: Interval
+    """Interval of `slope` that resamples topics; NaN bounds where undefined."""
+    null_slope: float
+    """Mean slope without momentum: what topic difficulty alone brings about."""
+    null_slope_interval: Interval
+    """Central part of the slope without momentum."""
+    p_value: float
+    """Two-sided p-value of `slope` among the slopes without momentum, in (0, 1]; NaN where the
+    slope is undefined."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentumResult:
+    """Result of `momentum`."""
+
+    correct: MomentumCurve
+    """After runs of right slots (figure 3, left)."""
+    incorrect: MomentumCurve
+    """After runs of wrong slots (figure 3, right)."""
+    n_topics: int
+    """Topics with a complete response; what the intervals resample."""
+    n_responses: int
+    """Complete responses, over topics and permutations."""
+    n_missing: int
+    """Responses left out because a slot in them lacks a verdict."""
+    null: MomentumNull
+    """Which null band was drawn."""
+    n_resamples: int
+    """Number of resamples of topics."""
+    n_null: int
+    """Number of draws of the null band."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the points of both curves, one a row; needs pandas."""
+        rows = [
+            {
+                "streak": curve.streak,
+                "length": point.length,
+                "n": point.n,
+                "n_correct": point.n_correct,
+                "probability": point.probability,
+                "probability_low": point.probability_interval.low,
+                "probability_high": point.probability_interval.high,
+                "null_probability": point.null_probability,
+                "null_probability_low": point.null_probability_interval.low,
+                "null_probability_high": point.null_probability_interval.high,
+            }
+            for curve in (self.correct, self.incorrect)
+            for point in curve.points
+        ]
+        return pd.DataFrame(rows)
+
+
+def _curve_of(
+    streak: int, counts: Integers, drawn: Floats, without: Floats, level: float
+) -> MomentumCurve:
+    """Build the curve of one kind of run.
+
+    `counts` has shape `(n_lengths, 2)`; resamples and null draws come before those axes.
+    """
+    observed = counts.astype(np.float64)
+    share, shares, null_shares = _shares(observed), _shares(drawn), _shares(without)
+    points = tuple(
+        MomentumPoint(
+            length=length,
+            n=int(counts[length, 0]),
+            n_correct=int(counts[length, 1]),
+            probability=float(share[length]),
+            probability_interval=percentile_interval(shares[:, length], confidence_level=level),
+            null_probability=_mean(null_shares[:, length]),
+            null_probability_interval=percentile_interval(
+                null_shares[:, length], confidence_level=level
+            ),
+        )
+        for length in range(len(counts))
+    )
+    slope, null_slopes = float(slopes(observed)), slopes(without)
+    return MomentumCurve(
+        streak=streak,
+        points=points,
+        slope=slope,
+        slope_interval=percentile_interval(slopes(drawn), confidence_level=level),
+        null_slope=_mean(null_slopes),
+        null_slope_interval=percentile_interval(null_slopes, confidence_level=level),
+        p_value=_p_value(slope, null_slopes),
+    )
+
+
+def _undefined_parts(curve: MomentumCurve) -> list[str]:
+    """Name what is NaN in a curve."""
+    lengths = [str(point.length) for point in curve.points if point.n == 0]
+    parts = [f"P(correct) after runs of {curve.streak}s of length {', '.join(lengths)}"]
+    if math.isnan(curve.slope):
+        parts.append(f"the slope after runs of {curve.streak}s")
+    return parts if lengths else parts[1:]
+
+
+def _shares(counts: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(counts[..., 1] / counts[..., 0])
+
+
+def _mean(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else math.nan
+
+
+def _p_value(slope: float, null_slopes: Floats) -> float:
+    """Return twice the smaller tail of the null slopes, the observed one counted in."""
+    defined = null_slopes[~np.isnan(null_slopes)]
+    if math.isnan(slope) or not defined.size:
+        return math.nan
+    # Equal slopes may differ in the last bits.
+    margin = 1e-12 * max(1.0, abs(slope))
+    above = int(np.count_nonzero(defined >= slope - margin))
+    below = int(np.count_nonzero(defined <= slope + margin))
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + defined.size))
+
+
+# Of five random orders of five sub-questions two are the same in one topic of twelve.
+_MANY_REPEATED = 0.1
+
+
+def momentum(
+    slots: npt.ArrayLike,
+    *,
+    orders: npt.ArrayLike | None = None,
+    null: MomentumNull = "topic",
+    missing: MissingPolicy = "raise",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    n_null: int = 1_000,
+    rng: np.random.Generator | int | None = 0,
+) -> MomentumResult:
+    """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
+
+    The run before slot j is the longest stretch of slots that ends at j - 1 and holds one verdict;
+    its length is 0 when slot j - 1 went the other way. Slots from the second on are pooled over
+    topics, permutations and positions.
+
+    Args:
+        slots: Verdicts on the long answers in slot order, shape `(n_topics, n_slots)` or
+            `(n_topics, n_permutations, n_slots)`: column j is slot j, see `reorder_to_slots`.
+        orders: The sub-question in each slot, of the shape of `slots`; needed where a topic has
+            several permutations. The null band moves whole sub-questions, the same way in all
+            responses of a topic, and so keeps what these have in common. None, for one response a
+            topic, shuffles each by itself.
+        null: "topic" keeps what each response got right and shuffles where. "topic-and-slot" also
+            keeps the accuracy of each slot, so that a model that fades towards the end does not
+            look like one with momentum; it takes responses for independent, so use it only where
+            the orders of a topic differ.
+        missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
+            with an `UnscoredWarning`.
+        confidence_level: Nominal coverage of the intervals and of the null band, in (0, 1).
+        n_resamples: Number of resamples of topics.
+        n_null: Number of draws of the null band.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        The curves after runs of 1s and of 0s, each with its slope, intervals and null band.
+
+    Raises:
+        ValueError: When the shape is another, there are fewer than two slots, rows have unequal
+            numbers of slots, a value is no verdict or (under "raise") missing, no response is
+            complete, `orders` does not hold each sub-question once a row or is left out for several
+            permutations, or an option is out of range; under "topic-and-slot" with more than 12
+            slots.
+        TypeError: When `orders`, `n_resamples` or `n_null` are no integers.
+
+    Notes:
+        Lengths that no slot came after are NaN, and so is the slope where all runs are equally
+        long, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
+        topics and permutations does not matter, but for the random draws. Swapping right and wrong
+        swaps the curves and turns each probability p into 1 - p. A curve inside its band shows no
+        momentum, however steep it is. Effects of a whole response (all slots bad at once) are kept
+        by both nulls, hence never counted as momentum.
+
+        Responses to one topic in one order are right and wrong in the same slots, whatever the
+        model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
+        then too narrow, and with five responses in one fixed order up to one p in five falls below
+        0.05. Use it only where the orders of a topic differ; where a tenth of the responses or more
+        repeat an order of their topic it gives a `SurfaceConsistencyWarning`.
+
+    References:
+        SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
+        2018 (why runs of finite length need a permutation null). Rasch, Probabilistic Models, 1960
+        (the null of "topic-and-slot", given each response's number of right slots).
+
+    Examples:
+        >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
+        >>> result = momentum(slots, n_resamples=1000)
+        >>> [(point.n, round(point.probability, 3)) for point in result.correct.points[:3]]
+        [(175, 0.286), (75, 1.0), (75, 1.0)]
+        >>> result.correct.slope > result.correct.null_slope_interval.high
+        True
+    """
+    check_confidence_level(confidence_level)
+    n_resamples, n_null = check_n_resamples(n_resamples), check_n_resamples(n_null, "n_null")
+    generator = np.random.default_rng(rng)
+    codes = response_codes(slots, "slots", missing=missing)
+    places = None if orders is None else checked_orders(orders, slots=np.shape(slots))
+    _check_n_slots(codes.shape[2], null)
+    if places is None and codes.shape[1] > 1:
+        raise ValueError(
+            f"orders must tell the sub-question in each slot, since a topic has {codes.shape[1]} "
+            "permutations, which share sub-questions: pass orders, of the shape of slots "
+            "(`topic_arrays` gives both), or one response a topic"
+        )
+    if places is not None and null == "topic-and-slot":
+        _warn_repeated(places)
+    complete = (codes != MISSING).all(axis=2)
+    verdicts = codes[complete]
+    n_complete = len(verdicts)
+    if n_complete == 0:
+        raise ValueError("no response has a verdict in every slot: there is nothing to score")
+    warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
+    _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
+    by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
+    drawn = _resampled(by_topic, n_resamples, generator)
+    kept = None if places is None else places[complete]
+    without = _null_counts(verdicts, topics, kept, null, n_null, generator)
+    counts = by_topic.sum(axis=0)
+    curves = [
+        _curve_of(streak, counts[kind], drawn[:, kind], without[:, kind], confidence_level)
+        for kind, streak in enumerate(STREAKS)
+    ]
+    n_topics = len(by_topic)
+    parts = [part for curve in curves for part in _undefined_parts(curve)]
+    if n_topics == 1:
+        parts.append("all intervals (one topic)")
+    if parts:
+        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
+    return MomentumResult(
+        correct=curves[0],
+        incorrect=curves[1],
+        n_topics=len(by_topic),
+        n_responses=len(verdicts),
+        n_missing=complete.size - len(verdicts),
+        null=null,
+        n_resamples=n_resamples,
+        n_null=n_null,
+    )
+
+
+def _check_n_slots(n_slots: int, null: MomentumNull) -> None:
+    """Refuse responses too short for a run, and a null that is unknown or not made for them."""
+    if n_slots < 2:
+        raise ValueError("slots must hold two slots a response or more, so that one can follow")
+    if null not in ("topic", "topic-and-slot"):
+        raise ValueError(f"null must be 'topic' or 'topic-and-slot'; got {null!r}")
+    if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
+        raise ValueError(
+            f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
+            "use null='topic'"
+        )
+
+
+def _warn_repeated(orders: Integers) -> None:
+    """Say where responses share their order with another of their topic, so that they are alike."""
+    n_slots = orders.shape[2]
+    numbers = np.sort(orders @ n_slots ** np.arange(n_slots), axis=1)
+    n_repeated = int(np.count_nonzero(numbers[:, 1:] == numbers[:, :-1]))
+    if n_repeated >= _MANY_REPEATED * numbers.size:
+        warnings.warn(
+            f"{n_repeated} of {numbers.size} responses repeat an order of their topic, "
+            "but null='topic-and-slot' takes responses for independent, so that its band is too "
+            "narrow: use null='topic'",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
+        )
+
+
+def _resampled(by_topic: Integers, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Return the run counts of resampled topics; none of them for a single topic."""
+    if len(by_topic) == 1:
+        return np.empty((0, *by_topic.shape[1:]))
+    flat = by_topic.reshape(len(by_topic), -1)
+    drawn = resample_counts(flat, n_resamples=n_resamples, rng=rng)
+    return drawn.reshape(n_resamples, *by_topic.shape[1:])
+
+
+def _null_counts(
+    verdicts: Codes,
+    topics: Integers,
+    orders: Integers | None,
+    null: MomentumNull,
+    n_null: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return the run counts of draws without momentum."""
+    if null == "topic-and-slot":
+        return null_by_pattern(verdicts, n_null, rng, keep_slots=True)
+    if orders is not None:
+        return null_by_moving(verdicts, topics, orders, n_null, rng)
+    n_responses, n_slots = verdicts.shape
+    if n_slots <= MAX_PATTERN_SLOTS:
+        return null_by_pattern(verdicts, n_null, rng, keep_slots=False)
+    own_topics = np.arange(n_responses)
+    as_asked = np.broadcast_to(np.arange(n_slots), verdicts.shape)
+    return null_by_moving(verdicts, own_topics, as_asked, n_null, rng)

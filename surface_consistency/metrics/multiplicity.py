@@ -1,0 +1,138 @@
+"""p-values of many groups, adjusted for their number."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics._groups import group_positions, has_list_cells
+
+__all__ = ["AdjustMethod", "adjust_p_values", "with_adjusted_p_values"]
+
+AdjustMethod = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
+"""Which error is bounded: that of any group (Holm), or the share of false findings."""
+
+_METHODS = ("holm", "benjamini-hochberg", "benjamini-yekutieli")
+
+
+def adjust_p_values(
+    p_values: npt.ArrayLike, *, method: AdjustMethod = "holm"
+) -> npt.NDArray[np.float64]:
+    """Adjust p-values for the number of tests.
+
+    With the m p-values in rising order, "holm" multiplies the i-th by m - i + 1 and takes running
+    maxima; "benjamini-hochberg" multiplies it by m / i and takes running minima from the largest
+    down; "benjamini-yekutieli" is that times 1 + 1/2 + ... + 1/m.
+
+    Args:
+        p_values: The p-values, shape `(n_tests,)`; NaN for a test that could not be made.
+        method: "holm" bounds the probability of any false finding; "benjamini-hochberg" the
+            expected share of false ones among the findings, for tests that are independent or
+            positively dependent; "benjamini-yekutieli" that share whatever the dependence.
+
+    Returns:
+        The adjusted p-values in the order given, in [0, 1] and never below the raw ones.
+
+    Raises:
+        ValueError: When `p_values` is not one-dimensional, a p-value is not in [0, 1], or `method`
+            is unknown.
+
+    Notes:
+        NaN stays NaN and does not count as a test. Equal p-values get equal adjusted ones. Groups
+        that share pairs, such as redirect categories of which a pair may carry several, are
+        dependent: "holm" and "benjamini-yekutieli" hold for them without a condition.
+
+    References:
+        S. Holm, Scandinavian Journal of Statistics 6, 1979; Y. Benjamini and Y. Hochberg, Journal
+        of the Royal Statistical Society B 57, 1995; Y. Benjamini and D. Yekutieli, Annals of
+        Statistics 29, 2001.
+
+    Examples:
+        >>> adjust_p_values([0.01, 0.04, 0.03]).round(6).tolist()
+        [0.03, 0.06, 0.06]
+        >>> adjust_p_values([0.01, 0.04, 0.03], method="benjamini-hochberg").round(6).tolist()
+        [0.03, 0.04, 0.04]
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}; got {method!r}")
+    raw = np.asarray(p_values, dtype=np.float64)
+    if raw.ndim != 1:
+        raise ValueError(f"p_values must be one-dimensional; got shape {raw.shape}")
+    outside = (raw < 0.0) | (raw > 1.0)
+    if outside.any():
+        index = int(np.argmax(outside))
+        raise ValueError(f"p_values[{index}] must lie in [0, 1]; got {raw[index]}")
+    adjusted = np.full(raw.size, np.nan)
+    tested = np.flatnonzero(~np.isnan(raw))
+    order = tested[np.argsort(raw[tested], kind="stable")]
+    n_tests = order.size
+    ranks = np.arange(1, n_tests + 1)
+    if method == "holm":
+        scaled = np.maximum.accumulate(raw[order] * (n_tests - ranks + 1))
+    else:
+        penalty = float((1.0 / ranks).sum()) if method == "benjamini-yekutieli" else 1.0
+        scaled = np.minimum.accumulate((raw[order] * (n_tests * penalty / ranks))[::-1])[::-1]
+    # Rounding must not put an adjusted value below the raw one.
+    adjusted[order] = np.clip(np.maximum(scaled, raw[order]), 0.0, 1.0)
+    return adjusted
+
+
+def with_adjusted_p_values(
+    rows: pd.DataFrame,
+    *,
+    column: str = "mcnemar_p_value",
+    method: AdjustMethod = "holm",
+    within: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """Add a column of adjusted p-values to a table of groups, such as `paired_by` returns.
+
+    Args:
+        rows: One row a group, with a column of p-values.
+        column: That column.
+        method: As for `adjust_p_values`.
+        within: Columns that make the families of tests, such as the model; none of them makes all
+            rows one family.
+
+    Returns:
+        A copy of the table with one more column at its end, `<column>_<method>`, hyphens as
+        underscores: `mcnemar_p_value_holm`.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the table; the message lists those seen.
+        ValueError: For what `adjust_p_values` refuses, and when a cell of `within` is a list, which
+            would put a test into several families, or a column of `within` has empty cells besides
+            a label "none".
+
+    Notes:
+        NaN, as of a group without pairs, stays NaN and does not count as a test. A table without
+        rows gets an empty column.
+
+    References:
+        S. Holm, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples:
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"group": ["a", "b"], "mcnemar_p_value": [0.01, 0.2]})
+        >>> with_adjusted_p_values(rows)["mcnemar_p_value_holm"].tolist()
+        [0.02, 0.2]
+    """
+    keys = [within] if isinstance(within, str) else list(within)
+    seen = list(rows.columns)
+    for name in (column, *keys):
+        if name not in seen:
+            raise ColumnNotFoundError(f"column {name!r} is not in the table, which has {seen}")
+    for name in keys:
+        if has_list_cells(rows[name]):
+            raise ValueError(
+                f"column {name!r} of within holds lists: a test belongs to one family, so give "
+                "each row one label"
+            )
+    raw = rows[column].to_numpy(dtype=np.float64)
+    adjusted = adjust_p_values(raw, method=method)
+    if keys:
+        for positions in group_positions(rows, keys).values():
+            adjusted[positions] = adjust_p_values(raw[positions], method=method)
+    return rows.assign(**{f"{column}_{method.replace('-', '_')}": adjusted})

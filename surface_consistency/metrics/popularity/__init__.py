@@ -1,3 +1,0 @@
-"""Popularity of wordings, perturbation, memorisation scores."""
-
-__all__: list[str] = []

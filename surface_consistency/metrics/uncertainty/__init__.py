@@ -1,3 +1,0 @@
-"""Intervals, resampling and many tests at once."""
-
-__all__: list[str] = []

@@ -1,0 +1,152 @@
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import form_consistency, forms_by
+
+METRICS = [
+    *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
+    *("form_share", "intraclass_correlation"),
+]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Two models on 150 facts of 60 subjects, with two to five forms each."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for fact in range(150):
+        known = rng.random()
+        for form in range(rng.integers(2, 6)):
+            for model, skill in (("a", 0.6), ("b", 1.1)):
+                rows.append(
+                    (model, f"Q{fact}", f"S{fact % 60}", form, rng.random() < skill * known)
+                )
+    return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "plug-in"])
+def test_groups_agree_with_form_consistency(frame, estimator):
+    rows = forms_by(frame, by="model", estimator=estimator, n_resamples=3000)
+
+    assert rows["model"].tolist() == ["a", "b"]
+    for _, row in rows.iterrows():
+        part = frame[frame["model"] == row["model"]]
+        ragged = [forms["correct"].tolist() for _, forms in part.groupby("fact_id", sort=False)]
+        alone = form_consistency(ragged, estimator=estimator, n_resamples=3000, rng=4)
+        for name in METRICS:
+            assert row[name] == pytest.approx(getattr(alone, name), abs=1e-12)
+            interval = getattr(alone, f"{name}_interval")
+            tolerance = 0.1 * (interval.high - interval.low)
+            assert row[f"{name}_low"] == pytest.approx(interval.low, abs=tolerance)
+            assert row[f"{name}_high"] == pytest.approx(interval.high, abs=tolerance)
+        assert (row["n_facts"], row["n_forms"]) == (150, len(part))
+
+
+def test_columns_are_those_promised(frame):
+    rows = forms_by(frame, by=["model"], n_resamples=20)
+
+    bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
+    counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters", "n_undefined"]
+    assert list(rows.columns) == ["model", *counts, *bounds]
+    assert (rows.dtypes[counts] == "int64").all()
+    assert (rows.dtypes[bounds] == "float64").all()
+
+
+def test_groups_are_free_of_order_and_of_each_other(frame):
+    shuffled = frame.sample(frac=1, random_state=np.random.default_rng(2))
+
+    whole = forms_by(frame, by="model", n_resamples=200)
+
+    assert_frame_equal(forms_by(shuffled, by="model", n_resamples=200), whole)
+    alone = forms_by(frame[frame["model"] == "b"], by="model", n_resamples=200)
+    assert_frame_equal(alone, whole.iloc[[1]].reset_index(drop=True))
+
+
+def test_clusters_may_be_coarser_than_facts(frame):
+    part = frame[frame["model"] == "a"]
+
+    rows = forms_by(part, cluster="subject_id", n_resamples=200)
+
+    assert rows["n_clusters"].tolist() == [60]
+    assert rows["n_facts"].tolist() == [150]
+
+
+def test_several_columns_may_name_a_fact(frame):
+    """Two models in one group: the model is part of what is asked."""
+    rows = forms_by(frame, fact=["fact_id", "model"], n_resamples=20)
+
+    assert rows["n_facts"].tolist() == [300]
+
+
+def test_missing_verdicts_and_single_forms_are_counted():
+    frame = pd.DataFrame(
+        {
+            "fact_id": [1, 1, 1, 2, 2, 3],
+            "form": [1, 2, 3, 1, 2, 1],
+            "correct": [1, 0, None, 1, None, 0],
+        }
+    )
+    frame = pd.concat([frame, frame.assign(fact_id=frame["fact_id"] + 10)])
+
+    with pytest.warns(UnscoredWarning, match="4 of 12 forms lack a verdict"):
+        row = forms_by(frame, n_resamples=50).iloc[0]
+
+    assert (row["n_facts"], row["n_forms"], row["n_single"], row["n_missing"]) == (2, 4, 4, 4)
+    assert row["consistency"] == 0
+    with pytest.raises(ValueError, match=r"correct\[2\] has no verdict .*4 of 12"):
+        forms_by(frame, missing="raise")
+
+
+def test_group_without_two_forms_keeps_its_row():
+    frame = pd.DataFrame(
+        {
+            "model": ["a"] * 4 + ["b"],
+            "fact_id": [1, 1, 2, 2, 1],
+            "form": [1, 2, 1, 2, 1],
+            "correct": [1, 0, 1, 1, 1],
+        }
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group model='b'"):
+        rows = forms_by(frame, by="model", n_resamples=50)
+
+    assert rows["n_facts"].tolist() == [2, 0]
+    assert np.isnan(rows["consistency"].iloc[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
+        (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
+        (
+            lambda f: f.assign(subject_id=f["form"]),
+            {"cluster": "subject_id"},
+            r"fact \['Q0'\] belongs to more than one cluster of column 'subject_id'",
+        ),
+        (lambda f: f.assign(fact_id=None), {}, "'fact_id' names no fact in row 0"),
+        (lambda f: f.assign(correct=3), {}, r"correct\[0\] is 3"),
+        (lambda f: f.iloc[:0], {}, "no rows"),
+        (lambda f: f, {"by": "n_facts"}, "has the name of a column of the result"),
+        (lambda f: f, {"missing": "ignore"}, "missing must be"),
+        (lambda f: f, {"estimator": "naive"}, "estimator must be"),
+        (lambda f: f, {"rng": -1}, "rng must be a seed of at least 0"),
+    ],
+)
+def test_forms_by_rejects_bad_input(frame, change, options, message):
+    with pytest.raises(ValueError, match=message):
+        forms_by(change(frame), **({"by": "model"} | options))
+
+
+@pytest.mark.parametrize("option", ["by", "fact", "form", "correct", "cluster"])
+def test_forms_by_rejects_missing_columns(frame, option):
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
+        forms_by(frame, **{option: "nowhere"})
+
+
+def test_forms_by_rejects_what_is_no_frame(frame):
+    with pytest.raises(TypeError, match="one row a form; got list"):
+        forms_by(frame.to_dict("records"))

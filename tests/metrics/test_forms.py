@@ -1,0 +1,262 @@
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import form_consistency, paired_table
+
+METRICS = [
+    *("consistency", "all_right", "all_wrong", "all_agree", "accuracy"),
+    *("form_share", "intraclass_correlation"),
+]
+fact_lists = st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=6), min_size=2, max_size=10)
+
+
+def quiet(correct, **options):
+    """The result, whether or not something is undefined."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return form_consistency(correct, n_resamples=50, **options)
+
+
+@settings(deadline=None)
+@given(correct=fact_lists)
+def test_consistency_agrees_with_all_pairs_of_forms(correct):
+    """Unbiased: two distinct forms; plug-in: two draws, which may be the same form."""
+    distinct = [np.mean([a == b for a, b in itertools.combinations(forms, 2)]) for forms in correct]
+    drawn = [np.mean([a == b for a in forms for b in forms]) for forms in correct]
+
+    unbiased, plug_in = quiet(correct), quiet(correct, estimator="plug-in")
+
+    assert unbiased.consistency == pytest.approx(np.mean(distinct), abs=1e-12)
+    assert plug_in.consistency == pytest.approx(np.mean(drawn), abs=1e-12)
+    assert plug_in.consistency >= unbiased.consistency - 1e-12
+
+
+@settings(deadline=None)
+@given(correct=fact_lists)
+def test_shares_of_facts_agree_with_a_naive_loop(correct):
+    result = quiet(correct)
+
+    n = len(correct)
+    assert result.all_right == sum(all(forms) for forms in correct) / n
+    assert result.all_wrong == sum(not any(forms) for forms in correct) / n
+    assert result.all_agree == pytest.approx(result.all_right + result.all_wrong, abs=1e-12)
+    assert result.accuracy == pytest.approx(np.mean([np.mean(f) for f in correct]), abs=1e-12)
+    assert result.all_right <= result.accuracy <= 1 - result.all_wrong
+    assert (result.n_facts, result.n_forms) == (n, sum(map(len, correct)))
+
+
+@settings(deadline=None)
+@given(correct=fact_lists)
+def test_form_share_is_a_part_of_the_total_variance(correct):
+    """Law of total variance, facts weighing alike; and P_C = 1 - 2 Var PVAP of Srikanth et al."""
+    shares = np.asarray([np.mean(forms) for forms in correct])
+    total = shares.mean() * (1 - shares.mean())
+    result = quiet(correct, estimator="plug-in")
+    if total == 0:
+        assert math.isnan(result.form_share)
+        return
+
+    assert result.form_share * total + shares.var() == pytest.approx(total, abs=1e-12)
+    assert result.consistency == pytest.approx(1 - 2 * total * result.form_share, abs=1e-12)
+    assert 0 <= result.form_share <= 1 + 1e-12
+    unbiased = quiet(correct)
+    assert unbiased.consistency == pytest.approx(1 - 2 * total * unbiased.form_share, abs=1e-12)
+    assert -1e-12 <= unbiased.form_share <= 2 + 1e-12
+
+
+@settings(deadline=None)
+@given(correct=fact_lists)
+def test_intraclass_correlation_agrees_with_analysis_of_variance(correct):
+    """Mean squares between and within facts, with the mean size of unbalanced designs."""
+    values = np.concatenate([np.asarray(forms, dtype=float) for forms in correct])
+    sizes = np.asarray([len(forms) for forms in correct])
+    grand = values.mean()
+    between = sum(len(f) * (np.mean(f) - grand) ** 2 for f in correct) / (len(correct) - 1)
+    within = sum(((np.asarray(f) - np.mean(f)) ** 2).sum() for f in correct)
+    within /= sizes.sum() - len(correct)
+    size = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(correct) - 1)
+    result = quiet(correct)
+    if values.min() == values.max():
+        assert math.isnan(result.intraclass_correlation)
+        return
+
+    expected = (between - within) / (between + (size - 1) * within)
+    assert result.intraclass_correlation == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
+def test_intraclass_correlation_agrees_with_pingouin():
+    pingouin = pytest.importorskip("pingouin")
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    verdicts = (rng.random((60, 4)) < rng.random(60)[:, None]).astype(int)
+    long = pandas.DataFrame(
+        {
+            "fact": np.repeat(np.arange(60), 4),
+            "form": np.tile(np.arange(4), 60),
+            "correct": verdicts.ravel(),
+        }
+    )
+
+    table = pingouin.intraclass_corr(long, targets="fact", raters="form", ratings="correct")
+
+    expected = table["ICC"].iloc[0]
+    assert form_consistency(verdicts).intraclass_correlation == pytest.approx(expected, abs=1e-9)
+
+
+def test_form_share_is_one_less_the_intraclass_correlation_in_large_samples():
+    rng = np.random.default_rng(3)
+    verdicts = rng.random((40_000, 3)) < rng.beta(0.6, 0.9, 40_000)[:, None]
+
+    result = form_consistency(verdicts, n_resamples=50)
+
+    # The intraclass correlation of a beta distribution is 1 / (a + b + 1).
+    assert result.intraclass_correlation == pytest.approx(1 / 2.5, abs=0.01)
+    assert result.form_share == pytest.approx(1 - 1 / 2.5, abs=0.01)
+
+
+def test_unbiased_consistency_does_not_depend_on_the_number_of_forms():
+    """Few forms push the plug-in estimate up, but not the unbiased one."""
+    rng = np.random.default_rng(4)
+    ability = rng.beta(1.0, 1.0, 60_000)
+    truth = 1 - 2 * (1 / 2 - 1 / 3)
+
+    for n_forms in (2, 3, 8):
+        verdicts = rng.random((60_000, n_forms)) < ability[:, None]
+        unbiased = form_consistency(verdicts, n_resamples=20).consistency
+        plug_in = form_consistency(verdicts, n_resamples=20, estimator="plug-in").consistency
+        assert unbiased == pytest.approx(truth, abs=0.006)
+        assert plug_in == pytest.approx(truth + (1 - truth) / n_forms, abs=0.006)
+
+
+@settings(deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=30))
+def test_two_forms_are_the_paired_table(pairs):
+    result = quiet(pairs)
+    table = paired_table(*zip(*pairs, strict=True))
+
+    assert result.consistency == pytest.approx(table.consistency, abs=1e-12)
+    assert result.all_agree == pytest.approx(table.consistency, abs=1e-12)
+    assert result.all_right == table.both / table.n
+
+
+@settings(deadline=None)
+@given(correct=fact_lists, data=st.data())
+def test_metrics_are_free_of_order(correct, data):
+    """Facts and forms may come in any order; calling right wrong swaps only the accuracies."""
+    order = data.draw(st.permutations(range(len(correct))))
+    shuffled = [list(reversed(correct[index])) for index in order]
+    inverted = [[1 - value for value in forms] for forms in correct]
+
+    result, other, inverse = quiet(correct), quiet(shuffled), quiet(inverted)
+
+    for name in METRICS:
+        assert getattr(other, name) == pytest.approx(getattr(result, name), abs=1e-9, nan_ok=True)
+    for name in ("consistency", "all_agree", "form_share", "intraclass_correlation"):
+        assert getattr(inverse, name) == pytest.approx(getattr(result, name), abs=1e-9, nan_ok=True)
+    assert inverse.all_right == result.all_wrong
+
+
+def test_intervals_hold_the_estimates():
+    rng = np.random.default_rng(7)
+    verdicts = rng.random((400, 5)) < rng.random(400)[:, None]
+
+    result = form_consistency(verdicts, n_resamples=2000)
+
+    ends = [f.name for f in dataclasses.fields(result) if f.name.endswith("_interval")]
+    assert sorted(ends) == sorted(f"{name}_interval" for name in METRICS)
+    for name in METRICS:
+        interval = getattr(result, f"{name}_interval")
+        assert interval.low < getattr(result, name) < interval.high
+    assert result.n_clusters == 400
+
+
+def test_intervals_of_clusters_are_wider():
+    """Facts of one subject that go together are worth less than as many independent ones."""
+    rng = np.random.default_rng(8)
+    verdicts = np.repeat(rng.random((50, 5)) < rng.random(50)[:, None], 8, axis=0)
+
+    by_fact = form_consistency(verdicts).consistency_interval
+    by_subject = form_consistency(verdicts, clusters=np.repeat(np.arange(50), 8).tolist())
+    wide = by_subject.consistency_interval
+
+    assert by_subject.n_clusters == 50
+    assert (wide.high - wide.low) / (by_fact.high - by_fact.low) == pytest.approx(8**0.5, rel=0.15)
+
+
+def test_missing_forms_and_single_forms_are_left_out_and_counted():
+    correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]]
+
+    with pytest.warns(UnscoredWarning, match="3 forms lack a verdict"):
+        result = form_consistency(correct, missing="drop", n_resamples=50)
+
+    assert (result.n_facts, result.n_forms, result.n_single, result.n_missing) == (2, 5, 2, 3)
+    assert result.consistency == 0.5
+
+
+def test_array_with_gaps_is_read_like_ragged_lists():
+    ragged = form_consistency([[1, 0, 1], [1, 1], [0, 0, 1]], n_resamples=50)
+    padded = np.array([[1, 0, 1], [1, 1, np.nan], [0, 0, 1]])
+
+    with pytest.warns(UnscoredWarning, match="1 forms lack"):
+        result = form_consistency(padded, missing="drop", n_resamples=50)
+
+    assert [getattr(result, name) for name in METRICS] == [
+        getattr(ragged, name) for name in METRICS
+    ]
+
+
+def test_verdicts_that_do_not_vary_are_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="form_share, intraclass_correlation"):
+        result = form_consistency([[1, 1], [1, 1, 1]], n_resamples=50)
+
+    assert result.consistency == result.all_right == 1
+    assert math.isnan(result.form_share)
+    assert math.isnan(result.form_share_interval.low)
+
+
+def test_one_cluster_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="all intervals"):
+        result = form_consistency([[1, 0], [1, 1]], clusters=["Q1", "Q1"])
+
+    assert math.isnan(result.consistency_interval.low)
+    assert result.consistency == 0.5
+
+
+@pytest.mark.parametrize(
+    ("correct", "options", "message"),
+    [
+        ([[1], [0]], {}, "no fact has two scored forms"),
+        ([], {}, "no fact has two scored forms"),
+        ([[1, 2]], {}, r"correct\[0\]\[1\] is 2, which is no verdict"),
+        ([[1, 0], [1, None]], {}, r"correct\[1\]\[1\] has no verdict"),
+        ([1, 0], {}, r"correct\[0\] must be one-dimensional"),
+        ([[1, 0]], {"clusters": ["a", "b"]}, "got 2 labels for 1 facts"),
+        ([[1, 0]], {"clusters": [None]}, r"clusters\[0\] is None"),
+        ([[1, 0]], {"estimator": "naive"}, "'unbiased' or 'plug-in'; got 'naive'"),
+        ([[1, 0]], {"missing": "ignore"}, "missing must be"),
+        ([[1, 0]], {"confidence_level": 2}, "confidence_level must lie"),
+    ],
+)
+def test_form_consistency_rejects_bad_input(correct, options, message):
+    with pytest.raises(ValueError, match=message):
+        form_consistency(correct, **options)
+
+
+def test_a_single_fact_has_no_intraclass_correlation():
+    """Without a second fact nothing varies between facts; all else is defined."""
+    with pytest.warns(UndefinedMetricWarning, match=r"intraclass_correlation, all intervals"):
+        result = form_consistency([[1, 0, 1]])
+
+    assert math.isnan(result.intraclass_correlation)
+    assert result.consistency == pytest.approx(1 / 3)
+    assert result.form_share == pytest.approx(1.5)

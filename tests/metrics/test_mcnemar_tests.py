@@ -1,0 +1,364 @@
+import csv
+import math
+from fractions import Fraction
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics import PairedTable, clustered_mcnemar, mcnemar
+
+METHODS = ("exact", "corrected", "uncorrected", "mid-p")
+
+
+def discordant(b, c):
+    return PairedTable(both=10, first_only=b, second_only=c, neither=20)
+
+
+# R: mcnemar.test(tbl, correct = TRUE), mcnemar.test(tbl, correct = FALSE) and
+# exact2x2(tbl, paired = TRUE). The exact values are those of rational arithmetic as well: twice
+# the sum of choose(b + c, k) / 2^(b + c) for k up to min(b, c).
+@pytest.mark.parametrize(
+    ("b", "c", "method", "statistic", "p_value"),
+    [
+        (40, 8, "corrected", 20.020833, 7.660302e-06),
+        (40, 8, "uncorrected", 21.333333, None),
+        (40, 8, "exact", 8, 3.305267e-06),
+        (121, 59, "corrected", 20.672222, 5.450095e-06),
+        (121, 59, "exact", 59, 4.434449e-06),
+        (86, 150, "corrected", 16.817797, 4.114562e-05),
+        (86, 150, "exact", 86, 3.715936e-05),
+    ],
+)
+def test_mcnemar_agrees_with_reference_values(b, c, method, statistic, p_value):
+    result = mcnemar(discordant(b, c), method=method)
+
+    assert result.statistic == pytest.approx(statistic, abs=5e-7)
+    if p_value is not None:
+        assert result.p_value == pytest.approx(p_value, rel=2e-7, abs=0)
+    assert (result.method, result.first_only, result.second_only) == (method, b, c)
+
+
+# Recomputed from the published cells of the audit of forgetting (arXiv 2607.00605, figure 7).
+@pytest.mark.parametrize(
+    ("variant", "b", "c", "method", "expected"),
+    [
+        ("Base", 69, 2, "corrected", 61.3521),
+        ("Alias", 236, 4, "corrected", 222.3375),
+        ("Collision", 194, 2, "corrected", 186.1276),
+        ("Noise", 418, 3, "corrected", 407.1164),
+        ("Released", 4, 0, "exact", 0.125),
+    ],
+)
+def test_mcnemar_agrees_with_the_audit(shared_dir, variant, b, c, method, expected):
+    with (shared_dir / "golden" / "audit_contingencies.csv").open(encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["variant"].startswith(variant)]
+    tables = [
+        PairedTable(
+            both=int(row["a"]),
+            first_only=int(row["b"]),
+            second_only=int(row["c"]),
+            neither=int(row["d"]),
+        )
+        for row in rows
+    ]
+
+    result = mcnemar(reduce(add, tables))
+
+    assert (result.first_only, result.second_only, result.method) == (b, c, method)
+    value = result.statistic if method == "corrected" else result.p_value
+    assert value == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_mcnemar_without_discordant_pairs_is_certain(method):
+    result = mcnemar(discordant(0, 0), method=method)
+
+    assert (result.statistic, result.p_value) == (0.0, 1.0)
+    assert result.method == ("exact" if method == "auto" else method)
+
+
+@pytest.mark.parametrize(("b", "c", "method"), [(25, 0, "exact"), (13, 12, "exact")])
+def test_auto_is_exact_up_to_25_discordant_pairs(b, c, method):
+    assert mcnemar(discordant(b, c)).method == method
+    assert mcnemar(discordant(b + 1, c)).method == "corrected"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mcnemar_of_equal_counts_is_certain(method):
+    """As many flips either way speak for no difference at all, in every form of the test."""
+    result = mcnemar(discordant(30, 30), method=method)
+
+    assert result.p_value == pytest.approx(1.0)
+
+
+def test_mcnemar_p_value_is_exact_in_the_far_tail():
+    """The survival function keeps the digits that 1 - cdf would lose."""
+    p_value = mcnemar(discordant(418, 3), method="corrected").p_value
+
+    # scipy 1.17.1: scipy.stats.chi2.sf((418 - 3 - 1) ** 2 / 421, 1)
+    assert p_value == pytest.approx(1.5553199643904934e-90, rel=1e-10, abs=0)
+
+
+@given(b=st.integers(0, 300), c=st.integers(0, 300))
+@settings(deadline=None)
+def test_exact_p_values_agree_with_rational_arithmetic(b, c):
+    fewer, total = min(b, c), b + c
+    tail = sum(Fraction(math.comb(total, k), 2**total) for k in range(fewer + 1))
+    observed = Fraction(math.comb(total, fewer), 2**total)
+
+    exact = mcnemar(discordant(b, c), method="exact")
+    mid = mcnemar(discordant(b, c), method="mid-p")
+
+    assert exact.p_value == pytest.approx(float(min(Fraction(1), 2 * tail)), rel=1e-10, abs=0)
+    if total:
+        assert mid.p_value == pytest.approx(float(2 * tail - observed), rel=1e-10, abs=0)
+
+
+@given(b=st.integers(0, 500), c=st.integers(0, 500), method=st.sampled_from(METHODS))
+@settings(deadline=None)
+def test_mcnemar_is_symmetric_and_bounded(b, c, method):
+    table = discordant(b, c)
+
+    result, swapped = mcnemar(table, method=method), mcnemar(table.swap(), method=method)
+
+    assert (result.statistic, result.p_value) == (swapped.statistic, swapped.p_value)
+    assert 0 <= result.p_value <= 1
+    assert result.statistic >= 0
+
+
+@given(b=st.integers(0, 400), c=st.integers(0, 400))
+@settings(deadline=None)
+def test_mid_p_is_at_most_exact(b, c):
+    table = discordant(b, c)
+
+    mid, exact = mcnemar(table, method="mid-p"), mcnemar(table, method="exact")
+
+    assert mid.p_value <= exact.p_value + 1e-12
+
+
+@pytest.mark.parametrize(("b", "c"), [(1, 0), (3, 11), (40, 8), (121, 59), (86, 150), (418, 3)])
+def test_mcnemar_agrees_with_statsmodels(b, c):
+    contingency = pytest.importorskip("statsmodels.stats.contingency_tables")
+    cells = [[10, b], [c, 20]]
+
+    exact = contingency.mcnemar(cells, exact=True)
+    corrected = contingency.mcnemar(cells, exact=False, correction=True)
+    uncorrected = contingency.mcnemar(cells, exact=False, correction=False)
+
+    for method, other in [("exact", exact), ("corrected", corrected), ("uncorrected", uncorrected)]:
+        ours = mcnemar(discordant(b, c), method=method)
+        assert ours.statistic == pytest.approx(other.statistic)
+        assert ours.p_value == pytest.approx(other.pvalue, rel=1e-9, abs=0)
+
+
+def test_mcnemar_rejects_an_unknown_method():
+    with pytest.raises(ValueError, match=r"method must be one of auto, exact.*got 'yates'"):
+        mcnemar(discordant(1, 2), method="yates")
+
+
+def test_mcnemar_rejects_what_is_no_table():
+    with pytest.raises(TypeError, match="table must be a PairedTable; got tuple: count verdicts"):
+        mcnemar((1, 2, 3, 4))
+
+
+# Data `psychiatry` of the R package clust.bin.pair 0.1.2 (Donner and Petryshen 1989): 29
+# psychiatrists with 1 to 8 patients, pairs that only the patient (b) or only the psychiatrist (c)
+# found relevant. The split of the concordant pairs does not enter.
+PSYCHIATRY = {
+    "b": [0, 1, 1, 1, 0, 3, 3, 3, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3, 1, 1, 2, *[0] * 7],
+    "c": [4, 2, 3, 2, 1, 3, 0, 2, 2, 4, 2, 4, 3, 2, 1, 3, 1, 2, 0, 0, 0, 2, 1, 2, 2, 0, 0, 1, 1],
+    "n": [7, 6, 7, 6, 4, 6, 5, 8, 4, 7, 3, 6, 7, 6, 5, 4, 6, 5, 4, 3, 5, 4, 4, 2, 3, 2, 2, 3, 1],
+}
+# Data `thyroids` of the same package (Obuchowski 1998): glands of 21 patients, PET and SPECT.
+PET = (
+    *("000", "110", "111", "1", "110", "1111", "111", "11", "11", "1", "110", "11", "111", "11"),
+    *("00", "110", "110", "110", "11", "1", "11"),
+)
+SPECT = (
+    *("011", "111", "111", "1", "111", "1111", "111", "11", "10", "1", "110", "11", "111", "11"),
+    *("11", "110", "110", "111", "11", "1", "11"),
+)
+
+
+def psychiatry():
+    """Counts of each psychiatrist."""
+    return [
+        [n - b - c, b, c, 0]
+        for b, c, n in zip(PSYCHIATRY["b"], PSYCHIATRY["c"], PSYCHIATRY["n"], strict=True)
+    ]
+
+
+def thyroids():
+    """Counts of each patient."""
+    rows = []
+    for pet, spect in zip(PET, SPECT, strict=True):
+        pairs = list(zip(pet, spect, strict=True))
+        rows.append(
+            [pairs.count(cell) for cell in (("1", "1"), ("1", "0"), ("0", "1"), ("0", "0"))]
+        )
+    return rows
+
+
+# Statistics that Durkalski et al. 2003 report, to the digits they print; the test suite of
+# clust.bin.pair 0.1.2 holds the same.
+@pytest.mark.parametrize(
+    ("counts", "method", "statistic", "digits"),
+    [
+        (psychiatry(), "obuchowski", 7.19, 2),
+        (psychiatry(), "durkalski", 7.542, 3),
+        (thyroids(), "obuchowski", 2.86, 2),
+        (thyroids(), "durkalski", 2.32, 2),
+    ],
+)
+def test_clustered_mcnemar_agrees_with_durkalski_2003(counts, method, statistic, digits):
+    result = clustered_mcnemar(counts, method=method)
+
+    assert round(result.statistic, digits) == statistic
+    assert result.n_clusters == len(counts)
+
+
+@pytest.mark.parametrize(("counts", "statistic"), [(psychiatry(), 11.8451), (thyroids(), 4.5)])
+def test_unclustered_statistic_agrees_with_durkalski_2003(counts, statistic):
+    """The data are those of the paper: the plain McNemar statistic is the one it prints."""
+    b, c = np.sum(counts, axis=0)[1:3]
+
+    plain = mcnemar(
+        PairedTable(both=0, first_only=int(b), second_only=int(c), neither=0), method="uncorrected"
+    )
+
+    assert plain.statistic == pytest.approx(statistic, abs=5e-5)
+
+
+def naive(counts, method):
+    """Loop over clusters in the words of the two papers."""
+    total, squares, size = 0.0, 0.0, 0
+    for row in counts:
+        if sum(row) == 0:
+            continue
+        difference = row[1] - row[2]
+        if method == "durkalski":
+            difference /= sum(row)
+        total += difference
+        squares += difference * difference
+        size += 1
+    if squares == 0:
+        return 0.0
+    statistic = total * total / squares
+    return statistic * (size - 1) / size if method == "obuchowski" else statistic
+
+
+tables = st.lists(
+    st.tuples(*[st.integers(0, 6)] * 4).filter(lambda row: sum(row) > 0), min_size=2, max_size=15
+)
+
+
+@settings(deadline=None)
+@given(counts=tables, method=st.sampled_from(["obuchowski", "durkalski"]))
+def test_clustered_mcnemar_agrees_with_a_naive_loop(counts, method):
+    result = clustered_mcnemar(counts, method=method)
+
+    assert result.statistic == pytest.approx(naive(counts, method), rel=1e-12)
+    assert result.p_value == pytest.approx(
+        math.erfc(math.sqrt(naive(counts, method) / 2)), rel=1e-9
+    )
+    assert 0 <= result.p_value <= 1
+    assert (result.first_only, result.second_only) == tuple(np.sum(counts, axis=0)[1:3])
+
+
+@settings(deadline=None)
+@given(counts=tables, method=st.sampled_from(["obuchowski", "durkalski"]))
+def test_clustered_mcnemar_is_free_of_order_and_direction(counts, method):
+    """Clusters may come in any order, and swapping the conditions swaps the discordant counts."""
+    swapped = [(a, c, b, d) for a, b, c, d in reversed(counts)]
+
+    result, other = (
+        clustered_mcnemar(counts, method=method),
+        clustered_mcnemar(swapped, method=method),
+    )
+
+    assert other.statistic == pytest.approx(result.statistic, rel=1e-12)
+    assert (other.first_only, other.second_only) == (result.second_only, result.first_only)
+
+
+@settings(deadline=None)
+@given(cells=st.lists(st.integers(0, 3), min_size=2, max_size=40))
+def test_one_pair_a_cluster_is_the_plain_test(cells):
+    """With clusters of one pair Durkalski's statistic is McNemar's, Obuchowski's (K-1)/K of it."""
+    counts = np.eye(4, dtype=int)[cells]
+    table = PairedTable(
+        **dict(
+            zip(
+                ("both", "first_only", "second_only", "neither"),
+                counts.sum(axis=0).tolist(),
+                strict=True,
+            )
+        )
+    )
+    plain = mcnemar(table, method="uncorrected")
+
+    durkalski = clustered_mcnemar(counts, method="durkalski")
+    obuchowski = clustered_mcnemar(counts, method="obuchowski")
+
+    assert durkalski.statistic == pytest.approx(plain.statistic, rel=1e-12)
+    assert durkalski.p_value == pytest.approx(plain.p_value, rel=1e-12)
+    share = (len(cells) - 1) / len(cells)
+    assert obuchowski.statistic == pytest.approx(share * plain.statistic, rel=1e-12)
+
+
+def test_copies_of_a_pair_do_not_count_as_evidence():
+    """Ten copies of each pair leave the clustered tests as they were; the plain test explodes."""
+    single = np.eye(4, dtype=int)[[1, 1, 1, 1, 1, 1, 2, 2, 0, 3, 3, 3]]
+
+    for method in ("obuchowski", "durkalski"):
+        once, tenfold = (
+            clustered_mcnemar(single, method=method),
+            clustered_mcnemar(10 * single, method=method),
+        )
+        assert tenfold.statistic == pytest.approx(once.statistic, rel=1e-12)
+
+
+def test_no_flip_gives_p_of_one():
+    result = clustered_mcnemar([[2, 0, 0, 1], [0, 1, 1, 0]])
+
+    assert (result.statistic, result.p_value) == (0.0, 1.0)
+
+
+def test_clusters_without_pairs_are_left_out():
+    counts = [[0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0], [0, 1, 0, 0]]
+
+    result = clustered_mcnemar(counts)
+
+    assert result == clustered_mcnemar([counts[0], counts[2], counts[3]])
+    assert result.n_clusters == 3
+
+
+def test_one_cluster_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        result = clustered_mcnemar([[3, 5, 1, 2]])
+
+    assert math.isnan(result.statistic)
+    assert math.isnan(result.p_value)
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "error", "message"),
+    [
+        ([[1, 2, 3]], {}, ValueError, r"shape \(n_clusters, 4\).*got \(1, 3\)"),
+        ([1, 2, 3, 4], {}, ValueError, r"shape \(n_clusters, 4\)"),
+        ([[1, -1, 0, 0]], {}, ValueError, r"row 0 is \[1, -1, 0, 0\]"),
+        ([[1, 0, 0, 0], [0, 0.5, 0, 0]], {}, ValueError, "row 1 is"),
+        ([[1, np.nan, 0, 0]], {}, ValueError, "row 0 is"),
+        ([[0, 0, 0, 0]], {}, ValueError, "hold no pair"),
+        (np.empty((0, 4)), {}, ValueError, "hold no pair"),
+        ([["a", "b", "c", "d"]], {}, TypeError, "whole numbers"),
+        ([[1, 1, 0, 0]], {"method": "yang"}, ValueError, "obuchowski, durkalski; got 'yang'"),
+    ],
+)
+def test_clustered_mcnemar_rejects_bad_input(counts, options, error, message):
+    with pytest.raises(error, match=message):
+        clustered_mcnemar(counts, **options)

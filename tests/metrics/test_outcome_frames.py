@@ -1,0 +1,383 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from surface_consistency.errors import ColumnNotFoundError, IncompletePairWarning
+from surface_consistency.metrics import outcomes_frame, paired_by, paired_table, to_verdict
+
+RIGHT = [True, 1, 1.0, "1", "1.0", "true", "True", "TRUE", " true ", np.bool_(True), np.int64(1)]
+WRONG = [False, 0, 0.0, "0", "0.0", "false", "False", "FALSE", np.bool_(False), np.float32(0)]
+MISSING = [None, math.nan, pd.NA, pd.NaT, "", "  ", np.float64("nan")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "verdict"), [(RIGHT, True), (WRONG, False), (MISSING, None)], ids=["1", "0", "none"]
+)
+def test_verdicts_are_read_in_every_common_form(cells, verdict):
+    assert [to_verdict(cell) for cell in cells] == [verdict] * len(cells)
+
+
+@pytest.mark.parametrize("cell", ["NA", "null", "nan", "None", "yes", "2", 2, 0.5, -1, [1], b"1"])
+def test_anything_else_is_no_verdict(cell):
+    """A cell that was meant to be empty must be empty, and a score is not a verdict."""
+    with pytest.raises(ValueError, match="is no verdict: give 1 or 0, true or false"):
+        to_verdict(cell)
+
+
+OWN = [
+    *("pair_id", "fact_id", "first_condition", "second_condition"),
+    *("first_correct", "second_correct"),
+]
+
+
+@pytest.fixture
+def wide():
+    return pd.DataFrame(
+        {
+            "triplet_id": [7, 7, 9, 12],
+            "category": [["from surnames"], ["from plurals"], ["from surnames"], []],
+            "canonical": [1, 1, 0, 1],
+            "redirect": [1, 0, 0, None],
+        }
+    )
+
+
+@pytest.fixture
+def long():
+    """Two facts with one canonical name each, one of them with two redirects."""
+    return pd.DataFrame(
+        {
+            "fact_id": ["Q1", "Q1", "Q1", "Q2", "Q2"],
+            "form": ["canonical", "redirect", "redirect", "redirect", "canonical"],
+            "surface": ["Cat Stevens", "Steven Georgiou", "Yusuf", "ППК", "PPK"],
+            "correct": ["True", "False", "True", "", "0"],
+        }
+    )
+
+
+def test_wide_frame_becomes_an_outcomes_frame(wide):
+    frame = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
+
+    assert list(frame.columns) == [*OWN, "triplet_id", "category"]
+    assert frame["pair_id"].tolist() == ["1", "2", "3", "4"]
+    assert frame["fact_id"].tolist() == ["7", "7", "9", "12"]
+    assert frame["first_correct"].tolist() == [True, True, False, True]
+    assert frame["second_correct"].tolist()[:3] == [True, False, False]
+    assert frame["second_correct"].isna().tolist() == [False, False, False, True]
+    assert str(frame["second_correct"].dtype) == "boolean"
+    assert (frame["first_condition"] == "canonical").all()
+
+
+def test_all_kinds_of_sources_give_one_frame(wide):
+    """A frame, a mapping of columns and rows hold the same pairs."""
+    options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+    expected = outcomes_frame(wide, **options)
+
+    for source in (
+        wide.astype(object).to_dict("list"),
+        wide.astype(object).to_dict("records"),
+        iter(wide.astype(object).to_dict("records")),
+    ):
+        frame = outcomes_frame(source, **options)
+        assert_frame_equal(frame.astype(object), expected.astype(object), check_dtype=False)
+
+
+def test_records_become_an_outcomes_frame():
+    """Records that a study wrote come back as they were."""
+    schemas = pytest.importorskip("surface_consistency.schemas")
+    records = [
+        schemas.PairedOutcome(
+            study="slaq",
+            model="m",
+            pair_id=f"p{index}",
+            fact_id="Q1",
+            first_condition="short",
+            second_condition="long",
+            first_correct=verdict,
+            second_correct=True,
+        )
+        for index, verdict in enumerate([True, False, None])
+    ]
+
+    frame = outcomes_frame(records, first="first_correct", second="second_correct")
+
+    assert frame["pair_id"].tolist() == ["p0", "p1", "p2"]
+    assert frame["first_condition"].tolist() == ["short"] * 3
+    assert frame["first_correct"].isna().tolist() == [False, False, True]
+    assert {"study", "model"} <= set(frame.columns)
+
+
+def test_outcomes_frame_is_idempotent(wide):
+    once = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
+
+    twice = outcomes_frame(once, first="first_correct", second="second_correct")
+
+    assert_frame_equal(twice, once)
+
+
+def test_outcomes_frame_feeds_the_metrics(wide):
+    frame = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
+
+    row = paired_by(frame.iloc[:3], pair_id="pair_id", n_resamples=50).iloc[0]
+
+    assert (row["both"], row["first_only"], row["neither"]) == (1, 1, 1)
+    assert row["n_clusters"] == 2
+
+
+def test_long_rows_are_paired_by_fact(long):
+    frame = outcomes_frame(long, first="canonical", second="redirect", condition="form")
+
+    assert frame["surface"].tolist() == ["Steven Georgiou", "Yusuf", "ППК"]
+    assert frame["pair_id"].tolist() == ["Q1/1", "Q1/2", "Q2/1"]
+    assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"]
+    assert frame["first_correct"].tolist() == [True, True, False]
+    assert frame["second_correct"].isna().tolist() == [False, False, True]
+    assert list(frame.columns) == [*OWN, "surface"]
+
+
+def test_several_columns_may_name_a_fact(long):
+    both = pd.concat([long.assign(template="a"), long.assign(template="b")])
+
+    frame = outcomes_frame(
+        both,
+        first="canonical",
+        second="redirect",
+        condition="form",
+        fact=["fact_id", "template"],
+    )
+
+    assert len(frame) == 6
+    assert frame["pair_id"].nunique() == 6
+    assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"] * 2
+
+
+def test_facts_named_by_columns_are_kept_apart():
+    """("a/b", "c") and ("a", "b/c") are two facts."""
+    rows = [
+        {"x": x, "y": y, "form": form, "correct": form == "one" and x == "a"}
+        for x, y in (("a/b", "c"), ("a", "b/c"))
+        for form in ("one", "two")
+    ]
+
+    frame = outcomes_frame(rows, first="one", second="two", condition="form", fact=["x", "y"])
+
+    assert frame["fact_id"].nunique() == 2
+    assert frame["first_correct"].tolist() == [False, True]
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 4), st.sampled_from(["c", "r"]), st.booleans()),
+        min_size=1,
+        max_size=30,
+    )
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.IncompletePairWarning")
+def test_long_pairs_agree_with_a_naive_loop(rows):
+    """Each redirect row meets the one canonical row of its fact."""
+    canonical = {}
+    kept = []
+    for fact, form, verdict in rows:
+        if form == "c" and fact in canonical:
+            continue
+        if form == "c":
+            canonical[fact] = verdict
+        kept.append({"fact_id": fact, "form": form, "correct": verdict})
+    pairs = [
+        (canonical[r["fact_id"]], r["correct"])
+        for r in kept
+        if r["form"] == "r" and r["fact_id"] in canonical
+    ]
+    if not pairs:
+        return
+
+    frame = outcomes_frame(kept, first="c", second="r", condition="form")
+
+    table = paired_table(frame["first_correct"], frame["second_correct"])
+    assert table == paired_table(*zip(*pairs, strict=True))
+
+
+def test_conditions_may_be_numbers():
+    rows = [{"fact_id": 1, "form": form, "correct": form} for form in (0, 1)]
+
+    frame = outcomes_frame(rows, first="0", second="1", condition="form")
+
+    assert frame["second_correct"].tolist() == [True]
+
+
+def test_facts_under_one_condition_are_left_out_and_counted(long):
+    with pytest.warns(IncompletePairWarning, match="1 of 2 facts stand under one") as caught:
+        frame = outcomes_frame(
+            long.iloc[:4], first="canonical", second="redirect", condition="form"
+        )
+
+    assert frame["fact_id"].tolist() == ["Q1", "Q1"]
+    assert caught[0].filename == __file__
+
+
+def test_named_columns_become_identifiers(wide):
+    named = wide.assign(question=["a", "b", "c", "d"])
+
+    frame = outcomes_frame(named, first="canonical", second="redirect", pair_id="question")
+
+    assert frame["pair_id"].tolist() == frame["fact_id"].tolist() == ["a", "b", "c", "d"]
+
+
+def test_identifiers_with_gaps_elsewhere_stay_whole_numbers():
+    """A column that pandas made floats of is read as the integers that it held."""
+    frame = outcomes_frame(
+        {"a": [1, 0], "b": [1, 1], "fact": np.array([3.0, 12.0])},
+        first="a",
+        second="b",
+        cluster="fact",
+    )
+
+    assert frame["fact_id"].tolist() == ["3", "12"]
+
+
+def test_pair_ids_are_unique_within_a_model(wide):
+    models = pd.concat([wide.assign(model=name, pair_id=range(4)) for name in "xy"])
+    options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+
+    assert len(outcomes_frame(models, within="model", **options)) == 8
+    assert len(outcomes_frame(models, within=None, **options)) == 8
+    with pytest.raises(ValueError, match=r"pair id '0' stands more than once \(4 rows"):
+        outcomes_frame(models, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"first": "canon"}, r"first='canon' is not among the columns, which are \['triplet_id'"),
+        ({"second": "alias"}, "second='alias' is not among"),
+        ({"cluster": "subject"}, "column='subject' is not among"),
+        ({"pair_id": "id"}, "column='id' is not among"),
+        ({"within": "model"}, "within='model' is not among"),
+        ({"condition": "form"}, "condition='form' is not among"),
+        ({"condition": "category"}, "correct='correct' is not among"),
+        ({"condition": "category", "correct": "redirect"}, "fact='fact_id' is not among"),
+    ],
+)
+def test_outcomes_frame_rejects_missing_columns(wide, options, message):
+    with pytest.raises(ColumnNotFoundError, match=message):
+        outcomes_frame(wide, **({"first": "canonical", "second": "redirect"} | options))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (
+            lambda f: f.assign(redirect=[1, 0, "yes", 0]),
+            {},
+            "row 3, column 'redirect': 'yes' is no",
+        ),
+        (lambda f: f.assign(canonical=0.5), {}, "row 1, column 'canonical': .*0.5.* is no verdict"),
+        (lambda f: f.iloc[:0], {}, "no rows"),
+        (lambda f: f, {"second": "canonical"}, "first and second must differ"),
+        (
+            lambda f: f.assign(triplet_id=[1, None, 2, 3]),
+            {"cluster": "triplet_id"},
+            "column 'triplet_id' is empty in row 2",
+        ),
+        (
+            lambda f: f.assign(fact_id=1),
+            {"cluster": "triplet_id"},
+            "has a column 'fact_id' besides 'triplet_id'",
+        ),
+        (lambda f: f.assign(first_correct=1), {}, "has a column 'first_correct' besides"),
+        (lambda f: f.assign(pair_id=[1, 1, 2, 3]), {}, "pair id '1' stands more than once"),
+    ],
+)
+def test_outcomes_frame_rejects_bad_pairs(wide, change, options, message):
+    with pytest.raises(ValueError, match=message):
+        outcomes_frame(change(wide), **({"first": "canonical", "second": "redirect"} | options))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (lambda f: f, {"first": "original"}, r"first='original' is no value of column 'form'"),
+        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact 'Q1' has several rows under 'canonical'"),
+        (lambda f: f.assign(fact_id=range(5)), {}, "no fact stands under both conditions"),
+        (lambda f: f.assign(fact_id=None), {}, "column 'fact_id' is empty in row 1"),
+        (lambda f: f.assign(correct="NA"), {}, "row 1, column 'correct': 'NA' is no verdict"),
+    ],
+)
+def test_outcomes_frame_rejects_bad_rows_of_conditions(long, change, options, message):
+    arguments = {"first": "canonical", "second": "redirect", "condition": "form"} | options
+
+    with pytest.raises(ValueError, match=message):
+        outcomes_frame(change(long), **arguments)
+
+
+def test_outcomes_frame_rejects_columns_of_unequal_length():
+    with pytest.raises(ValueError, match=r"equally long; got \{'a': 2, 'b': 1\}"):
+        outcomes_frame({"a": [1, 0], "b": [1]}, first="a", second="b")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("verdicts.csv", "got str: read a file first"),
+        (3, "must be a DataFrame, a mapping of columns, or rows; got int"),
+        ([(1, 0)], "row 1 must be a mapping or a record; got tuple"),
+    ],
+)
+def test_outcomes_frame_rejects_other_sources(source, message):
+    with pytest.raises(TypeError, match=message):
+        outcomes_frame(source, first="a", second="b")
+
+
+def test_outcomes_frame_rejects_a_column_that_stands_twice(wide):
+    double = pd.concat([wide, wide[["redirect"]]], axis=1)
+
+    with pytest.raises(ValueError, match="column 'redirect' stands 2 times"):
+        outcomes_frame(double, first="canonical", second="redirect")
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "category", "object"])
+def test_conditions_are_read_from_every_type_of_column(dtype):
+    """A row without a condition belongs to neither, however the gap is stored."""
+    conditions = pd.Series([0, 1, None, 0, 1], dtype="Int64").astype(dtype)
+    rows = pd.DataFrame(
+        {"fact_id": [1, 1, 1, 2, 2], "form": conditions, "correct": [1, 0, 1, 0, 0]}
+    )
+
+    frame = outcomes_frame(rows, first="0", second="1", condition="form")
+
+    assert frame["fact_id"].tolist() == ["1", "2"]
+    assert frame["first_correct"].tolist() == [True, False]
+    assert frame["second_correct"].tolist() == [False, False]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "Float64"])
+@pytest.mark.parametrize("role", ["pair_id", "cluster"])
+def test_nullable_ids_are_read_as_text(wide, dtype, role):
+    ids = pd.Series([3, 4, 5, 6], dtype="Int64").astype(dtype)
+
+    frame = outcomes_frame(
+        wide.assign(own=ids), first="canonical", second="redirect", **{role: "own"}
+    )
+
+    column = {"pair_id": "pair_id", "cluster": "fact_id"}[role]
+    assert [float(name) for name in frame[column]] == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "Float64", "datetime64[ns]", "object"])
+@pytest.mark.parametrize("role", ["pair_id", "cluster", "fact"])
+def test_outcomes_frame_rejects_gaps_in_ids_of_every_type(wide, long, dtype, role):
+    """An id that is missing is named by its row, and is no crash."""
+    source = long if role == "fact" else wide
+    ids = pd.Series([1, None, *range(3, len(source) + 1)], dtype="Int64").astype(dtype)
+    names = {"first": "canonical", "second": "redirect", role: "own"}
+    if role == "fact":
+        names["condition"] = "form"
+
+    with pytest.raises(ValueError, match="column 'own' is empty in row 2"):
+        outcomes_frame(source.assign(own=ids), **names)

@@ -1,0 +1,718 @@
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    UNLABELLED,
+    PairedTable,
+    cluster_bootstrap,
+    cluster_counts,
+    clustered_mcnemar,
+    kappa_of_counts,
+    mcnemar,
+    paired_by,
+    paired_table,
+    with_adjusted_p_values,
+)
+from surface_consistency.metrics._groups import group_positions
+
+CELLS = ["both", "first_only", "second_only", "neither"]
+CATEGORIES = ["from surnames", "from plurals", "from misspellings", "to acronyms"]
+TYPES = {"from misspellings": "Typical_Errors"}
+
+
+def outcomes(seed=0, n=800):
+    """Pairs of facts that share verdicts, with one to three categories, twice some of them."""
+    rng = np.random.default_rng(seed)
+    fact = rng.integers(0, n // 2, n)
+    known = rng.random(n // 2)[fact]
+    categories = [
+        [str(label) for label in rng.choice(CATEGORIES, size=rng.integers(1, 4))] for _ in range(n)
+    ]
+    kinds = [[TYPES.get(label, "Aliases_and_Abbreviations") for label in row] for row in categories]
+    return pd.DataFrame(
+        {
+            "pair_id": [f"pair-{index}" for index in range(n)],
+            "fact_id": [f"Q{number}" for number in fact],
+            "template": rng.integers(0, 2, n),
+            "category": categories,
+            "type": kinds,
+            "first_correct": known > 0.4,
+            "second_correct": rng.random(n) < known,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return outcomes()
+
+
+def naive_groups(frame, by):
+    """Loop over rows and labels."""
+    groups = {}
+    for _, row in frame.iterrows():
+        keys = [()]
+        for column in by:
+            value = row[column]
+            labels = sorted(set(value)) if isinstance(value, list) else [value]
+            keys = [(*key, label) for key in keys for label in labels]
+        for key in keys:
+            groups.setdefault(key, []).append(row)
+    return {key: groups[key] for key in sorted(groups)}
+
+
+@pytest.mark.parametrize(
+    "by", [(), ("template",), ("category",), ("template", "category"), ("type", "category")]
+)
+def test_paired_by_agrees_with_a_naive_loop(frame, by):
+    """Counts, rates and test of each group are those of its rows, each label counted once."""
+    expected = naive_groups(frame, by)
+
+    result = paired_by(frame, by=by, n_resamples=50)
+
+    assert [tuple(key) for key in result[list(by)].itertuples(index=False)] == list(expected)
+    for (_, row), members in zip(result.iterrows(), expected.values(), strict=True):
+        table = paired_table(
+            [member["first_correct"] for member in members],
+            [member["second_correct"] for member in members],
+        )
+        test = mcnemar(table)
+        assert tuple(row[CELLS]) == table.counts
+        assert row["n"] == len(members)
+        assert row["n_clusters"] == len({member["fact_id"] for member in members})
+        assert row["n_missing"] == row["n_undefined"] == 0
+        assert {name: row[name] for name in PAIRED_RATES} == {
+            name: getattr(table, name) for name in PAIRED_RATES
+        }
+        assert row["mcnemar_statistic"] == test.statistic
+        assert row["mcnemar_p_value"] == test.p_value
+        assert row["mcnemar_method"] == test.method
+
+
+def test_intervals_of_paired_by_agree_with_a_naive_cluster_loop(frame):
+    result = paired_by(frame, by="category", n_resamples=10_000).set_index("category")
+    rng = np.random.default_rng(77)
+
+    members = frame[[CATEGORIES[0] in labels for labels in frame["category"]]]
+    clusters = [rows for _, rows in members.groupby("fact_id")]
+    tables = [
+        paired_table(rows["first_correct"], rows["second_correct"]).counts for rows in clusters
+    ]
+    totals = []
+    for _ in range(2000):
+        drawn = rng.integers(0, len(tables), len(tables))
+        totals.append(np.sum([tables[index] for index in drawn], axis=0))
+
+    for name, rate in PAIRED_RATES.items():
+        values = rate(totals)
+        low, high = np.quantile(values, [0.025, 0.975])
+        row = result.loc[CATEGORIES[0]]
+        # Four standard errors of such a quantile of 2,000 resamples are about a quarter of the
+        # spread of the resamples.
+        assert row[f"{name}_low"] == pytest.approx(low, abs=0.25 * values.std())
+        assert row[f"{name}_high"] == pytest.approx(high, abs=0.25 * values.std())
+
+
+def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame):
+    """One group is what the plain bootstrap gives, up to the noise of resampling."""
+    counts = cluster_counts(
+        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
+    )
+
+    row = paired_by(frame, confidence_level=0.8).iloc[0]
+
+    for name, rate in PAIRED_RATES.items():
+        alone = cluster_bootstrap(counts, rate, confidence_level=0.8, rng=5)
+        assert row[name] == alone.estimate
+        tolerance = 0.16 * alone.standard_error
+        assert row[f"{name}_low"] == pytest.approx(alone.estimate_interval.low, abs=tolerance)
+        assert row[f"{name}_high"] == pytest.approx(alone.estimate_interval.high, abs=tolerance)
+
+
+def test_columns_of_paired_by_are_those_promised(frame):
+    rates = [column for name in PAIRED_RATES for column in (name, f"{name}_low", f"{name}_high")]
+
+    result = paired_by(frame, by=["template", "type"], n_resamples=20)
+
+    assert list(result.columns) == [
+        *["template", "type", *CELLS, "n", "n_clusters", "n_missing", "n_undefined"],
+        *rates,
+        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method"],
+    ]
+    assert list(result.index) == list(range(4))
+    assert (result.dtypes[[*CELLS, "n", "n_clusters", "n_missing", "n_undefined"]] == "int64").all()
+    assert (result.dtypes[rates] == "float64").all()
+
+
+def test_row_of_paired_by_makes_a_table(frame):
+    row = paired_by(frame, n_resamples=20).iloc[0]
+
+    table = PairedTable(**{name: int(row[name]) for name in CELLS})
+
+    assert table == paired_table(frame["first_correct"], frame["second_correct"])
+
+
+def test_paired_by_is_free_of_the_order_of_rows(frame):
+    shuffled = frame.sample(frac=1, random_state=np.random.default_rng(3))
+
+    for by in ((), "category", ["template", "type"]):
+        assert_frame_equal(
+            paired_by(shuffled, by=by, n_resamples=300), paired_by(frame, by=by, n_resamples=300)
+        )
+
+
+def test_paired_by_is_free_of_other_groups(frame):
+    """Removing a group leaves the numbers of the others as they were."""
+    everything = paired_by(frame, by="template", n_resamples=300)
+    alone = paired_by(frame[frame["template"] == 1], by="template", n_resamples=300)
+
+    assert_frame_equal(everything.iloc[[1]].reset_index(drop=True), alone)
+
+
+def test_paired_by_is_free_of_gaps_in_other_groups(frame):
+    """A row without a label turns whole numbers into floats, and changes nothing else."""
+    gap = frame.iloc[[0]].assign(template=np.nan, fact_id="Q0")
+    with_gap = pd.concat([frame, gap, gap.assign(fact_id="Q1")], ignore_index=True)
+    assert with_gap["template"].dtype == "float64"
+
+    with pytest.warns(UndefinedMetricWarning, match="template='none'"):
+        result = paired_by(with_gap, by="template", n_resamples=300)
+
+    assert result["template"].tolist() == [0, 1, UNLABELLED]
+    expected = paired_by(frame, by="template", n_resamples=300)
+    assert_frame_equal(result.iloc[:2].drop(columns="template"), expected.drop(columns="template"))
+
+
+def test_paired_by_is_free_of_the_labels_of_clusters(frame):
+    names = dict(zip(sorted(set(frame["fact_id"])), range(len(frame)), strict=False))
+    renamed = frame.assign(fact_id=frame["fact_id"].map(names))
+
+    assert_frame_equal(
+        paired_by(renamed, by="type", n_resamples=100), paired_by(frame, by="type", n_resamples=100)
+    )
+
+
+def test_paired_by_follows_its_seed(frame):
+    first, same, other = [
+        paired_by(frame, by="category", n_resamples=300, rng=seed) for seed in (1, 1, 2)
+    ]
+
+    assert_frame_equal(first, same)
+    assert (first["consistency_low"] != other["consistency_low"]).any()
+    assert (first["consistency"] == other["consistency"]).all()
+
+
+def test_paired_by_draws_its_seed_from_a_generator(frame):
+    """Two generators in one state give one result, and a generator moves on with each call."""
+    first, same = (
+        paired_by(frame, by="category", n_resamples=300, rng=np.random.default_rng(5))
+        for _ in range(2)
+    )
+    generator = np.random.default_rng(5)
+    again, later = (
+        paired_by(frame, by="category", n_resamples=300, rng=generator) for _ in range(2)
+    )
+
+    assert_frame_equal(first, same)
+    assert_frame_equal(first, again)
+    assert (first["consistency_low"] != later["consistency_low"]).any()
+
+
+def test_paired_by_without_a_seed_is_not_repeated(frame):
+    first, second = (paired_by(frame, by="category", n_resamples=300, rng=None) for _ in range(2))
+
+    assert (first["consistency_low"] != second["consistency_low"]).any()
+    assert (first["consistency"] == second["consistency"]).all()
+
+
+def test_groups_of_paired_by_have_their_own_streams(frame):
+    """Two groups of the same pairs under other names are resampled apart."""
+    twice = frame.assign(group=[["a", "b"]] * len(frame))
+
+    result = paired_by(twice, by="group", n_resamples=300)
+
+    assert result["consistency"].nunique() == 1
+    assert result["consistency_low"].nunique() == 2
+
+
+def test_swapped_columns_turn_the_difference(frame):
+    ours = paired_by(frame, n_resamples=300).iloc[0]
+
+    swapped = paired_by(
+        frame, first="second_correct", second="first_correct", n_resamples=300
+    ).iloc[0]
+
+    assert swapped["accuracy_difference"] == -ours["accuracy_difference"]
+    assert swapped["first_only"] == ours["second_only"]
+    assert swapped["mcnemar_p_value"] == ours["mcnemar_p_value"]
+
+
+def test_rows_as_clusters_differ_from_facts(frame):
+    by_row = paired_by(frame, cluster=None).iloc[0]
+    by_fact = paired_by(frame).iloc[0]
+
+    assert by_row["n_clusters"] == len(frame) > by_fact["n_clusters"]
+    assert by_row["consistency"] == by_fact["consistency"]
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("abc"), min_size=1, max_size=4),
+            st.booleans(),
+            st.booleans(),
+            st.integers(0, 5),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_intervals_of_paired_by_hold_their_bounds(rows):
+    frame = pd.DataFrame(rows, columns=["label", "first_correct", "second_correct", "fact_id"])
+
+    result = paired_by(frame, by="label", n_resamples=100)
+
+    assert result["n"].sum() == sum(len(set(row[0])) for row in rows)
+    for name in PAIRED_RATES:
+        floor = -1 if name in ("signed_alignment", "accuracy_difference") else 0
+        low, high = result[f"{name}_low"], result[f"{name}_high"]
+        defined = low.notna()
+        assert (low[defined] <= high[defined]).all()
+        assert ((low[defined] >= floor) & (high[defined] <= 1)).all()
+        assert (defined == (result["n_clusters"] > 1) & result[name].notna()).all()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [["a", "b"], ["b", "b"], []],
+        [("a", "b"), ("b",), None],
+        [{"a", "b"}, {"b"}, set()],
+        [np.array(["a", "b"]), np.array(["b"]), np.array([])],
+        [["a", "b", None], ["b", float("nan")], [None]],
+        [["a", "b"], "b", None],
+    ],
+)
+def test_labels_are_read_from_every_kind_of_list(labels):
+    """A pair counts once in each label, and a pair without any in the group "none"."""
+    frame = pd.DataFrame(
+        {
+            "label": pd.Series([*labels, *labels], dtype=object),
+            "first_correct": [1, 1, 1, 0, 0, 0],
+            "second_correct": [1, 0, 1, 1, 0, 0],
+        }
+    )
+
+    result = paired_by(frame, by="label", cluster=None, n_resamples=400)
+
+    assert result["label"].tolist() == ["a", "b", UNLABELLED]
+    assert result["n"].tolist() == [2, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([2, 10, None, 2], [2, 10, "none"]),
+        ([True, False, False, True], [False, True]),
+        (pd.Categorical(["b", "a", None, "b"]), ["a", "b", "none"]),
+        (pd.array([1, None, 3, 3], dtype="Int64"), [1, 3, "none"]),
+        ([0.5, 1.0, 2.0, 0.5], [0.5, 1, 2]),
+        (["b", pd.Timestamp("2024-01-01"), 3, "b"], [3, pd.Timestamp("2024-01-01"), "b"]),
+    ],
+)
+def test_groups_are_sorted_whatever_their_type(values, labels):
+    frame = pd.DataFrame({"label": values, "first_correct": 1, "second_correct": 0})
+    frame = pd.concat([frame, frame.assign(first_correct=0)], ignore_index=True)
+
+    result = paired_by(frame, by="label", cluster=None, n_resamples=400)
+
+    assert result["label"].tolist() == labels
+
+
+def test_missing_verdicts_are_dropped_with_a_count(frame):
+    gaps = frame.astype({"second_correct": object})
+    gaps.loc[gaps.index[:40], "second_correct"] = None
+
+    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a verdict") as caught:
+        result = paired_by(gaps, by="template", n_resamples=300)
+
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert result["n_missing"].sum() == 40
+    expected = paired_by(frame.iloc[40:], by="template", n_resamples=300)
+    assert_frame_equal(result.drop(columns="n_missing"), expected.drop(columns="n_missing"))
+
+
+def test_missing_verdicts_are_refused_on_request(frame):
+    gaps = frame.astype({"second_correct": object})
+    gaps.loc[7, "second_correct"] = None
+
+    with pytest.raises(ValueError, match=r"second_correct\[7\] has no verdict"):
+        paired_by(gaps, missing="raise")
+
+
+def test_group_without_verdicts_keeps_its_row():
+    frame = pd.DataFrame(
+        {
+            "template": [0, 0, 0, 1],
+            "fact_id": [1, 2, 3, 4],
+            "first_correct": [1, 0, 1, None],
+            "second_correct": [1, 0, 0, None],
+        }
+    )
+
+    with (
+        pytest.warns(UnscoredWarning, match="1 of 4"),
+        pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group template=1"),
+    ):
+        result = paired_by(frame, by="template")
+
+    empty = result.iloc[1]
+    assert (empty["n"], empty["n_clusters"], empty["n_missing"]) == (0, 0, 1)
+    assert math.isnan(empty["consistency"])
+    assert math.isnan(empty["consistency_low"])
+    assert math.isnan(empty["mcnemar_statistic"])
+    assert math.isnan(empty["mcnemar_p_value"])
+    assert empty["mcnemar_method"] == "exact"
+
+
+def test_undefined_numbers_are_named_in_one_warning():
+    frame = pd.DataFrame(
+        {
+            "label": ["a", "a", "b", "b"],
+            "fact_id": [1, 2, 3, 3],
+            "first_correct": [0, 0, 1, 0],
+            "second_correct": [0, 1, 1, 0],
+        }
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match="undefined") as caught:
+        result = paired_by(frame, by="label")
+
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert "consistency_given_first_correct (1, such as in group label='a')" in message
+    assert "all intervals (one cluster) (1, such as in group label='b')" in message
+    assert caught[0].filename == __file__
+    assert result["flip_rate"].tolist() == [0.5, 0.0]
+    assert result["flip_rate_low"].isna().tolist() == [False, True]
+
+
+def test_undefined_resamples_are_counted():
+    """Ten facts, one of them right at first: a resample misses it with probability 0.9 ** 10."""
+    frame = pd.DataFrame(
+        {"fact_id": range(10), "first_correct": [1] + [0] * 9, "second_correct": [1, 1] + [0] * 8}
+    )
+
+    row = paired_by(frame).iloc[0]
+
+    assert row["n_undefined"] == pytest.approx(10_000 * 0.9**10, abs=250)
+    assert row["consistency_given_first_correct_low"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"by": "categories"}, "categories"),
+        ({"first": "canonical"}, "canonical"),
+        ({"second": "redirect"}, "redirect"),
+        ({"cluster": "subject_id"}, "subject_id"),
+        ({"pair_id": "id"}, "id"),
+    ],
+)
+def test_paired_by_rejects_missing_columns(frame, options, name):
+    with pytest.raises(ColumnNotFoundError, match=rf"'{name}' is not in the frame.*'fact_id'"):
+        paired_by(frame, **options)
+
+
+def test_paired_by_rejects_a_column_that_stands_twice(frame):
+    double = pd.concat([frame, frame[["fact_id"]]], axis=1)
+
+    with pytest.raises(ValueError, match="'fact_id' stands 2 times"):
+        paired_by(double)
+
+
+def test_paired_by_rejects_an_empty_frame(frame):
+    with pytest.raises(ValueError, match="no rows"):
+        paired_by(frame.iloc[:0])
+
+
+def test_paired_by_rejects_what_is_no_frame(frame):
+    with pytest.raises(TypeError, match=r"must be a pandas DataFrame.*got list"):
+        paired_by(frame.to_dict("records"))
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        (["template", "template"], "by names a column twice"),
+        ("n", "by column 'n' has the name of a column of the result"),
+        (["template", "consistency_low"], "by column 'consistency_low'"),
+    ],
+)
+def test_paired_by_rejects_grouping_columns_that_collide(frame, by, message):
+    with pytest.raises(ValueError, match=message):
+        paired_by(frame.assign(n=1, consistency_low=2), by=by)
+
+
+def test_paired_by_rejects_values_that_are_no_verdicts(frame):
+    odd = frame.astype({"first_correct": object})
+    odd.loc[3, "first_correct"] = "right"
+
+    with pytest.raises(ValueError, match=r"first_correct\[3\] is 'right', which is no verdict"):
+        paired_by(odd)
+
+
+def test_paired_by_rejects_missing_cluster_ids(frame):
+    gaps = frame.assign(fact_id=frame["fact_id"].where(frame.index != 11))
+
+    with pytest.raises(ValueError, match="'fact_id' has no cluster id in row 11"):
+        paired_by(gaps)
+
+
+def test_paired_by_rejects_duplicate_pairs(frame):
+    """A pair may stand in several groups, but only once in each."""
+    models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
+
+    assert len(paired_by(models, by="model", pair_id="pair_id", n_resamples=20)) == 2
+    assert len(paired_by(frame, by="category", pair_id="pair_id", n_resamples=20)) == 4
+    with pytest.raises(ValueError, match=r"'pair_id' holds 'pair-0' more than once in the frame"):
+        paired_by(models, pair_id="pair_id")
+    doubled = pd.concat([models, models.iloc[[900]]], ignore_index=True)
+    with pytest.raises(ValueError, match=r"'pair-100' more than once in group model='b' \(1 rows"):
+        paired_by(doubled, by="model", pair_id="pair_id")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly between"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
+        ({"rng": -1}, ValueError, "rng must be a seed of at least 0"),
+        ({"rng": 0.5}, TypeError, "rng must be an integer seed"),
+        ({"rng": True}, TypeError, "rng must be an integer seed"),
+        ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
+    ],
+)
+def test_paired_by_rejects_options_out_of_range(frame, options, error, message):
+    with pytest.raises(error, match=message):
+        paired_by(frame, **options)
+
+
+@pytest.mark.parametrize("test", ["auto", "exact", "corrected", "mid-p", "obuchowski"])
+def test_group_without_pairs_is_no_test(test):
+    """Its p-value is NaN, so that it does not count when the others are adjusted."""
+    frame = pd.DataFrame(
+        {
+            "label": ["a"] * 30 + ["b"] * 30 + ["empty"],
+            "fact_id": range(61),
+            "first_correct": [1, 1, 0] * 10 + [1, 0, 0] * 10 + [None],
+            "second_correct": [0, 1, 0] * 10 + [0, 0, 0] * 10 + [None],
+        }
+    )
+
+    with (
+        pytest.warns(UnscoredWarning, match="1 of 61"),
+        pytest.warns(UndefinedMetricWarning, match=rf"{test} test \(1, such as in group label='em"),
+    ):
+        rows = paired_by(frame, by="label", test=test, n_resamples=400)
+
+    assert rows["mcnemar_p_value"].isna().tolist() == [False, False, True]
+    assert rows["mcnemar_statistic"].isna().tolist() == [False, False, True]
+    adjusted = with_adjusted_p_values(rows)["mcnemar_p_value_holm"]
+    alone = with_adjusted_p_values(rows.iloc[:2])["mcnemar_p_value_holm"]
+    assert adjusted.tolist()[:2] == alone.tolist()
+
+
+def test_group_without_flips_is_certain():
+    frame = pd.DataFrame({"fact_id": range(8), "first_correct": [1, 0] * 4})
+
+    row = paired_by(frame.assign(second_correct=frame["first_correct"])).iloc[0]
+
+    assert (row["mcnemar_statistic"], row["mcnemar_p_value"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["none", None, "a", "a"],
+        pd.Categorical(["none", None, "a", "a"]),
+        pd.array(["none", None, "a", "a"], dtype="string"),
+        [["none", "a"], [], ["a"], ["a"]],
+        [["a"], ["b"], "none", None],
+    ],
+)
+def test_paired_by_rejects_empty_cells_besides_their_name(labels):
+    """Pairs labelled "none" and pairs without a label would run into one group."""
+    frame = pd.DataFrame({"label": labels, "first_correct": 1, "second_correct": [0, 1, 0, 1]})
+
+    with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
+        paired_by(frame, by="label", cluster=None)
+
+
+def test_a_label_none_without_empty_cells_is_a_label():
+    frame = pd.DataFrame(
+        {"label": ["none", "none", "a", "a"], "first_correct": 1, "second_correct": [0, 1, 0, 1]}
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
+        rows = paired_by(frame, by="label", cluster=None)
+
+    assert rows["label"].tolist() == ["a", "none"]
+
+
+_CELLS_OF_LABELS = st.one_of(
+    st.none(),
+    st.sampled_from(["a", "b", 1, 2.0, 2, float("nan")]),
+    st.lists(st.sampled_from(["a", "b", 1, 2.0, None]), max_size=3),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=st.lists(st.tuples(_CELLS_OF_LABELS, st.sampled_from("xy"), _CELLS_OF_LABELS)))
+def test_groups_agree_with_a_loop_over_labels(rows):
+    """Whatever mix of labels and lists columns hold, each row is in the groups that it names."""
+    frame = pd.DataFrame(rows, columns=["p", "q", "r"], dtype=object)
+
+    def labels(cell):
+        cell = cell if isinstance(cell, list) else [cell]
+        return {label for label in cell if label is not None and label == label} or {UNLABELLED}
+
+    expected = {}
+    for position, row in enumerate(rows):
+        for key in itertools.product(*map(labels, row)):
+            expected.setdefault(key, []).append(position)
+
+    found = group_positions(frame, ["p", "q", "r"])
+
+    assert {key: positions.tolist() for key, positions in found.items()} == expected
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Pairs of 300 facts in two templates; verdicts of a fact go together."""
+    rng = np.random.default_rng(6)
+    fact = rng.integers(0, 300, 1200)
+    known = rng.random(300)[fact]
+    return pd.DataFrame(
+        {
+            "fact_id": fact,
+            "template": rng.integers(0, 2, 1200),
+            "first_correct": rng.random(1200) < known,
+            "second_correct": rng.random(1200) < 0.9 * known,
+        }
+    )
+
+
+def test_rates_of_ones_own_stand_in_the_order_given(pairs):
+    rates = {"kappa": kappa_of_counts, "flip_rate": PAIRED_RATES["flip_rate"]}
+
+    row = paired_by(pairs, rates=rates, n_resamples=500).iloc[0]
+
+    names = [column for name in rates for column in (name, f"{name}_low", f"{name}_high")]
+    assert [column for column in row.index if column.startswith(tuple(rates))] == names
+    table = paired_table(pairs["first_correct"], pairs["second_correct"])
+    assert row["kappa"] == kappa_of_counts(table.counts)
+    assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
+    assert row["flip_rate"] == table.flip_rate
+
+
+def test_a_rate_has_the_same_numbers_beside_others_or_alone(pairs):
+    """All rates of a group share resamples, so leaving some out changes nothing in the rest."""
+    everything = paired_by(pairs, by="template", n_resamples=500)
+    one = paired_by(
+        pairs, by="template", rates={"consistency": PAIRED_RATES["consistency"]}, n_resamples=500
+    )
+
+    assert_frame_equal(
+        one.drop(columns="n_undefined"), everything[one.columns].drop(columns="n_undefined")
+    )
+
+
+def test_bca_intervals_agree_with_cluster_bootstrap(pairs):
+    counts = cluster_counts(
+        pairs["first_correct"], pairs["second_correct"], clusters=pairs["fact_id"]
+    )
+
+    row = paired_by(pairs, interval="bca").iloc[0]
+
+    for name, rate in PAIRED_RATES.items():
+        alone = cluster_bootstrap(counts, rate, method="bca", rng=3)
+        tolerance = 0.16 * alone.standard_error
+        assert row[f"{name}_low"] == pytest.approx(alone.estimate_interval.low, abs=tolerance)
+        assert row[f"{name}_high"] == pytest.approx(alone.estimate_interval.high, abs=tolerance)
+
+
+def test_undefined_bca_intervals_are_named():
+    """Without the one fact that is right at first, what follows from a right start is 0 / 0."""
+    pairs = pd.DataFrame(
+        {"fact_id": range(8), "first_correct": [1] + [0] * 7, "second_correct": [1, 0] * 4}
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match="interval of consistency_given_first_correct"):
+        row = paired_by(pairs, interval="bca").iloc[0]
+
+    assert row["consistency_given_first_correct"] == 1
+    assert math.isnan(row["consistency_given_first_correct_low"])
+    assert row["flip_rate_low"] < row["flip_rate"] < row["flip_rate_high"]
+
+
+@pytest.mark.parametrize("test", ["obuchowski", "durkalski"])
+def test_clustered_test_of_a_group_agrees_with_clustered_mcnemar(pairs, test):
+    rows = paired_by(pairs, by="template", test=test, n_resamples=20)
+
+    for _, row in rows.iterrows():
+        part = pairs[pairs["template"] == row["template"]]
+        counts = cluster_counts(
+            part["first_correct"], part["second_correct"], clusters=part["fact_id"]
+        )
+        expected = clustered_mcnemar(counts, method=test)
+        assert row["mcnemar_method"] == test
+        assert row["mcnemar_statistic"] == pytest.approx(expected.statistic, rel=1e-12)
+        assert row["mcnemar_p_value"] == pytest.approx(expected.p_value, rel=1e-12)
+
+
+@pytest.mark.parametrize("test", ["exact", "corrected", "uncorrected", "mid-p"])
+def test_form_of_the_test_is_passed_on(pairs, test):
+    row = paired_by(pairs, test=test, n_resamples=20).iloc[0]
+
+    table = paired_table(pairs["first_correct"], pairs["second_correct"])
+    assert row["mcnemar_p_value"] == mcnemar(table, method=test).p_value
+    assert row["mcnemar_method"] == test
+
+
+def test_clustered_test_of_one_cluster_is_named():
+    pairs = pd.DataFrame({"fact_id": [1, 1], "first_correct": [1, 0], "second_correct": [0, 0]})
+
+    with pytest.warns(UndefinedMetricWarning, match=r"obuchowski test \(1, such as in the frame\)"):
+        row = paired_by(pairs, test="obuchowski").iloc[0]
+
+    assert math.isnan(row["mcnemar_p_value"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": "sign"}, "test must be one of auto, exact.*got 'sign'"),
+        ({"interval": "basic"}, "interval must be one of percentile, bca; got 'basic'"),
+        ({"rates": {"n": kappa_of_counts}}, "makes a column of the result twice: 'n'"),
+        (
+            {"rates": {"k": kappa_of_counts, "k_low": kappa_of_counts}},
+            "makes a column of the result twice: 'k_low'",
+        ),
+    ],
+)
+def test_paired_by_rejects_unknown_choices(pairs, options, message):
+    with pytest.raises(ValueError, match=message):
+        paired_by(pairs, **options)

@@ -1,0 +1,402 @@
+import csv
+from collections import Counter
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    CountRatio,
+    PairedTable,
+    cluster_counts,
+    paired_table,
+)
+
+counts = st.tuples(*[st.integers(0, 10_000)] * 4)
+verdict_pairs = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
+
+
+def table_of(cells):
+    return PairedTable(both=cells[0], first_only=cells[1], second_only=cells[2], neither=cells[3])
+
+
+def table_of_pairs(pairs):
+    return paired_table([first for first, _ in pairs], [second for _, second in pairs])
+
+
+def golden_rows(shared_dir, name):
+    with (shared_dir / "golden" / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def japanese_tables(shared_dir):
+    return {
+        (row["dataset"], row["group"]): PairedTable(
+            both=int(row["both_correct"]),
+            first_only=int(row["canonical_only_correct"]),
+            second_only=int(row["redirect_only_correct"]),
+            neither=int(row["both_incorrect"]),
+        )
+        for row in golden_rows(shared_dir, "redirectqa_ja_contingencies.csv")
+    }
+
+
+def test_flip_rate_agrees_with_redirectqa_table_4(shared_dir):
+    cells = {
+        (row["canonical_correct"], row["redirect_correct"]): int(row["count"])
+        for row in golden_rows(shared_dir, "redirectqa_table4_popqa_contingency.csv")
+    }
+
+    table = table_of([cells["1", "1"], cells["1", "0"], cells["0", "1"], cells["0", "0"]])
+
+    # arXiv 2604.21882, appendix B.1: 14,489 pairs, 23.7 % of them inconsistent.
+    assert table.n == 14_489
+    assert 100 * table.flip_rate == pytest.approx(23.7, abs=0.05)
+    assert table.accuracy_difference < 0
+
+
+def test_flip_rate_agrees_with_the_japanese_paper_table_1(shared_dir):
+    table = japanese_tables(shared_dir)["popqa_redirect", "all"]
+
+    # Section 3.2: 7,929 pairs, verdicts differ in 20.3 %.
+    assert table.n == 7929
+    assert 100 * table.flip_rate == pytest.approx(20.3, abs=0.05)
+
+
+# The percentages printed in table 2 of the Japanese paper: of the pairs whose canonical form was
+# right, the redirect right and wrong; of those whose canonical form was wrong, right and wrong.
+@pytest.mark.parametrize(
+    ("group", "printed"),
+    [
+        ("all", (79.8, 20.2, 5.8, 94.2)),
+        ("alternative_names_and_abbreviations", (68.6, 31.4, 5.9, 94.1)),
+        ("spelling_variants", (84.2, 15.8, 5.8, 94.2)),
+        ("typical_errors", (71.3, 28.7, 4.0, 96.0)),
+        ("from short names", (87.2, 12.8, 7.4, 92.6)),
+        ("from long names", (63.3, 36.7, 4.7, 95.3)),
+    ],
+)
+def test_conditional_consistency_agrees_with_the_japanese_paper_table_2(shared_dir, group, printed):
+    table = japanese_tables(shared_dir)["redirectqa_v0", group]
+
+    right, wrong = table.consistency_given_first_correct, table.consistency_given_first_incorrect
+    computed = [100 * share for share in (right, 1 - right, 1 - wrong, wrong)]
+
+    assert computed == pytest.approx(printed, abs=0.05 + 1e-9)
+
+
+def test_japanese_rows_are_all_compared(shared_dir):
+    """Every row of the golden file has a test above."""
+    assert len(japanese_tables(shared_dir)) == 7
+
+
+def test_accuracies_agree_with_all_cells_of_the_audit(shared_dir):
+    """First and second accuracy are the audit's accuracies with and without retrieval."""
+    rows = golden_rows(shared_dir, "audit_contingencies.csv")
+
+    tables = [table_of([int(row[name]) for name in "abcd"]) for row in rows]
+
+    assert len(rows) == 78
+    for row, table in zip(rows, tables, strict=True):
+        assert table.n == int(row["n"])
+        assert table.first_accuracy == int(row["del_on_correct"]) / table.n
+        assert table.second_accuracy == int(row["del_off_correct"]) / table.n
+    # Recomputed totals over the 78 cells: a / b / c = 3 / 921 / 11 of 12,228 pairs.
+    assert reduce(add, tables).counts == (3, 921, 11, 11_293)
+
+
+def test_rates_agree_with_their_formulas():
+    table = table_of([5, 3, 1, 11])
+
+    assert table.n == 20
+    assert table.consistency == 16 / 20
+    assert table.flip_rate == 4 / 20
+    assert table.negative_flip_rate == 3 / 20
+    assert table.positive_flip_rate == 1 / 20
+    assert table.signed_alignment == -6 / 20
+    assert table.first_accuracy == 8 / 20
+    assert table.second_accuracy == 6 / 20
+    assert table.accuracy_difference == -2 / 20
+    assert table.consistency_given_first_correct == 5 / 8
+    assert table.consistency_given_first_incorrect == 11 / 12
+
+
+@pytest.mark.parametrize("name", PAIRED_RATES)
+def test_every_rate_is_a_property(name):
+    table = table_of([5, 3, 1, 11])
+
+    assert getattr(table, name) == PAIRED_RATES[name](table.counts)
+
+
+@pytest.mark.parametrize("name", PAIRED_RATES)
+def test_rate_of_no_pairs_is_nan_with_a_warning(name):
+    with pytest.warns(UndefinedMetricWarning, match=f"^{name} is undefined"):
+        value = getattr(table_of([0, 0, 0, 0]), name)
+
+    assert np.isnan(value)
+
+
+def test_conditional_rate_without_its_condition_is_nan_with_a_warning():
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_correct"):
+        value = table_of([0, 0, 2, 3]).consistency_given_first_correct
+
+    assert np.isnan(value)
+    assert table_of([0, 0, 2, 3]).consistency_given_first_incorrect == 0.6
+
+
+@given(cells=counts)
+def test_rates_are_bounded_and_complementary(cells):
+    """Each rate keeps its range, and consistency and flips make up the whole."""
+    table = table_of(cells)
+    if table.n == 0:
+        return
+
+    assert table.consistency + table.flip_rate == pytest.approx(1)
+    assert table.negative_flip_rate + table.positive_flip_rate == pytest.approx(table.flip_rate)
+    for name in ("consistency", "flip_rate", "first_accuracy", "second_accuracy"):
+        assert 0 <= getattr(table, name) <= 1
+    for name in ("signed_alignment", "accuracy_difference"):
+        assert -1 <= getattr(table, name) <= 1
+    difference = table.second_accuracy - table.first_accuracy
+    assert table.accuracy_difference == pytest.approx(difference)
+
+
+@given(cells=counts)
+def test_swap_is_its_own_inverse_and_turns_the_sign(cells):
+    """Exchanging the conditions keeps the symmetric rates and negates the difference."""
+    table = table_of(cells)
+    if table.n == 0:
+        return
+
+    swapped = table.swap()
+
+    assert swapped.swap() == table
+    assert swapped.consistency == table.consistency
+    assert swapped.signed_alignment == table.signed_alignment
+    assert swapped.accuracy_difference == -table.accuracy_difference
+    assert swapped.negative_flip_rate == table.positive_flip_rate
+
+
+@given(pairs=verdict_pairs)
+def test_paired_table_agrees_with_a_naive_loop(pairs):
+    naive = [0, 0, 0, 0]
+    for first, second in pairs:
+        naive[{(1, 1): 0, (1, 0): 1, (0, 1): 2, (0, 0): 3}[first, second]] += 1
+
+    assert table_of_pairs(pairs).counts == tuple(naive)
+
+
+@given(left=verdict_pairs, right=verdict_pairs)
+def test_sum_of_tables_is_the_table_of_all_pairs(left, right):
+    assert table_of_pairs(left) + table_of_pairs(right) == table_of_pairs(left + right)
+
+
+@given(pairs=verdict_pairs, data=st.data())
+def test_paired_table_is_free_of_order(pairs, data):
+    assert table_of_pairs(data.draw(st.permutations(pairs))) == table_of_pairs(pairs)
+
+
+@given(pairs=verdict_pairs)
+def test_paired_table_of_exchanged_inputs_is_swapped(pairs):
+    exchanged = table_of_pairs([(second, first) for first, second in pairs])
+
+    assert exchanged == table_of_pairs(pairs).swap()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [True, False, True],
+        (1, 0, 1),
+        np.array([1.0, 0.0, 1.0]),
+        np.array([1, 0, 1], dtype=np.uint8),
+        np.array([True, 0, np.float64(1)], dtype=object),
+        pd.Series([True, False, True], index=[7, 8, 9]),
+        pd.array([1, 0, 1], dtype="Int64"),
+        pd.Series([True, False, True], dtype="boolean"),
+    ],
+)
+def test_paired_table_reads_every_common_form(first):
+    assert paired_table(first, [True, True, False]).counts == (1, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [True, None, False, None],
+        [1.0, np.nan, 0.0, np.nan],
+        [1, float("nan"), 0, None],
+        pd.Series([True, None, False, pd.NA], dtype="boolean"),
+        pd.Series([1, pd.NA, 0, None], dtype="Int64"),
+        np.ma.masked_array([1, 1, 0, 0], mask=[False, True, False, True]),
+    ],
+)
+def test_paired_table_drops_missing_verdicts_with_a_count(first):
+    with pytest.warns(UnscoredWarning, match="2 of 4 pairs lack a verdict"):
+        table = paired_table(first, [True, True, True, True], missing="drop")
+
+    assert table.counts == (1, 0, 1, 0)
+
+
+def test_paired_table_drops_pairwise():
+    """A pair goes when either verdict is missing, and is counted once when both are."""
+    with pytest.warns(UnscoredWarning, match="3 of 4"):
+        table = paired_table([1, None, 0, None], [None, 1, 0, None], missing="drop")
+
+    assert table.counts == (0, 0, 0, 1)
+
+
+def test_paired_table_rejects_missing_verdicts():
+    with pytest.raises(ValueError, match=r"second\[1\] has no verdict \(in all 2 of 3.*drop"):
+        paired_table([1, 1, 0], [1, None, float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ([1, 0, 2], r"first\[2\] is 2, which is no verdict"),
+        ([1.0, 0.5, 1.0], r"first\[1\] is 0\.5"),
+        ([1.0, np.inf, 1.0], r"first\[1\] is inf"),
+        ([True, "yes", False], r"first\[1\] is 'yes'"),
+        (["1", "0", "1"], r"first\[0\] is '1'"),
+        ([True, False, pd.Timestamp("2024-01-01")], r"first\[2\] is Timestamp"),
+        (pd.Series([0, -1, 1], index=[5, 6, 7]), r"first\[1\] is -1"),
+        ([1 + 0j, 0, 1], r"first\[0\] is \(1\+0j\)"),
+    ],
+)
+def test_paired_table_rejects_values_that_are_no_verdicts(first, message):
+    with pytest.raises(ValueError, match=message):
+        paired_table(first, [1, 1, 1], missing="drop")
+
+
+def test_paired_table_rejects_unequal_lengths():
+    with pytest.raises(ValueError, match=r"equal lengths.*got 3 and 2"):
+        paired_table([1, 0, 1], [1, 0])
+
+
+@pytest.mark.parametrize("first", [[[1, 0], [1, 1]], 1, np.ma.masked_array([[1, 0]])])
+def test_paired_table_rejects_other_shapes(first):
+    with pytest.raises(ValueError, match="first must be one-dimensional"):
+        paired_table(first, [1, 0])
+
+
+def test_paired_table_rejects_an_unknown_policy():
+    with pytest.raises(ValueError, match="missing must be 'raise' or 'drop'; got 'skip'"):
+        paired_table([1], [1], missing="skip")
+
+
+def test_paired_table_of_no_pairs_is_empty():
+    assert paired_table([], []).counts == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("bad", [1.0, "3", None, True, np.bool_(True), np.float64(2)])
+def test_table_rejects_what_is_no_count(bad):
+    with pytest.raises(TypeError, match="second_only must be an integer count"):
+        PairedTable(both=1, first_only=2, second_only=bad, neither=3)
+
+
+def test_table_rejects_negative_counts():
+    with pytest.raises(ValueError, match="neither must be a count of at least 0; got -1"):
+        PairedTable(both=1, first_only=2, second_only=3, neither=-1)
+
+
+def test_table_counts_are_plain_integers():
+    table = table_of(np.array([1, 2, 3, 4]))
+
+    assert all(type(count) is int for count in table.counts)
+
+
+def test_table_is_frozen_and_hashable():
+    table = table_of([1, 2, 3, 4])
+
+    with pytest.raises(AttributeError, match="both"):
+        table.both = 5
+    assert len({table, table_of([1, 2, 3, 4])}) == 1
+
+
+def test_table_rejects_adding_other_things():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        table_of([1, 2, 3, 4]) + 1
+
+
+@pytest.mark.parametrize("name", PAIRED_RATES)
+def test_rate_of_many_tables_agrees_with_one_by_one(name):
+    """A rate keeps the leading axes, whatever they are."""
+    tables = np.random.default_rng(5).integers(1, 50, size=(3, 7, 4))
+
+    together = PAIRED_RATES[name](tables)
+
+    assert together.shape == (3, 7)
+    for index in np.ndindex(3, 7):
+        assert together[index] == pytest.approx(float(PAIRED_RATES[name](tables[index])))
+
+
+def test_rates_are_read_only():
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        PAIRED_RATES["consistency"] = None
+
+
+def test_count_ratio_of_zero_denominator_is_nan_or_infinite():
+    odds = CountRatio(numerator=(1, 0), denominator=(0, 1))
+
+    values = odds([[0, 0], [3, 0], [3, 2]])
+
+    assert np.isnan(values[0])
+    assert values[1:].tolist() == [np.inf, 1.5]
+
+
+def test_count_ratio_rejects_weights_of_unequal_number():
+    with pytest.raises(ValueError, match="got 2 and 3 weights"):
+        CountRatio(numerator=(1, 0), denominator=(1, 1, 1))
+
+
+rows = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("pqrs")), max_size=40)
+
+
+@given(rows=rows)
+def test_cluster_counts_agree_with_a_naive_loop(rows):
+    order = {(True, True): 0, (True, False): 1, (False, True): 2, (False, False): 3}
+    naive = Counter((label, order[first, second]) for first, second, label in rows)
+    labels = list(dict.fromkeys(label for _, _, label in rows))
+
+    counts = cluster_counts(
+        [row[0] for row in rows], [row[1] for row in rows], clusters=[row[2] for row in rows]
+    )
+
+    assert counts.shape == (len(labels), 4)
+    assert counts.tolist() == [[naive[label, cell] for cell in range(4)] for label in labels]
+
+
+@given(rows=rows)
+def test_cluster_counts_sum_to_the_table(rows):
+    first, second = [row[0] for row in rows], [row[1] for row in rows]
+
+    counts = cluster_counts(first, second, clusters=[row[2] for row in rows])
+
+    assert tuple(counts.sum(axis=0)) == paired_table(first, second).counts
+
+
+def test_cluster_counts_leave_out_clusters_without_a_scored_pair():
+    with pytest.warns(UnscoredWarning, match="2 of 3 pairs"):
+        counts = cluster_counts(
+            [1, None, 0], [1, 1, None], clusters=["a", "b", "a"], missing="drop"
+        )
+
+    assert counts.tolist() == [[1, 0, 0, 0]]
+
+
+def test_cluster_counts_reject_a_wrong_number_of_labels():
+    with pytest.raises(ValueError, match="got 2 labels for 3 pairs"):
+        cluster_counts([1, 0, 1], [1, 0, 1], clusters=["a", "b"])
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT])
+def test_cluster_counts_reject_missing_labels(label):
+    with pytest.raises(ValueError, match=r"clusters\[1\] is .*name the fact"):
+        cluster_counts([1, 0], [1, 0], clusters=["a", label])

@@ -1,0 +1,261 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    CountRatio,
+    cluster_bootstrap,
+    design_effect,
+    minimum_detectable_difference,
+    required_pairs,
+)
+
+shares = st.floats(0.01, 1.0)
+
+
+# R, MESS 0.5: round(power_mcnemar_test(paid = 0.05, psi = 45/5, power = .8)$n) is 22 in the
+# package's own tests, so the smallest whole number is 22 or 23. Duffy 1984: 12.5 % against 25 % at
+# a power of 90 % needs 248 pairs.
+@pytest.mark.parametrize(
+    ("rare", "ratio", "power", "pairs"), [(0.05, 9, 0.8, (22, 23)), (0.125, 2, 0.9, (248, 249))]
+)
+def test_required_pairs_agree_with_r(rare, ratio, power, pairs):
+    found = required_pairs(rare * ratio - rare, discordant_rate=rare * ratio + rare, power=power)
+
+    assert found in pairs
+
+
+# R, MESS 0.5: power_mcnemar_test(paid = 0.05, psi = 9, power = .8, alternative = "one.sided") has
+# n of 17; one side at 5 % is two sides at 10 %.
+def test_required_pairs_agree_with_r_one_sided():
+    found = required_pairs(0.4, discordant_rate=0.5, significance=0.1)
+
+    assert found in (17, 18)
+
+
+@settings(deadline=None)
+@given(
+    rate=shares,
+    share=st.floats(0.05, 0.999),
+    power=st.floats(0.5, 0.99),
+    significance=st.sampled_from([0.01, 0.05, 0.2]),
+    effect=st.floats(0.5, 6.0),
+)
+def test_difference_and_pairs_invert_each_other(rate, share, power, significance, effect):
+    """The pairs required for a difference find that difference, and one pair fewer does not.
+
+    Below a power of 1/2 larger differences need not need fewer pairs in the approximation.
+    """
+    options = {
+        "discordant_rate": rate,
+        "power": power,
+        "significance": significance,
+        "design_effect": effect,
+    }
+    difference = share * rate
+
+    n = required_pairs(difference, **options)
+    if n == 1:
+        return
+
+    assert minimum_detectable_difference(n, **options) <= difference * (1 + 1e-9)
+    before = n - 1
+    found = detectable(before, options)
+    assert math.isnan(found) or found >= difference * (1 - 1e-9)
+
+
+def detectable(n, options):
+    """The difference, whether or not it warns."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return minimum_detectable_difference(n, **options)
+
+
+@pytest.mark.parametrize(("n", "rate", "power"), [(500, 0.24, 0.8), (2000, 0.1, 0.9)])
+def test_detectable_difference_has_the_power_in_simulation(n, rate, power):
+    """Tables drawn with that difference are found about as often as asked for."""
+    rng = np.random.default_rng(12)
+    difference = minimum_detectable_difference(n, discordant_rate=rate, power=power)
+
+    draws = rng.multinomial(
+        n, [1 - rate, (rate + difference) / 2, (rate - difference) / 2], size=20_000
+    )
+    b, c = draws[:, 1], draws[:, 2]
+    statistic = (b - c) ** 2 / (b + c)
+
+    assert (statistic > 3.841459).mean() == pytest.approx(power, abs=0.015)
+
+
+def test_design_effect_divides_the_pairs():
+    plain = minimum_detectable_difference(1000, discordant_rate=0.2)
+
+    assert minimum_detectable_difference(2500, discordant_rate=0.2, design_effect=2.5) == plain
+    assert required_pairs(0.05, discordant_rate=0.2, design_effect=2.0) == pytest.approx(
+        2 * required_pairs(0.05, discordant_rate=0.2), abs=2
+    )
+
+
+def test_required_pairs_are_free_of_the_sign():
+    assert required_pairs(-0.05, discordant_rate=0.2) == required_pairs(0.05, discordant_rate=0.2)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_too_few_pairs_find_nothing(n):
+    with pytest.warns(UndefinedMetricWarning, match=f"{n} pairs .* are too few"):
+        found = minimum_detectable_difference(n, discordant_rate=0.2)
+
+    assert math.isnan(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"discordant_rate": 0}, "discordant_rate must lie in"),
+        ({"discordant_rate": 1.2}, "discordant_rate must lie in"),
+        ({"discordant_rate": 0.2, "power": 1}, "power must lie strictly"),
+        ({"discordant_rate": 0.2, "significance": 0}, "significance must lie strictly"),
+        ({"discordant_rate": 0.2, "design_effect": 0}, "design_effect must be above 0"),
+        ({"discordant_rate": 0.2, "design_effect": math.nan}, "design_effect must be above 0"),
+    ],
+)
+def test_power_rejects_shares_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        required_pairs(0.01, **options)
+    with pytest.raises(ValueError, match=message):
+        minimum_detectable_difference(100, **options)
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.3, math.nan])
+def test_required_pairs_reject_impossible_differences(difference):
+    with pytest.raises(ValueError, match="difference must lie between 0 and discordant_rate"):
+        required_pairs(difference, discordant_rate=0.2)
+
+
+def test_detectable_difference_rejects_what_is_no_count():
+    with pytest.raises(TypeError, match="n_pairs must be an integer"):
+        minimum_detectable_difference(100.5, discordant_rate=0.2)
+
+
+@pytest.mark.parametrize(("power", "significance"), [(0.025, 0.05), (0.01, 0.05), (0.1, 0.3)])
+def test_power_rejects_what_chance_alone_reaches(power, significance):
+    """At a power of significance / 2 no pairs are needed, and below it fewer would do better."""
+    options = {"discordant_rate": 0.2, "power": power, "significance": significance}
+
+    with pytest.raises(ValueError, match=f"power must exceed significance / 2.*power={power}"):
+        required_pairs(0.01, **options)
+    with pytest.raises(ValueError, match=f"power must exceed significance / 2.*power={power}"):
+        minimum_detectable_difference(100, **options)
+
+
+counts_of_clusters = st.lists(
+    st.tuples(*[st.integers(0, 4)] * 4).filter(lambda row: sum(row) > 0), min_size=2, max_size=12
+)
+
+
+@settings(deadline=None)
+@given(cells=st.lists(st.integers(0, 3), min_size=2, max_size=60))
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_one_pair_a_cluster_has_a_design_effect_of_one(cells):
+    effect = design_effect(np.eye(4)[cells])
+
+    assert math.isnan(effect) or effect == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+def test_copies_of_pairs_have_their_number_as_design_effect(copies):
+    rng = np.random.default_rng(4)
+    single = np.eye(4, dtype=int)[rng.choice(4, p=[0.4, 0.3, 0.1, 0.2], size=4000)]
+
+    effect = design_effect(copies * single)
+
+    assert effect == pytest.approx(copies, rel=0.001)
+
+
+@settings(deadline=None)
+@given(counts=counts_of_clusters)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_design_effect_agrees_with_a_naive_loop(counts):
+    """Residuals of single pairs, summed within clusters or not, give the two variances."""
+    n = sum(sum(row) for row in counts)
+    difference = sum(c - b for _, b, c, _ in counts) / n
+    by_pair, by_cluster = 0.0, 0.0
+    for row in counts:
+        residuals = [
+            value - difference
+            for value, k in zip((0, -1, 1, 0), row, strict=True)
+            for _ in range(k)
+        ]
+        by_pair += sum(r * r for r in residuals)
+        by_cluster += sum(residuals) ** 2
+    size = len(counts)
+
+    effect = design_effect(counts)
+
+    if math.isnan(effect):
+        assert by_pair == pytest.approx(0, abs=1e-9) or n == size == 1
+    else:
+        expected = (by_cluster * size / (size - 1)) / (by_pair * n / (n - 1))
+        assert effect == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", ["consistency", "accuracy_difference", "flip_rate"])
+def test_design_effect_agrees_with_the_bootstrap(rate):
+    """The ratio of bootstrap variances, clusters over rows, is the design effect."""
+    rng = np.random.default_rng(9)
+    counts = []
+    for _ in range(1500):
+        size = rng.integers(1, 8)
+        lean = rng.dirichlet([0.6, 0.5, 0.3, 0.6])
+        counts.append(rng.multinomial(size, lean))
+    counts = np.asarray(counts)
+    rows = np.repeat(np.eye(4), counts.sum(axis=0), axis=0)
+
+    clustered = cluster_bootstrap(counts, PAIRED_RATES[rate]).standard_error
+    unclustered = cluster_bootstrap(rows, PAIRED_RATES[rate]).standard_error
+
+    assert design_effect(counts, rate=rate) == pytest.approx(
+        (clustered / unclustered) ** 2, rel=0.08
+    )
+    assert design_effect(counts, rate=rate) > 1.5
+
+
+def test_design_effect_takes_a_ratio_of_ones_own():
+    counts = [[2, 1, 0, 1], [0, 2, 1, 0], [3, 0, 0, 1], [1, 1, 1, 1]]
+    own = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
+
+    assert design_effect(counts, rate=own) == design_effect(counts)
+
+
+@pytest.mark.parametrize(
+    ("counts", "rate"),
+    [
+        ([[3, 1, 0, 0]], "consistency"),
+        ([[3, 0, 0, 0], [2, 0, 0, 0]], "consistency"),
+        ([[0, 0, 1, 0], [0, 0, 1, 1]], "consistency_given_first_correct"),
+    ],
+)
+def test_design_effect_of_what_does_not_vary_is_undefined(counts, rate):
+    with pytest.warns(UndefinedMetricWarning, match="design effect is undefined"):
+        effect = design_effect(counts, rate=rate)
+
+    assert math.isnan(effect)
+
+
+@pytest.mark.parametrize(
+    ("counts", "rate", "error", "message"),
+    [
+        ([[1, 1, 1, 1]], "recall", ValueError, "one of consistency, flip_rate.*got 'recall'"),
+        ([[1, 1, 1, 1]], 3, TypeError, "a name or a CountRatio; got int"),
+        ([[1, 1, 1]], "consistency", ValueError, "shape"),
+    ],
+)
+def test_design_effect_rejects_bad_input(counts, rate, error, message):
+    with pytest.raises(error, match=message):
+        design_effect(counts, rate=rate)

@@ -1,0 +1,145 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import median_split, split_accuracy
+
+# Lexical Popularity, table 4 and table K (accuracy in the low and the high half by TDE likelihood
+# and by MIA neighbours), and the accuracy of OLMo 7B in tables 1 and D. The halves are equally
+# large, so their mean is the accuracy of the model whose verdicts were split. In every row, those
+# of Pythia included, that is the accuracy of OLMo 7B.
+HALVES = {
+    "LAMBADA": (70.75, [(70.20, 71.31), (69.69, 71.82), (70.43, 71.08), (70.00, 71.51)]),
+    "PIQA": (79.22, [(82.92, 75.52), (83.03, 75.41), (82.26, 76.17), (81.07, 77.37)]),
+    "COPA": (85.0, [(86.0, 84.0), (84.0, 86.0), (88.0, 82.0), (76.0, 94.0)]),
+    "WinoGrande": (69.14, [(69.09, 69.19), (71.77, 66.51), (70.82, 67.46), (67.82, 70.46)]),
+    "Anaphor Agr.": (99.20, [(99.10, 99.30), (98.60, 99.80), (99.40, 99.00), (99.00, 99.40)]),
+    "Arg. Structure": (82.08, [(80.35, 83.80), (78.20, 85.95), (81.20, 82.95), (78.80, 85.35)]),
+    "Det.-Noun Agr.": (94.65, [(92.58, 96.72), (93.20, 96.10), (92.42, 96.88), (93.05, 96.25)]),
+    "Subj.-Verb Agr.": (89.65, [(90.43, 88.87), (87.93, 91.37), (90.20, 89.10), (87.03, 92.27)]),
+}
+
+
+@pytest.mark.parametrize("task", HALVES)
+def test_published_halves_average_to_the_accuracy_of_one_model(task):
+    """A median split into equal halves keeps the mean, and the tables keep that of OLMo 7B."""
+    accuracy, halves = HALVES[task]
+
+    for low, high in halves:
+        assert (low + high) / 2 == pytest.approx(accuracy, abs=0.011)
+
+
+@settings(deadline=None)
+@given(scores=st.lists(st.integers(0, 20), min_size=1, max_size=40), data=st.data())
+def test_median_split_agrees_with_its_definition(scores, data):
+    """High is above the median; ties stay together and the order does not matter."""
+    order = data.draw(st.permutations(range(len(scores))))
+
+    is_high = median_split(scores)
+
+    assert is_high.tolist() == [score > np.median(scores) for score in scores]
+    assert is_high.sum() <= len(scores) / 2
+    shuffled = median_split([scores[index] for index in order])
+    assert shuffled.tolist() == is_high[list(order)].tolist()
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=40),
+    threshold=st.one_of(st.none(), st.integers(0, 9)),
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_split_accuracy_agrees_with_a_naive_loop(rows, threshold):
+    scores, correct = zip(*rows, strict=True)
+    cut = np.median(scores) if threshold is None else threshold
+    low = [right for score, right in rows if score <= cut]
+    high = [right for score, right in rows if score > cut]
+
+    result = split_accuracy(scores, correct, threshold=threshold, n_resamples=20)
+
+    assert (result.n_low, result.n_high) == (len(low), len(high))
+    assert result.threshold == cut
+    assert result.low_accuracy == pytest.approx(np.mean(low) if low else math.nan, nan_ok=True)
+    assert result.high_accuracy == pytest.approx(np.mean(high) if high else math.nan, nan_ok=True)
+    assert result.difference == pytest.approx(
+        result.high_accuracy - result.low_accuracy, nan_ok=True
+    )
+
+
+def test_interval_of_the_difference_agrees_with_two_independent_halves():
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=2000)
+    correct = rng.random(2000) < 0.6 + 0.1 * (scores > 0)
+
+    result = split_accuracy(scores, correct)
+
+    low, high = result.low_accuracy, result.high_accuracy
+    error = math.sqrt(low * (1 - low) / result.n_low + high * (1 - high) / result.n_high)
+    interval = result.difference_interval
+    assert interval.low == pytest.approx(result.difference - 1.96 * error, abs=0.1 * error)
+    assert interval.high == pytest.approx(result.difference + 1.96 * error, abs=0.1 * error)
+    assert result.low_accuracy_interval.low < low < result.low_accuracy_interval.high
+
+
+def test_clusters_widen_the_intervals():
+    rng = np.random.default_rng(6)
+    scores, correct = np.repeat(rng.random(80), 9), np.repeat(rng.random(80) < 0.6, 9)
+
+    single = split_accuracy(scores, correct)
+    grouped = split_accuracy(scores, correct, clusters=np.repeat(np.arange(80), 9).tolist())
+
+    def width(result):
+        return result.difference_interval.high - result.difference_interval.low
+
+    assert grouped.n_clusters == 80
+    assert width(grouped) / width(single) == pytest.approx(3, rel=0.15)
+
+
+def test_missing_values_are_left_out_and_counted():
+    scores, correct = [1.0, math.nan, 3.0, 4.0, 2.0], [1, 1, None, 0, 1]
+
+    with pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or verdict"):
+        result = split_accuracy(scores, correct, missing="drop", n_resamples=50)
+
+    assert (result.n_low, result.n_high, result.n_missing) == (2, 1, 2)
+    with pytest.raises(ValueError, match="instance 1 lacks a score or verdict"):
+        split_accuracy(scores, correct)
+
+
+def test_empty_side_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="0 low and 3 high|3 low and 0 high"):
+        result = split_accuracy([2, 2, 2], [1, 0, 1], n_resamples=50)
+
+    assert math.isnan(result.high_accuracy)
+    assert math.isnan(result.difference)
+    assert result.low_accuracy == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1, 2], [1]), {}, "equally long"),
+        (([[1, 2]], [1, 0]), {}, "one-dimensional"),
+        (([1, 2], [1, 5]), {}, r"correct\[1\] is 5"),
+        (([math.nan], [1]), {"missing": "drop"}, "no instance has both"),
+        (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
+        (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),
+        (([1, 2], [1, 0]), {"missing": "skip"}, "missing must be"),
+        (([1, 2], [1, 0]), {"confidence_level": 0}, "confidence_level must lie"),
+    ],
+)
+def test_split_accuracy_rejects_bad_input(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        split_accuracy(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"), [([], "one score an instance"), ([1.0, math.nan], r"scores\[1\] is NaN")]
+)
+def test_median_split_rejects_bad_input(scores, message):
+    with pytest.raises(ValueError, match=message):
+        median_split(scores)
