@@ -33,7 +33,7 @@ from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.progress import Progress
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.stored import StoredRunner
-from surface_consistency.matching.verdicts import rule_agreement
+from surface_consistency.matching.verdict_records import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import atomic_path, write_csv, write_json, write_text

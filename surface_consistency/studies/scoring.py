@@ -15,8 +15,8 @@ from surface_consistency.data.questions import pair_questions
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.errors import DataError, RunLogError, RunMismatchError, UnscoredWarning
 from surface_consistency.runs.log import read_generations
-from surface_consistency.matching.verdicts import rule_agreement
-from surface_consistency.matching.verdicts import Region, verdicts
+from surface_consistency.matching.verdict_records import rule_agreement
+from surface_consistency.matching.verdict_records import Region, verdicts
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
     Generation,

@@ -17,8 +17,7 @@ def test_verdicts_are_records_of_first_lines():
     assert made == [
         Verdict(
             target_id=target_id,
-            rule="boundary",
-            region="first_line",
+            judged_by="boundary on first_line",
             prediction=prediction,
             is_correct=is_correct,
             matched_answer=answer,
@@ -40,7 +39,7 @@ def test_verdicts_are_of_the_whole_generation_on_demand():
 
     assert [verdict.is_correct for verdict in made] == [True, None, True, True, None]
     assert [verdict.prediction for verdict in made] == GENERATIONS
-    assert {verdict.region for verdict in made} == {"whole"}
+    assert {verdict.judged_by for verdict in made} == {"popqa on whole"}
 
 
 @pytest.mark.parametrize("rule", list(RULES))

@@ -1,0 +1,84 @@
+"""A study of one's own: does a model answer a shouted question as it answers a quiet one?"""
+
+import pandas as pd
+
+from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt
+from surface_consistency.studies import Plan, PromptGroup, Study, StudySettings
+
+FACTS = {"France": "Paris", "Japan": "Tokyo", "Peru": "Lima", "Kenya": "Nairobi"}
+MARKS = ("!", "!!", "!!!")
+
+
+class ShoutingSettings(StudySettings):
+    """How it is shouted."""
+
+    polite: bool = False
+    """Whether every question begins with "please"."""
+
+
+class ShoutingOutcome(PairedOutcome):
+    """A question asked quietly and shouted."""
+
+    marks: str
+    """How loud."""
+
+
+class ShoutingStudy(Study):
+    """The same question, quiet and shouted."""
+
+    name = "shouting"
+    title = "Shouting"
+    question = "the same question, quiet and shouted"
+    settings = ShoutingSettings
+    outcome = ShoutingOutcome
+    conditions = ("quiet", "shouted")
+    groupings = {"by_loudness": ("marks",)}
+
+    def load(self, source):
+        """Read the facts that come along, or a CSV file of country and capital."""
+        if source.source == "sample":
+            return FACTS
+        return dict(pd.read_csv(source.source)[["country", "capital"]].itertuples(index=False))
+
+    def plan(self, data, settings, *, runner=None):
+        """Ask each fact quietly, and shouted with one to three marks."""
+        start = "please, " if settings.polite else ""
+        facts = list(data.items())[: settings.limit]
+        asked = [
+            (f"{country}{mark}", f"{start}what is the capital of {country}?{mark}", country)
+            for country, _ in facts
+            for mark in ("", *MARKS)
+        ]
+        prompts = [
+            Prompt(id=name, text=text.upper() if "!" in name else text) for name, text, _ in asked
+        ]
+        targets = pd.DataFrame(
+            {
+                "target_id": [name for name, _, _ in asked],
+                "answers": [[data[country]] for _, _, country in asked],
+                "fact_id": [country for _, _, country in asked],
+            }
+        )
+        pairs = pd.DataFrame(
+            [
+                {
+                    "pair_id": country + mark,
+                    "fact_id": country,
+                    "marks": mark,
+                    "first_condition": "quiet",
+                    "second_condition": "shouted",
+                    "first_target": country,
+                    "second_target": country + mark,
+                }
+                for country, _ in facts
+                for mark in MARKS
+            ]
+        )
+        source = DataSource(id="facts", revision=None, digest=repr(facts), n_questions=len(asked))
+        group = PromptGroup(prompts=prompts, params=GenerationParams())
+        return Plan(
+            data=source,
+            groups={"": group},
+            pairs=pairs,
+            targets=targets.assign(prompt_id=targets["target_id"]),
+        )
