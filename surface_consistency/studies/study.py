@@ -48,6 +48,9 @@ __all__ = [
 ]
 
 
+_CONDITIONS: Final = ("first_condition", "second_condition")
+
+
 class SourceSettings(Settings):
     """Where the rows come from."""
 
@@ -439,7 +442,8 @@ class Study(ABC):
         Returns:
             One row a pair, columns of `outcome`: those of `pairs`, and for each `<name>_target`
             every field of the verdict as `<name>_<field>`, `is_correct` as `<name>_correct`; fields
-            that the record does not have are left out.
+            that the record does not have are left out. Conditions that `pairs` does not name are
+            those of the study.
         """
         columns = {name: pairs[name] for name in pairs.columns if not name.endswith("_target")}
         place = pd.Series(range(len(verdicts)), index=pd.Index(verdicts["target_id"]))
@@ -453,6 +457,8 @@ class Study(ABC):
                 if column in self.outcome.model_fields and column not in columns:
                     columns[column] = _take(verdicts[field_name], rows)
         columns |= {"study": self.name, "model": model}
+        for name, condition in zip(_CONDITIONS, self.conditions, strict=True):
+            columns.setdefault(name, condition)
         wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
         return make_frame(wanted, self.outcome)
 

@@ -35,10 +35,10 @@ class ShoutingStudy(Study):
     groupings = {"by_loudness": ("marks",)}
 
     def load(self, source):
-        """Read the facts that come along, or a CSV file of country and capital."""
+        """Read a CSV file of country and capital, or take the facts that come along."""
         if source.source == "sample":
             return FACTS
-        return dict(pd.read_csv(source.source)[["country", "capital"]].itertuples(index=False))
+        return dict(pd.read_csv(source.source)[["country", "capital"]].to_numpy())
 
     def plan(self, data, settings, *, runner=None):
         """Ask each fact quietly, and shouted with one to three marks."""
@@ -52,21 +52,15 @@ class ShoutingStudy(Study):
         prompts = [
             Prompt(id=name, text=text.upper() if "!" in name else text) for name, text, _ in asked
         ]
-        targets = pd.DataFrame(
-            {
-                "target_id": [name for name, _, _ in asked],
-                "answers": [[data[country]] for _, _, country in asked],
-                "fact_id": [country for _, _, country in asked],
-            }
-        )
+        targets = pd.DataFrame(asked, columns=["target_id", "question", "fact_id"])
+        targets["prompt_id"] = targets["target_id"]
+        targets["answers"] = [[data[country]] for country in targets["fact_id"]]
         pairs = pd.DataFrame(
             [
                 {
                     "pair_id": country + mark,
                     "fact_id": country,
                     "marks": mark,
-                    "first_condition": "quiet",
-                    "second_condition": "shouted",
                     "first_target": country,
                     "second_target": country + mark,
                 }
@@ -76,9 +70,4 @@ class ShoutingStudy(Study):
         )
         source = DataSource(id="facts", revision=None, digest=repr(facts), n_questions=len(asked))
         group = PromptGroup(prompts=prompts, params=GenerationParams())
-        return Plan(
-            data=source,
-            groups={"": group},
-            pairs=pairs,
-            targets=targets.assign(prompt_id=targets["target_id"]),
-        )
+        return Plan(data=source, groups={"": group}, targets=targets, pairs=pairs)
