@@ -174,11 +174,25 @@ def rule_agreement(
     if len(set(names)) < len(names):
         raise ValueError(f"`rules` must have different names, got {names}")
     answer_region("", region=region)
-    accepted = {
-        (rule.name, part): match_columns(predictions, answers, rule=rule).is_match
-        for part, predictions in _predictions(generations).items()
-        for rule in chosen
-    }
+    sets = [
+        answers_of if isinstance(answers_of, tuple) else _as_tuple(answers_of)
+        for answers_of in answers
+    ]
+    parts = _predictions(generations)
+    # Most outputs are one line: what a rule says of that it says of the whole.
+    differing = [
+        row for row, (line, whole) in enumerate(zip(*parts.values(), strict=True)) if line != whole
+    ]
+    accepted: dict[tuple[str, Region], Sequence[bool | None]] = {}
+    for rule in chosen:
+        of_lines = match_columns(parts["first_line"], sets, rule=rule).is_match
+        of_whole = list(of_lines)
+        judged = match_columns(
+            [parts["whole"][row] for row in differing], [sets[row] for row in differing], rule=rule
+        )
+        for row, is_match in zip(differing, judged.is_match, strict=True):
+            of_whole[row] = is_match
+        accepted[rule.name, "first_line"], accepted[rule.name, "whole"] = of_lines, of_whole
     sides = [((first, region), (second, region)) for first, second in combinations(names, 2)]
     sides += [((name, "first_line"), (name, "whole")) for name in names]
     rows = [
@@ -204,6 +218,11 @@ def _predictions(generations: Sequence[str | None]) -> dict[Region, list[str | N
         ]
         for part in _REGIONS
     }
+
+
+def _as_tuple(answers: Sequence[str] | None) -> Any:  # noqa: ANN401
+    """Make a list of answers hashable once for all rules; leave what is none for the error."""
+    return tuple(answers) if isinstance(answers, list) else answers
 
 
 def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> Mapping[str, int]:

@@ -405,6 +405,7 @@ def score_run(
 def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
     """Judge, pair, check, write."""
     targets, pairs = folder.read_plan()
+    targets["answers"] = [tuple(answers) for answers in targets["answers"]]
     judge = study.judge(scoring, folder)
     answered = _answered(folder, targets, repeat=False)
     if answered["text"].isna().all():

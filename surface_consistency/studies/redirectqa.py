@@ -169,9 +169,10 @@ class RedirectQAStudy(Study):
         Raises:
             DataError: If no pair is left to ask.
         """
-        asked = data.select(
-            templates=settings.templates if runner is not None else None, limit=settings.limit
-        )
+        asked = data
+        if runner is not None or settings.limit is not None:
+            templates = settings.templates if runner is not None else None
+            asked = data.select(templates=templates, limit=settings.limit)
         if not asked.pairs:
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
