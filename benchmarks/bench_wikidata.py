@@ -29,7 +29,7 @@ import numpy as np
 from timing import interleaved
 
 from surface_consistency.taxonomy import RELATIONS
-from surface_consistency.wikimedia._wikidata_decoder import entity_decoder
+from surface_consistency.wikimedia._wikidata_items import entity_decoder
 from surface_consistency.wikimedia.streams import open_dump
 from surface_consistency.wikimedia.wikidata import read_entity_batches
 

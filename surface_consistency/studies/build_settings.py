@@ -15,7 +15,7 @@ from surface_consistency.wikimedia.construction import (
     Variant,
     find_dumps,
 )
-from surface_consistency.wikimedia.construction.steps.candidates import Unambiguous
+from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
 from surface_consistency.wikimedia.wikis import WikiConfig
 
 __all__ = ["BuildSettings", "popqa_options", "redirectqa_options"]

@@ -6,22 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from surface_consistency.wikimedia._wikidata_columns import EntityColumns
-from surface_consistency.wikimedia._wikidata_counts import WikidataCounts
-from surface_consistency.wikimedia._wikidata_decoder import best_objects, entity_decoder
-from surface_consistency.wikimedia._wikidata_lines import dump_items
+from surface_consistency.wikimedia._wikidata_items import (
+    Entity,
+    EntityDecoder,
+    WikidataCounts,
+    best_objects,
+    dump_items,
+    entity_decoder,
+)
 from surface_consistency.wikimedia.streams import ProgressHook
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "EntityBatch",
-    "WikidataCounts",
-    "WikidataEntity",
-    "read_entities",
-    "read_entity_batches",
-]
 
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000
@@ -177,7 +174,7 @@ def read_entity_batches(
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
     wanted = _checked(properties)
     decoder = entity_decoder(wanted, tuple(dict.fromkeys((language, *fallback_languages))), (wiki,))
-    columns = EntityColumns(decoder, [int(name[1:]) for name in wanted])
+    columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
     for number, entity in dump_items(
         path,
         decoder,
@@ -188,15 +185,9 @@ def read_entity_batches(
     ):
         columns.add(number, entity)
         if len(columns) == batch_size:
-            yield _batch(columns)
+            yield columns.take()
     if len(columns):
-        yield _batch(columns)
-
-
-def _batch(columns: EntityColumns) -> EntityBatch:
-    """Turn columns into a batch, and empty them."""
-    entities, aliases, claims = columns.take()
-    return EntityBatch(entities=entities, aliases=aliases, claims=claims)
+        yield columns.take()
 
 
 def _checked(properties: Sequence[str]) -> tuple[str, ...]:
@@ -210,3 +201,79 @@ def _checked(properties: Sequence[str]) -> tuple[str, ...]:
 def _present(keys: Sequence[str], values: tuple[_Part | None, ...]) -> dict[str, _Part]:
     """Pair keys with their values, without empty ones."""
     return {key: value for key, value in zip(keys, values, strict=True) if value}
+
+
+class _EntityColumns:
+    """Collects items until they are taken as tables.
+
+    Args:
+        decoder: What decoded the items; its first language and its only wiki come first.
+        properties: Numbers of its properties.
+    """
+
+    def __init__(self, decoder: EntityDecoder, properties: list[int]) -> None:
+        self._decoder = decoder
+        self._properties = properties
+        self._clear()
+
+    def __len__(self) -> int:
+        """Count the items."""
+        return len(self._ids)
+
+    def add(self, number: int, entity: Entity) -> None:
+        """Add one item.
+
+        Args:
+            number: The number after Q.
+            entity: What the decoder made of it.
+        """
+        decoder = self._decoder
+        label = next((text.value for text in decoder.labels(entity.labels) if text), None)
+        link = decoder.sitelinks(entity.sitelinks)[0]
+        self._ids.append(number)
+        self._labels.append(label)
+        self._titles.append(None if link is None else link.title)
+        names: dict[str, None] = {}
+        for texts in decoder.aliases(entity.aliases):
+            if texts:
+                names.update((text.value, None) for text in texts)
+        if names:
+            self._alias_ids.extend([number] * len(names))
+            self._aliases.extend(names)
+        for key, statements in zip(self._properties, decoder.claims(entity.claims), strict=True):
+            if statements:
+                objects = best_objects(statements)
+                self._subjects.extend([number] * len(objects))
+                self._keys.extend([key] * len(objects))
+                self._objects.extend(objects)
+
+    def take(self) -> EntityBatch:
+        """Hand out what was collected, and start afresh."""
+        batch = EntityBatch(
+            entities=_table(id=self._ids, label=self._labels, title=self._titles),
+            aliases=_table(id=self._alias_ids, alias=self._aliases),
+            claims=_table(subject=self._subjects, property=self._keys, object=self._objects),
+        )
+        self._clear()
+        return batch
+
+    def _clear(self) -> None:
+        """Start with empty columns."""
+        self._ids: list[int] = []
+        self._labels: list[str | None] = []
+        self._titles: list[str | None] = []
+        self._alias_ids: list[int] = []
+        self._aliases: list[str] = []
+        self._subjects: list[int] = []
+        self._keys: list[int] = []
+        self._objects: list[int] = []
+
+
+def _table(**columns: Sequence[int | str | None]) -> "pa.RecordBatch":
+    """Make a table of numbers and, where their names say so, texts."""
+    import pyarrow as pa
+
+    texts = {"label", "title", "alias"}
+    kinds = {name: pa.string() if name in texts else pa.int64() for name in columns}
+    arrays = [pa.array(values, kinds[name]) for name, values in columns.items()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))

@@ -1,4 +1,4 @@
-"""Arrow batches on their way from readers to Parquet."""
+"""Arrow batches on their way from readers to Parquet, and the staged tables' columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,16 @@ from surface_consistency.text import surface_from_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableWriter", "Tally", "batch_of", "import_arrow", "surfaces_of", "text_column"]
+__all__ = [
+    "TABLES",
+    "TableWriter",
+    "Tally",
+    "batch_of",
+    "import_arrow",
+    "surfaces_of",
+    "table_schema",
+    "text_column",
+]
 
 _GROUP_ROWS = 1 << 18
 # What `surface_from_title` may change: a parenthesis at the end, and white space of any script.
@@ -147,3 +156,36 @@ def batch_of(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.RecordBatch
     pa = import_arrow()
     arrays = [columns[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+TABLES: dict[str, dict[str, str]] = {
+    "pages": {"page_id": "int64", "title": "string", "surface": "string", "is_redirect": "bool"},
+    "redirects": {
+        "page_id": "int64",
+        "target": "string",
+        "target_namespace": "int64",
+        "is_interwiki": "bool",
+        "is_section": "bool",
+    },
+    "page_props": {"page_id": "int64", "entity": "int64", "is_disambiguation": "bool"},
+    "category_targets": {"target_id": "int64", "label": "string"},
+    "categories": {"page_id": "int64", "label": "string"},
+    "entities": {"id": "int64", "label": "string", "title": "string", "surface": "string"},
+    "aliases": {"id": "int64", "alias": "string"},
+    "claims": {"subject": "int64", "property": "int64", "object": "int64"},
+    "views": {"title": "string", "views": "int64"},
+}
+"""Staged table to its columns and their Arrow types."""
+
+
+def table_schema(table: str) -> "pa.Schema":
+    """Return the Arrow schema of a staged table.
+
+    Args:
+        table: One of `TABLES`.
+
+    Returns:
+        The schema.
+    """
+    pa = import_arrow()
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TABLES[table].items()])

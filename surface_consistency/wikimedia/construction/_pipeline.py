@@ -5,18 +5,43 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.wikimedia.construction._checkpoints import Checkpoints, Marker
-from surface_consistency.wikimedia.construction._digests import digest_of
-from surface_consistency.wikimedia.construction._table_schemas import TABLES, table_schema
-from surface_consistency.wikimedia.construction._tracker import Tracker
-from surface_consistency.wikimedia.construction.attrition import StepCount
+from surface_consistency.wikimedia.construction._arrow import TABLES, table_schema
+from surface_consistency.wikimedia.construction._work_folder import Checkpoints, Marker, digest_of
 from surface_consistency.wikimedia.construction.database import quoted
+from surface_consistency.wikimedia.construction.progress import StepCount, Tracker
 from surface_consistency.wikimedia.construction.staging import StagedTables
+from surface_consistency.wikimedia.construction.steps_articles import (
+    join_articles,
+    resolve_redirects,
+    sum_views,
+)
+from surface_consistency.wikimedia.construction.steps_facts import (
+    Unambiguous,
+    candidate_triples,
+    find_shared_names,
+    sample_triples,
+)
+from surface_consistency.wikimedia.construction.steps_surfaces import (
+    balance,
+    keep_categories,
+    keep_surfaces,
+    name_objects,
+)
+from surface_consistency.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Pipeline", "Step"]
+__all__ = [
+    "Pipeline",
+    "Step",
+    "article_steps",
+    "fact_steps",
+    "naming_step",
+    "pairing_step",
+    "rows_step",
+    "surface_steps",
+]
 
 _VERSION = 2
 
@@ -28,7 +53,7 @@ _ARTICLES_OF_ENTITIES = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step and what it depends on."""
 
@@ -144,3 +169,80 @@ def _source(table: str, files: Sequence[Path]) -> str:
         f"NULL::{kinds[str(column.type)]} AS {column.name}" for column in table_schema(table)
     )
     return f"(SELECT {', '.join(columns)} WHERE false)"
+
+
+def article_steps() -> tuple[Step, ...]:
+    """List the steps that depend on the dumps alone."""
+    pages = ("pages", "page_props")
+    return (
+        Step("01_views", ("views", "pages"), ("page_views",), sum_views),
+        Step("02_articles", (*pages, "entities", "page_views"), ("articles",), join_articles),
+        Step("03_redirects", ("redirects", *pages, "articles"), ("resolved",), resolve_redirects),
+    )
+
+
+def fact_steps(
+    config: WikiConfig, *, triples: int, seed: int, unambiguous: Unambiguous
+) -> tuple[Step, ...]:
+    """List the steps that choose the facts."""
+    return (
+        Step("04_names", ("articles", "entities"), ("shared_names",), find_shared_names),
+        Step(
+            "05_candidates",
+            ("claims", "articles", "shared_names"),
+            ("candidates", "facts"),
+            candidate_triples,
+            {"properties": sorted(config.properties), "unambiguous": unambiguous},
+        ),
+        Step(
+            "06_sample",
+            ("candidates",),
+            ("sample",),
+            sample_triples,
+            {"triples": triples, "seed": seed},
+        ),
+    )
+
+
+def surface_steps(
+    config: WikiConfig, *, category_cap: int | None, seed: int, pairing: Step
+) -> tuple[Step, ...]:
+    """List the steps that give the facts their surface forms; `pairing` is `pairing_step`'s."""
+    labels = {"labels": list(config.labels)}
+    varied = {"varied": pairing.settings.get("varied", "subject")}
+    balanced = {"category_cap": category_cap, "seed": seed}
+    known = ("sample", "resolved", "categories")
+    return (
+        Step("07_categories", known, ("kinds",), keep_categories, labels | varied),
+        Step("08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), keep_surfaces),
+        pairing,
+        Step("10_balance", ("instances",), ("balanced",), balance, balanced),
+    )
+
+
+def pairing_step(run: Callable[..., list[StepCount]], **settings: object) -> Step:
+    """Describe the step that pairs facts with surface forms."""
+    return Step("09_instances", ("sample", "surfaces"), ("instances",), run, settings)
+
+
+def naming_step(config: WikiConfig) -> Step:
+    """Describe the step that collects the accepted answers."""
+    facts = ("sample", "balanced", "facts", "entities", "aliases")
+    return Step(
+        "11_answers",
+        (*facts, "articles", "resolved", "categories"),
+        ("entity_names", "right_answers"),
+        name_objects,
+        {"labels": list(config.labels)},
+    )
+
+
+def rows_step(config: WikiConfig, *more: str, **settings: object) -> Step:
+    """Describe what the rows depend on: the tables of every build, and `more`."""
+    return Step(
+        "12_rows",
+        ("sample", "balanced", "articles", "surfaces", "page_views", *more),
+        (),
+        lambda _: [],
+        {"config": config.model_dump(mode="json"), **settings},
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyError
-from surface_consistency.wikimedia.construction.attrition import StepCount
+from surface_consistency.wikimedia.construction.progress import StepCount
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.wikimedia.construction._dump_names import (
+from surface_consistency.wikimedia.construction.dump_files import (
+    DumpFiles,
+    Route,
     check_months,
     dated_files,
     pageview_files,
@@ -15,7 +17,6 @@ from surface_consistency.wikimedia.construction._dump_names import (
     wiki_tables,
     wikidata_file,
 )
-from surface_consistency.wikimedia.construction.dump_files import DumpFiles, Route
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 __all__ = ["DumpPlan", "PlannedDump", "find_dumps"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.wikimedia.construction import _digests, files_digest
+from surface_consistency.wikimedia.construction import _work_folder, files_digest
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_files_digest_is_that_of_names_content_and_versions(files, tmp_path):
 @pytest.mark.parametrize("place", [0, (1 << 20) + 5, -1])
 def test_files_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch):
     """Head, blocks between and tail count where a file is too large to be read whole."""
-    monkeypatch.setattr(_digests, "_WHOLE", 1 << 20)
+    monkeypatch.setattr(_work_folder, "_WHOLE", 1 << 20)
     content = bytearray(np.random.default_rng(0).bytes(8 << 20))
     path = tmp_path / "enwiki-20260101-page.sql.gz"
     path.write_bytes(content)

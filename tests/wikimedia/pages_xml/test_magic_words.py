@@ -1,6 +1,6 @@
 import pytest
 
-from surface_consistency.wikimedia.pages_xml.magic_words import REDIRECT_WORDS, redirect_link
+from surface_consistency.wikimedia.pages_xml import REDIRECT_WORDS, redirect_link
 
 
 @pytest.mark.parametrize("word", REDIRECT_WORDS)

@@ -1,14 +1,14 @@
 import pytest
 
 from surface_consistency.taxonomy import CATEGORIES
-from surface_consistency.wikimedia.pages_xml import (
+from surface_consistency.wikimedia.rcat_templates import (
     ENWIKI_SHELLS,
     ENWIKI_TABLE,
     ENWIKI_TEMPLATES,
     categories_of_templates,
+    template_key,
     template_table,
 )
-from surface_consistency.wikimedia.pages_xml.rcat_templates import template_key
 
 
 def test_templates_fill_every_category_and_no_other() -> None:

@@ -9,12 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surface_consistency.errors import DumpError, TruncatedDumpWarning
-from surface_consistency.wikimedia.pages_xml import (
-    RedirectPage,
-    categories_of_templates,
-    read_pages,
-    read_redirects,
-)
+from surface_consistency.wikimedia.pages_xml import RedirectPage, read_pages, read_redirects
+from surface_consistency.wikimedia.rcat_templates import categories_of_templates
 
 SLICE = "enwiki-slice-pages-articles.xml.bz2"
 SAMPLE = "enwiki-sample-pages-articles.xml.bz2"

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.wikimedia.pages_xml import SiteInfo
-from surface_consistency.wikimedia.pages_xml.interwiki import INTERWIKI_PREFIXES
+from surface_consistency.wikimedia.wikitext import INTERWIKI_PREFIXES, SiteInfo
 
 SITE = SiteInfo(
     namespaces={0: "", 2: "Benutzer", 3: "Benutzer Diskussion", 4: "Wikipedia", 14: "Kategorie"},

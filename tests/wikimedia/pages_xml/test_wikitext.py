@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.wikimedia.pages_xml.site import SiteInfo
-from surface_consistency.wikimedia.pages_xml.wikitext import (
+from surface_consistency.wikimedia.wikitext import (
+    SiteInfo,
     category_links,
     rendered_part,
     template_calls,

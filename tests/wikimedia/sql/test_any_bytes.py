@@ -9,10 +9,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from surface_consistency.errors import DumpError
-from surface_consistency.wikimedia.sql import _row_reader, _window
-from surface_consistency.wikimedia.sql._fast_rows import FastRows
-from surface_consistency.wikimedia.sql._slow_rows import SlowRows
-from surface_consistency.wikimedia.sql.reader import read_sql
+from surface_consistency.wikimedia import _sql_rows, _sql_statements
+from surface_consistency.wikimedia._sql_fast_rows import FastRows
+from surface_consistency.wikimedia._sql_rows import SlowRows
+from surface_consistency.wikimedia.sql import read_sql
 
 COLUMNS = ["id", "key", "note", "share", "type", "price"]
 KINDS = ["integer", "bytes", "bytes", "float", "bytes", "decimal"]
@@ -100,9 +100,9 @@ def test_any_rows_survive_dump_and_reader(
         values = between.join(write_row(row, odd) for row in rows[start : start + per_insert])
         text += b"INSERT INTO `t` VALUES " + values + b";\n"
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_window, "_FIRST_READ", first_read)
-        patch.setattr(_row_reader, "_STRETCH_BYTES", stretch)
-        patch.setattr(_row_reader, "_LEAST_FAST_BYTES", least_fast)
+        patch.setattr(_sql_statements, "_FIRST_READ", first_read)
+        patch.setattr(_sql_rows, "_STRETCH_BYTES", stretch)
+        patch.setattr(_sql_rows, "_LEAST_FAST_BYTES", least_fast)
         path = Path(name, "t.sql")
         path.write_bytes(text)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from surface_consistency.wikimedia.sql._literals import decode_literal
-from surface_consistency.wikimedia.sql.reader import read_create_table, read_sql
+from surface_consistency.wikimedia.sql import read_create_table, read_sql
+from surface_consistency.wikimedia.sql_tables import decode_literal
 
 DEFINITION = b"""
 CREATE TABLE `any` (

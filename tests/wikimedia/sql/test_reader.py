@@ -12,8 +12,8 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     TruncatedDumpWarning,
 )
-from surface_consistency.wikimedia.sql import _row_reader, _statements
-from surface_consistency.wikimedia.sql.reader import read_sql
+from surface_consistency.wikimedia import _sql_rows, _sql_statements
+from surface_consistency.wikimedia.sql import read_sql
 
 HEAD = (
     b"CREATE TABLE `t` (`id` int(8) unsigned, `big` bigint(20) unsigned, `title` varbinary(255), "
@@ -338,7 +338,7 @@ def test_read_sql_counts_rows_before_damage(tmp_path):
     ids=["row", "statement", "comment", "no columns"],
 )
 def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
-    for module in (_row_reader, _statements):
+    for module in (_sql_rows, _sql_statements):
         monkeypatch.setattr(module, "MAX_STATEMENT_BYTES", 1_000_000)
 
     with pytest.raises(DumpError, match=rf"t\.sql\.gz: {message}.*, after 1 rows of t"):

@@ -1,8 +1,8 @@
 import pytest
 
 from surface_consistency.errors import DumpError
-from surface_consistency.wikimedia.sql.reader import read_create_table
-from surface_consistency.wikimedia.sql.tables import SqlColumn, name_of, parse_create_table
+from surface_consistency.wikimedia.sql import read_create_table
+from surface_consistency.wikimedia.sql_tables import SqlColumn, name_of, parse_create_table
 from surface_consistency.wikimedia.streams import open_dump
 
 

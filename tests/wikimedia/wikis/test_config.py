@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
-from surface_consistency.wikimedia.pages_xml import categories_of_templates
+from surface_consistency.wikimedia.rcat_templates import categories_of_templates
 from surface_consistency.wikimedia.wikis import UNCATEGORISED_LABEL, WIKIS, WikiConfig, load_wiki
 
 SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipedia"}
