@@ -19,6 +19,13 @@ from surface_consistency.wikimedia.streams import ProgressHook
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = [
+    "EntityBatch",
+    "WikidataCounts",
+    "WikidataEntity",
+    "read_entities",
+    "read_entity_batches",
+]
 
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000

@@ -14,19 +14,7 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
 from surface_consistency.wikimedia.rcat_templates import ENWIKI_TABLE, template_key
 
-__all__ = [
-    "DEWIKI",
-    "ENWIKI",
-    "ENWIKI_V0_1_0",
-    "JAWIKI",
-    "SIMPLEWIKI",
-    "UNCATEGORISED_LABEL",
-    "WIKIS",
-    "ZHWIKI",
-    "WikiConfig",
-    "in_both_wordings",
-    "load_wiki",
-]
+__all__ = ["UNCATEGORISED_LABEL", "WIKIS", "WikiConfig", "in_both_wordings", "load_wiki"]
 
 UNCATEGORISED_LABEL = "Redirects_uncategorised"
 """Label of redirects without a category, in wikis that do not sort their redirects."""
@@ -220,168 +208,66 @@ class WikiConfig(Record):
         )
 
 
-_SAME_NAMES = {label: label for label in CATEGORIES}
+def _fields(path: Path) -> dict[str, object]:
+    """Read the file's fields over those of its base."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise RecordError(f"{path}: not {kind}: {error}") from error
+    if not isinstance(fields, dict):
+        raise RecordError(f"{path}: a configuration is a table of fields")
+    base = fields.pop("base", None)
+    if base is None:
+        return fields
+    if not isinstance(base, str) or base not in WIKIS:
+        raise RecordError(f"{path}: base must be one of {', '.join(WIKIS)}, got {base!r}")
+    return WIKIS[base].model_dump() | fields
 
-ENWIKI = WikiConfig(
+
+def _bundled(name: str) -> WikiConfig:
+    """Read a configuration that comes with this package."""
+    path = Path(__file__).with_name("configurations") / f"{name}.toml"
+    return WikiConfig.model_validate(_fields(path))
+
+
+_ENWIKI = WikiConfig(
     name="enwiki",
     wiki="enwiki",
     language="en",
     project="en.wikipedia",
-    categories=_SAME_NAMES,
+    categories={label: label for label in CATEGORIES},
     templates=ENWIKI_TABLE,
     notes=(
         "The labels of the taxonomy are the titles of the wiki's own categories, so the category "
         "tables need no list of templates; reading the pages' text does."
     ),
 )
-"""English Wikipedia as in RedirectQA v1.0.0: 16 relations, two wordings."""
-
-ENWIKI_V0_1_0 = ENWIKI.model_copy(
-    update={
-        "name": "enwiki-v0.1.0",
-        "relations": tuple(name for name in RELATIONS if name != "religion"),
-        "question_templates": ("original",),
-    }
-)
-"""English Wikipedia as in RedirectQA v0.1.0: without religion, one wording."""
-
-SIMPLEWIKI = ENWIKI.model_copy(
-    update={
-        "name": "simplewiki",
-        "wiki": "simplewiki",
-        "project": "simple.wikipedia",
-        "notes": (
-            "Simple English Wikipedia takes its redirect templates and categories over from the "
-            "English one; few redirects carry them, so a build is small."
-        ),
-    }
-)
-"""Simple English Wikipedia."""
-
-_DE = {
-    "occupation": ("Was ist der Beruf von {}?", "Womit verdient {} den Lebensunterhalt?"),
-    "place_of_birth": (
-        "In welcher Stadt wurde {} geboren?",
-        "Welche Stadt ist der Geburtsort von {}?",
+_SIMPLEWIKI = {
+    "name": "simplewiki",
+    "wiki": "simplewiki",
+    "project": "simple.wikipedia",
+    "notes": (
+        "Simple English Wikipedia takes its redirect templates and categories over from the "
+        "English one; few redirects carry them, so a build is small."
     ),
-    "genre": ("Welches Genre hat {}?", "Zu welchem Genre gehört {}?"),
-    "father": ("Wer ist der Vater von {}?", "Wie heißt der Vater von {}?"),
-    "country": ("In welchem Land liegt {}?", "Welches ist das Land, in dem {} liegt?"),
-    "producer": ("Wer war der Produzent von {}?", "Wer hat {} produziert?"),
-    "director": ("Wer führte Regie bei {}?", "Von wem stammt die Regie von {}?"),
-    "capital_of": ("Wovon ist {} die Hauptstadt?", "Welcher Ort oder Staat hat {} als Hauptstadt?"),
-    "screenwriter": ("Wer war der Drehbuchautor von {}?", "Wer schrieb das Drehbuch zu {}?"),
-    "composer": ("Wer war der Komponist von {}?", "Wer komponierte die Musik zu {}?"),
-    "color": ("Welche Farbe hat {}?", "Von welcher Farbe ist {}?"),
-    "religion": ("Was ist die Religion von {}?", "Welcher Religion gehört {} an?"),
-    "sport": ("Welchen Sport betreibt {}?", "Mit welchem Sport ist {} verbunden?"),
-    "author": ("Wer ist der Autor von {}?", "Wer hat {} geschrieben?"),
-    "mother": ("Wer ist die Mutter von {}?", "Wie heißt die Mutter von {}?"),
-    "capital": ("Was ist die Hauptstadt von {}?", "Welche Stadt ist die Hauptstadt von {}?"),
 }
-
-DEWIKI = WikiConfig(
-    name="dewiki",
-    wiki="dewiki",
-    language="de",
-    project="de.wikipedia",
-    uncategorised=True,
-    questions=in_both_wordings(_DE),
-    notes=(
-        "German Wikipedia does not sort its redirects by kind of name; misspellings are not "
-        "redirects there but short pages of their own. So all redirects are kept, under one "
-        "label. The questions are this package's own wordings."
-    ),
-)
-"""German Wikipedia, redirects uncategorised."""
-
-_JA = {
-    "occupation": ("{}の職業は何ですか?", "{}は何を仕事としていますか?"),
-    "place_of_birth": ("{}が生まれた都市はどこですか?", "{}の出生地はどの都市ですか?"),
-    "genre": ("{}のジャンルは何ですか?", "{}はどのジャンルに属しますか?"),
-    "father": ("{}の父親は誰ですか?", "{}の父の名前は何ですか?"),
-    "country": ("{}はどこの国にありますか?", "{}がある国はどこですか?"),
-    "producer": ("{}のプロデューサーは誰ですか?", "{}をプロデュースしたのは誰ですか?"),
-    "director": ("{}の監督は誰ですか?", "{}を監督したのは誰ですか?"),
-    "capital_of": ("{}はどこの首都ですか?", "{}を首都とするのはどこですか?"),
-    "screenwriter": ("{}の脚本家は誰ですか?", "{}の脚本を書いたのは誰ですか?"),
-    "composer": ("{}の作曲者は誰ですか?", "{}の音楽を作曲したのは誰ですか?"),
-    "color": ("{}は何色ですか?", "{}の色は何ですか?"),
-    "religion": ("{}の宗教は何ですか?", "{}はどの宗教を信仰していますか?"),
-    "sport": ("{}は何のスポーツをしていますか?", "{}に関わるスポーツは何ですか?"),
-    "author": ("{}の著者は誰ですか?", "{}を書いたのは誰ですか?"),
-    "mother": ("{}の母親は誰ですか?", "{}の母の名前は何ですか?"),
-    "capital": ("{}の首都はどこですか?", "どの都市が{}の首都ですか?"),
+_ENWIKI_V0_1_0 = {
+    "name": "enwiki-v0.1.0",
+    "relations": tuple(name for name in RELATIONS if name != "religion"),
+    "question_templates": ("original",),
 }
-
-JAWIKI = WikiConfig(
-    name="jawiki",
-    wiki="jawiki",
-    language="ja",
-    project="ja.wikipedia",
-    uncategorised=True,
-    questions=in_both_wordings(_JA),
-    notes=(
-        "Redirects of Japanese Wikipedia carry the subject categories of what they name, often "
-        "through a template of the target article, and none for the kind of name; so all are "
-        "kept, under one label. Redirects between kanji, kana and Latin script are frequent. The "
-        "questions are this package's own wordings."
-    ),
-)
-"""Japanese Wikipedia, redirects uncategorised."""
-
-_TEMPLATES = {
-    "from alternative names": ("別名重定向", "别名重定向", "譯名重定向", "译名重定向"),
-    "from abbreviations": ("縮寫重定向", "缩写重定向"),
-    "from alternative spellings": ("拼寫重定向", "拼写重定向"),
-    "from birth names": ("本名重定向",),
-    "from former names": ("舊名重定向", "旧名重定向", "歷史名稱重定向", "历史名称重定向"),
-    "from given names": ("名字重定向", "人名重定向"),
-    "from long names": ("全名重定向",),
-    "from misspellings": ("錯字重定向", "错字重定向"),
-    "from short names": ("短名重定向",),
-    "from surnames": ("姓氏重定向",),
-}
-
-_ZH = {
-    "occupation": ("{}的职业是什么？", "{}从事什么职业？"),
-    "place_of_birth": ("{}出生在哪个城市？", "{}的出生地是哪里？"),
-    "genre": ("{}属于什么类型？", "{}的类型是什么？"),
-    "father": ("{}的父亲是谁？", "谁是{}的父亲？"),
-    "country": ("{}位于哪个国家？", "{}所在的国家是哪个？"),
-    "producer": ("{}的制作人是谁？", "谁制作了{}？"),
-    "director": ("{}的导演是谁？", "谁执导了{}？"),
-    "capital_of": ("{}是哪里的首都？", "哪里以{}为首都？"),
-    "screenwriter": ("{}的编剧是谁？", "谁编写了{}的剧本？"),
-    "composer": ("{}的作曲者是谁？", "谁为{}作曲？"),
-    "color": ("{}是什么颜色？", "{}的颜色是什么？"),
-    "religion": ("{}信仰什么宗教？", "{}的宗教是什么？"),
-    "sport": ("{}从事什么运动？", "{}与哪项运动有关？"),
-    "author": ("{}的作者是谁？", "谁写了{}？"),
-    "mother": ("{}的母亲是谁？", "谁是{}的母亲？"),
-    "capital": ("{}的首都是哪里？", "哪座城市是{}的首都？"),
-}
-
-ZHWIKI = WikiConfig(
-    name="zhwiki",
-    wiki="zhwiki",
-    language="zh",
-    project="zh.wikipedia",
-    templates={name: label for label, names in _TEMPLATES.items() for name in names},
-    questions=in_both_wordings(_ZH),
-    notes=(
-        "The templates are those of the wiki's redirect tagging tool, in both scripts. Redirects "
-        "between the scripts themselves are left out: the wiki converts them on the fly. The "
-        "kinds are read off the pages' text. The questions are this package's own wordings, in "
-        "simplified characters."
-    ),
-)
-"""Chinese Wikipedia, by its templates."""
 
 WIKIS: dict[str, WikiConfig] = {
-    config.name: config for config in (ENWIKI, ENWIKI_V0_1_0, SIMPLEWIKI, ZHWIKI, JAWIKI, DEWIKI)
+    "enwiki": _ENWIKI,
+    "enwiki-v0.1.0": _ENWIKI.model_copy(update=_ENWIKI_V0_1_0),
+    "simplewiki": _ENWIKI.model_copy(update=_SIMPLEWIKI),
+    **{name: _bundled(name) for name in ("zhwiki", "jawiki", "dewiki")},
 }
-"""The wikis that come with this package, by name."""
+"""The wikis that come with this package, by name: English Wikipedia as in RedirectQA v1.0.0 (16
+relations, two wordings) and v0.1.0 (without religion, one wording), Simple English, Chinese (by its
+templates), Japanese and German Wikipedia (redirects uncategorised)."""
 
 
 def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
@@ -411,24 +297,6 @@ def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
             "describe it in a TOML file with the fields of WikiConfig"
         )
     return _validated(path, _fields(path))
-
-
-def _fields(path: Path) -> dict[str, object]:
-    """Read the file's fields over those of its base."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise RecordError(f"{path}: not {kind}: {error}") from error
-    if not isinstance(fields, dict):
-        raise RecordError(f"{path}: a configuration is a table of fields")
-    base = fields.pop("base", None)
-    if base is None:
-        return fields
-    if not isinstance(base, str) or base not in WIKIS:
-        raise RecordError(f"{path}: base must be one of {', '.join(WIKIS)}, got {base!r}")
-    return WIKIS[base].model_dump() | fields
 
 
 def _validated(path: Path, fields: dict[str, object]) -> WikiConfig:
