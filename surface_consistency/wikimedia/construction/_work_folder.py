@@ -5,13 +5,13 @@ import hashlib
 import json
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from surface_consistency.errors import SourceNotFoundError, WorkFolderLockedError
@@ -21,6 +21,9 @@ from surface_consistency.wikimedia.construction.progress import StepCount
 
 __all__ = ["Checkpoints", "Marker", "digest_of", "file_digest", "files_digest", "locked_folder"]
 
+_logger = logging.getLogger(__name__)
+
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 _WHOLE: Final = 64 * 1024 * 1024
 _EDGE: Final = 1024 * 1024
 _PROBE: Final = 64 * 1024
@@ -32,12 +35,6 @@ def file_digest(path: Path) -> str:
 
     Files up to 64 MiB are read whole. Of larger ones the size counts, with the first and last MiB
     and 256 blocks of 64 KiB spread evenly between: a dump of another date differs in all of these.
-
-    Args:
-        path: The file.
-
-    Returns:
-        A hexadecimal digest.
     """
     size = path.stat().st_size
     with path.open("rb") as content:
@@ -75,92 +72,39 @@ def files_digest(paths: Iterable[str | os.PathLike[str]], *extra: str) -> str:
 
 
 def digest_of(name: str, settings: Mapping[str, object], inputs: Sequence[str]) -> str:
-    """Tell a result by its maker, its settings and the digests of what went in.
-
-    Args:
-        name: What made it.
-        settings: Values that JSON can hold.
-        inputs: Digests.
-
-    Returns:
-        A hexadecimal digest.
-    """
+    """Tell a result by its maker, its settings (values of JSON) and the digests of its inputs."""
     content = json.dumps([name, settings, list(inputs)], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(content.encode("ascii")).hexdigest()
 
 
-_logger = logging.getLogger(__name__)
-
-_LOCK = ".lock"
-_HELD = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
-_BEYOND_PID = 1 << 20
-
-
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Keep a work folder for one build.
-
-    The lock is the system's own on the file `.lock`, which holds the owner's process id; it ends
-    with the process, however that ends. The file itself stays.
-
-    Args:
-        folder: The folder; made if need be.
-
-    Yields:
-        The folder.
-
-    Raises:
-        WorkFolderLockedError: If another build, of this process or another, uses the folder.
-    """
+    """Make a folder and keep it for one build; the lock ends with the process, the files stay."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    lock, owner = FileLock(place / ".lock", timeout=0), place / ".owner"
     try:
-        _lock(descriptor, place)
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode("ascii"))
+        lock.acquire()
+    except Timeout as error:
+        process = owner.read_text(encoding="ascii") if owner.is_file() else "unknown"
+        who = "this process" if process == str(os.getpid()) else f"process {process}"
+        raise WorkFolderLockedError(
+            f"another build ({who}) uses the work folder {place}; wait for it to end, or choose "
+            "another folder"
+        ) from error
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        _logger.warning(
+            "%s: the file system has no locks (%s); make sure that no other build uses it",
+            place,
+            error,
+        )
+    try:
+        owner.write_text(str(os.getpid()), encoding="ascii")
         yield place
     finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, place: Path) -> None:
-    """Take the lock, or say who has it."""
-    try:
-        _lock_file(descriptor)
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            _logger.warning(
-                "%s: the file system has no locks (%s); make sure that no other build uses it",
-                place,
-                error,
-            )
-        elif error.errno in _HELD:
-            owner = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
-            who = "this process" if owner == str(os.getpid()) else f"process {owner}"
-            raise WorkFolderLockedError(
-                f"another build ({who}) uses the work folder {place}; wait for it to end, or "
-                "choose another folder"
-            ) from error
-        else:
-            raise
-
-
-def _lock_file(descriptor: int) -> None:
-    """Take the system's exclusive lock, or raise OSError at once."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(descriptor, _BEYOND_PID, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock.release()
 
 
 class Marker(Record):
@@ -184,9 +128,6 @@ class Checkpoints:
 
     A result counts only with its marker, which is written last; files without one are overwritten,
     and what a killed process left half-written goes. So one process at a time uses a folder.
-
-    Args:
-        folder: Where results go; made if need be.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -201,15 +142,7 @@ class Checkpoints:
         return self.folder / f"{name}.parquet"
 
     def find(self, name: str, digest: str) -> Marker | None:
-        """Look for finished results.
-
-        Args:
-            name: Name of the marker.
-            digest: What they must have been made from.
-
-        Returns:
-            The marker; None when there is none, or it tells of other inputs or of lost files.
-        """
+        """Find the marker of finished results; None if they are lost or of other inputs."""
         try:
             text = (self.folder / f"{name}.done.json").read_bytes()
             marker = Marker.model_validate_json(text)
@@ -228,17 +161,7 @@ class Checkpoints:
         results: Sequence[str],
         work: Callable[[dict[str, Path]], Sequence[StepCount]],
     ) -> Marker:
-        """Make results and mark them as finished.
-
-        Args:
-            name: Name of the marker.
-            digest: What they are made from.
-            results: Names of the results.
-            work: Writes each result to the path it is given, and tells what went in and out.
-
-        Returns:
-            The marker.
-        """
+        """Let `work` write each result to the path that it is given, and mark them as finished."""
         (self.folder / f"{name}.done.json").unlink(missing_ok=True)
         parts = {result: self.folder / f".{result}.parquet.part" for result in results}
         start = time.perf_counter()
