@@ -1,72 +1,68 @@
-"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields."""
+"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields.
+
+This module needs msgspec, so `wikidata` imports it when a dump is read.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from types import GenericAlias, UnionType
-from typing import Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
+import msgspec
 import numpy as np
 
-from surface_consistency.errors import MissingDependencyError
 from surface_consistency.wikimedia.streams import DumpStream, ProgressHook, open_ahead
 
-__all__ = [
-    "Entity",
-    "EntityDecoder",
-    "Link",
-    "Snak",
-    "Statement",
-    "Text",
-    "WikidataCounts",
-    "best_objects",
-    "dump_items",
-    "entity_decoder",
-]
+if TYPE_CHECKING:
+    from surface_consistency.wikimedia.wikidata import WikidataCounts
+
+__all__ = ["Entity", "EntityDecoder", "dump_items"]
+
+_Part = TypeVar("_Part")
+_Getter = Callable[[object], tuple[_Part | None, ...]]
+_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
 
 
-@dataclass(slots=True, kw_only=True)
-class WikidataCounts:
-    """Counts that grow while a Wikidata dump is read."""
-
-    n_items: int = 0
-    """Items read so far."""
-
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Entities of other types passed over so far, such as properties and lexemes, by type."""
-
-
-class Text(Protocol):
+class _Text(msgspec.Struct, gc=False):
     """A label or an alias."""
 
     value: str
 
 
-class Link(Protocol):
+class _Link(msgspec.Struct, gc=False):
     """A page of a wiki."""
 
     title: str
 
 
-class _DataValue(Protocol):
-    """What a snak holds."""
+class _Target(msgspec.Struct, gc=False, rename={"kind": "entity-type", "number": "numeric-id"}):
+    """The entity that a value names; old dumps give its number alone."""
 
-    value: object
+    kind: str | None = None
+    id: str | None = None
+    number: int | None = None
 
 
-class Snak(Protocol):
+class _DataValue(msgspec.Struct, gc=False):
+    """What a snak holds: an entity, or anything else."""
+
+    value: _Target | str | int | float | bool | list[msgspec.Raw] | None = None
+
+
+# Literals decode to shared objects, strings to new ones.
+class _Snak(msgspec.Struct, gc=False):
     """A property's value, or the statement that it has none or an unknown one."""
 
-    snaktype: str
-    datavalue: _DataValue | None
+    snaktype: Literal["value", "somevalue", "novalue"]
+    datavalue: _DataValue | None = None
 
 
-class Statement(Protocol):
+class _Statement(msgspec.Struct, gc=False):
     """One claim of an entity."""
 
-    mainsnak: Snak
-    rank: str
+    mainsnak: _Snak
+    rank: Literal["preferred", "normal", "deprecated"] = "normal"
 
 
 class Entity(Protocol):
@@ -80,152 +76,54 @@ class Entity(Protocol):
     sitelinks: object
 
 
-_Part = TypeVar("_Part")
-_Getter = Callable[[object], tuple[_Part | None, ...]]
-_Type = type | UnionType | GenericAlias
-# Literals decode to shared objects, strings to new ones.
-_RANKS = cast("type", Literal["preferred", "normal", "deprecated"])
-_SNAK_TYPES = cast("type", Literal["value", "somevalue", "novalue"])
-_Field = tuple[str, _Type] | tuple[str, _Type, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityDecoder:
-    """Decodes entities, and takes their maps apart."""
-
-    decode_array: Callable[[bytes], list[Entity]]
-    """From the bytes of a JSON array of entities."""
-
-    errors: tuple[type[Exception], ...]
-    """What `decode_array` raises on bytes that are none."""
-
-    labels: _Getter[Text]
-    """From an entity's `labels`: one text, or None, for each language."""
-
-    aliases: _Getter[list[Text]]
-    """From its `aliases`: a list of texts, or None, for each language."""
-
-    claims: _Getter[list[Statement]]
-    """From its `claims`: a list of statements, or None, for each property."""
-
-    sitelinks: _Getter[Link]
-    """From its `sitelinks`: one link, or None, for each wiki."""
-
-
-def entity_decoder(
-    properties: Sequence[str], languages: Sequence[str], wikis: Sequence[str]
-) -> EntityDecoder:
-    """Build a decoder for some properties, languages and wikis.
+    """Decodes entities with some properties, languages and wikis, and takes their maps apart.
 
     Everything else in the JSON is stepped over without becoming objects, which makes the decoding
     several times as fast.
-
-    Args:
-        properties: Properties, such as "P19".
-        languages: Languages of labels and aliases.
-        wikis: Wikis of sitelinks, such as "enwiki".
-
-    Returns:
-        The decoder.
-
-    Raises:
-        MissingDependencyError: If msgspec is not installed.
     """
-    try:
-        import msgspec
-    except ImportError:
-        raise MissingDependencyError("reading Wikidata dumps", "msgspec", "build") from None
 
-    text = _struct("Text", [("value", str)])
-    link = _struct("Link", [("title", str)])
-    maps = {
-        "labels": _map_of("Labels", languages, text),
-        "aliases": _map_of("Aliases", languages, GenericAlias(list, (text,))),
-        "claims": _map_of("Claims", properties, GenericAlias(list, (_statement(),))),
-        "sitelinks": _map_of("Sitelinks", wikis, link),
-    }
-    entity = _struct(
-        "Entity",
-        [("id", str), ("type", str, "item"), *((name, kind, None) for name, kind in maps.items())],
-    )
-    return EntityDecoder(
-        decode_array=cast(
-            "Callable[[bytes], list[Entity]]",
-            msgspec.json.Decoder(GenericAlias(list, (entity,))).decode,
-        ),
-        errors=(msgspec.MsgspecError, UnicodeDecodeError),
-        labels=cast("_Getter[Text]", _getter(len(languages))),
-        aliases=cast("_Getter[list[Text]]", _getter(len(languages))),
-        claims=cast("_Getter[list[Statement]]", _getter(len(properties))),
-        sitelinks=cast("_Getter[Link]", _getter(len(wikis))),
-    )
+    def __init__(
+        self, properties: Sequence[str], languages: Sequence[str], wikis: Sequence[str]
+    ) -> None:
+        maps = {
+            "labels": _map_of("Labels", languages, _Text),
+            "aliases": _map_of("Aliases", languages, list[_Text]),
+            "claims": _map_of("Claims", properties, list[_Statement]),
+            "sitelinks": _map_of("Sitelinks", wikis, _Link),
+        }
+        optional = [(name, kind, None) for name, kind in maps.items()]
+        fields = [("id", str), ("type", str, "item"), *optional]
+        entity = msgspec.defstruct("Entity", fields, gc=False)
+        decoder = msgspec.json.Decoder(GenericAlias(list, (entity,)))
+        self.decode_array = cast("Callable[[bytes], list[Entity]]", decoder.decode)
+        """From the bytes of a JSON array of entities."""
+        self.labels = cast("_Getter[_Text]", _getter(len(languages)))
+        """From an entity's `labels`: one text, or None, for each language."""
+        self.aliases = cast("_Getter[list[_Text]]", _getter(len(languages)))
+        """From its `aliases`: a list of texts, or None, for each language."""
+        self.sitelinks = cast("_Getter[_Link]", _getter(len(wikis)))
+        """From its `sitelinks`: one link, or None, for each wiki."""
+        self._claims = cast("_Getter[list[_Statement]]", _getter(len(properties)))
 
-
-def best_objects(statements: Sequence[Statement]) -> list[int]:
-    """List the items that the best statements of one property name.
-
-    These are Wikidata's "truthy" values: the preferred statements if there is one, else the normal
-    ones; deprecated ones never. Statements without a value, or with one that is no item, give
-    nothing.
-
-    Args:
-        statements: The statements of one property.
-
-    Returns:
-        Distinct numbers of items, in order.
-    """
-    ranks = {statement.rank for statement in statements}
-    best = "preferred" if "preferred" in ranks else "normal"
-    found: dict[int, None] = {}
-    for statement in statements:
-        if statement.rank == best:
-            number = _item_number(statement.mainsnak)
-            if number is not None:
-                found[number] = None
-    return list(found)
+    def objects(self, claims: object) -> list[list[int]]:
+        """From its `claims`: the items of the best statements, for each property."""
+        return [_best_objects(each) if each else [] for each in self._claims(claims)]
 
 
-def _struct(name: str, fields: list[_Field], keys: Sequence[str] | None = None) -> type:
-    """Define a class; `keys` are the names in the JSON where they differ."""
-    import msgspec
-
-    renamed = None if keys is None else dict(zip((f[0] for f in fields), keys, strict=True))
-    return msgspec.defstruct(name, fields, rename=renamed, gc=False)
-
-
-def _map_of(name: str, keys: Sequence[str], value: _Type) -> _Type:
+def _map_of(name: str, keys: Sequence[str], value: type | GenericAlias) -> UnionType:
     """Describe a map with some wanted keys; PHP writes an empty one as a list."""
-    import msgspec
-
-    fields: list[_Field] = [(_field(i), value | None, None) for i in range(len(keys))]
-    return _struct(name, fields, keys) | GenericAlias(list, (msgspec.Raw,)) | None
-
-
-def _statement() -> type:
-    """Describe a claim whose value may be an item or anything else."""
-    import msgspec
-
-    target = _struct(
-        "Target",
-        [("kind", str | None, None), ("id", str | None, None), ("number", int | None, None)],
-        ("entity-type", "id", "numeric-id"),
-    )
-    anything = target | str | int | float | bool | GenericAlias(list, (msgspec.Raw,)) | None
-    datavalue = _struct("DataValue", [("value", anything, None)])
-    snak = _struct("Snak", [("snaktype", _SNAK_TYPES), ("datavalue", datavalue | None, None)])
-    return _struct("Statement", [("mainsnak", snak), ("rank", _RANKS, "normal")])
-
-
-def _field(index: int) -> str:
-    """Name the attribute of a wanted key, whatever characters that has."""
-    return f"field_{index}"
+    fields = [(f"field_{place}", value | None, None) for place in range(len(keys))]
+    renamed = {field[0]: key for field, key in zip(fields, keys, strict=True)}
+    wanted = msgspec.defstruct(name, fields, rename=renamed, gc=False)
+    return wanted | list[msgspec.Raw] | None
 
 
 def _getter(n_keys: int) -> Callable[[object], tuple[object, ...]]:
     """Take the fields of a map as a tuple; of a missing map or a list, Nones."""
     if not n_keys:
         return lambda _: ()
-    take = attrgetter(*map(_field, range(n_keys)))
+    take = attrgetter(*(f"field_{place}" for place in range(n_keys)))
     nothing = (None,) * n_keys
 
     def get(record: object) -> tuple[object, ...]:
@@ -236,17 +134,28 @@ def _getter(n_keys: int) -> Callable[[object], tuple[object, ...]]:
     return get
 
 
-def _item_number(snak: Snak) -> int | None:
+def _best_objects(statements: Sequence[_Statement]) -> list[int]:
+    """List the distinct numbers of the items that the best statements of one property name.
+
+    These are Wikidata's "truthy" values: the preferred statements if there is one, else the normal
+    ones; deprecated ones never. Statements without a value, or with one that is no item, give
+    nothing.
+    """
+    ranks = {statement.rank for statement in statements}
+    best = "preferred" if "preferred" in ranks else "normal"
+    numbers = (_item_number(each.mainsnak) for each in statements if each.rank == best)
+    return list(dict.fromkeys(number for number in numbers if number is not None))
+
+
+def _item_number(snak: _Snak) -> int | None:
     """Return the number after Q of a snak's item; None if it has none."""
-    if snak.snaktype != "value" or snak.datavalue is None:
+    value = snak.datavalue.value if snak.datavalue is not None else None
+    if snak.snaktype != "value" or not isinstance(value, _Target):
         return None
-    value = snak.datavalue.value
-    identifier = getattr(value, "id", None)
-    if isinstance(identifier, str):
-        is_item = identifier[:1] == "Q" and identifier[1:].isdecimal()
-        return int(identifier[1:]) if is_item else None
-    number = getattr(value, "number", None)
-    return number if getattr(value, "kind", None) == "item" else None
+    if value.id is not None:
+        is_item = value.id[:1] == "Q" and value.id[1:].isdecimal()
+        return int(value.id[1:]) if is_item else None
+    return value.number if value.kind == "item" else None
 
 
 _FRAME = b" \t\r\n,[]"
@@ -256,28 +165,13 @@ _NEWLINE = 10
 def dump_items(
     path: str | os.PathLike[str],
     decoder: EntityDecoder,
-    counts: WikidataCounts,
+    counts: "WikidataCounts",
     *,
     allow_truncated: bool,
     progress: ProgressHook | None,
     threads: int | None,
 ) -> Iterator[tuple[int, Entity]]:
-    """Yield the items of a dump with their numbers, and count what is passed over.
-
-    Args:
-        path: The dump: one entity a line, in an array or without.
-        decoder: Decodes entities.
-        counts: Where to count.
-        allow_truncated: Whether damage ends the items with a warning.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2.
-
-    Yields:
-        The number after Q, and the decoded entity.
-
-    Raises:
-        DumpError: If the dump is cut off or damaged and that is not allowed.
-    """
+    """Yield the items of a dump with the number after Q, and count what is passed over."""
     with open_ahead(path, allow_truncated=allow_truncated, progress=progress, threads=threads) as (
         stream,
         chunks,
@@ -293,7 +187,9 @@ def dump_items(
 class _BlockReader:
     """Decodes blocks of whole lines."""
 
-    def __init__(self, stream: DumpStream, decoder: EntityDecoder, counts: WikidataCounts) -> None:
+    def __init__(
+        self, stream: DumpStream, decoder: EntityDecoder, counts: "WikidataCounts"
+    ) -> None:
         self.is_damaged = False
         self._stream = stream
         self._decoder = decoder
@@ -312,7 +208,7 @@ class _BlockReader:
         problem = None
         try:
             entities: Sequence[Entity] = self._decoder.decode_array(_array(block))
-        except self._decoder.errors:
+        except _ERRORS:
             entities, problem = self._line_by_line(block)
         yield from self._counted(entities)
         if problem is not None:
@@ -337,7 +233,7 @@ class _BlockReader:
             body = line.strip(_FRAME)
             try:
                 found.extend(self._decoder.decode_array(b"[%b]" % body))
-            except self._decoder.errors as error:
+            except _ERRORS as error:
                 return found, (f"line {number:,} is no Wikidata entity ({error})", offset)
             offset += len(line) + 1
         return found, None

@@ -1,6 +1,6 @@
 """Steps in their order, each done once for what it depends on."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,14 +74,7 @@ class Step:
 
 
 class Pipeline:
-    """Runs steps over staged tables, and keeps each result.
-
-    Args:
-        connection: The database.
-        staged: The tables that the dumps gave.
-        folder: Where results go.
-        tracker: What to tell.
-    """
+    """Runs steps over staged tables, and keeps each result in a folder."""
 
     def __init__(
         self,
@@ -105,16 +98,7 @@ class Pipeline:
             made_of = [self._digests["pages"], self._digests["entities"]]
             self._digests["pages"] = digest_of("pages", {}, made_of)
 
-    def run(self, steps: Iterable[Step]) -> None:
-        """Do steps in their order, those whose results are there excepted.
-
-        Args:
-            steps: The steps; each reads tables that are staged or that one before it made.
-        """
-        for step in steps:
-            self._run(step)
-
-    def _run(self, step: Step) -> None:
+    def run(self, step: Step) -> None:
         """Do a step, unless its results are there, and show them as tables."""
         self._tracker.begin(step.name)
         results = [f"{step.name}.{table}" for table in step.makes]
@@ -132,14 +116,7 @@ class Pipeline:
         self._tracker.end_step()
 
     def digest(self, step: Step) -> str:
-        """Tell what a step's results are made from.
-
-        Args:
-            step: The step; what it reads must have been made.
-
-        Returns:
-            The digest.
-        """
+        """Tell what a step's results are made from; what it reads must have been made."""
         inputs = [self._digests[table] for table in step.reads]
         return digest_of(f"{step.name} v{_VERSION}", step.settings, inputs)
 

@@ -27,7 +27,12 @@ from surface_consistency.wikimedia.construction._work_folder import (
 )
 from surface_consistency.wikimedia.construction.database import count_of, open_database
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles
-from surface_consistency.wikimedia.construction.progress import BuildHook, StepCount, Tracker
+from surface_consistency.wikimedia.construction.progress import (
+    BuildHook,
+    StepCount,
+    Tracker,
+    step_counts,
+)
 from surface_consistency.wikimedia.construction.rows import BuiltRow, read_rows, write_rows
 from surface_consistency.wikimedia.construction.staging import StagedTables, stage
 from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
@@ -43,10 +48,18 @@ __all__ = [
     "Variant",
     "build_redirectqa",
     "check_dumps",
-    "finish_build",
     "run_build",
 ]
 
+CATEGORY_CAP = 1_000
+"""Surface instances at which a category counts as over-represented: the largest categories of the
+release hold about that many, and it holds about 30,000 instances."""
+
+Variant = Literal["subject", "object"]
+"""Whose surface form varies."""
+
+
+_LIBRARIES = ("pyarrow", "duckdb", "msgspec")
 _MAY_BE_EMPTY = frozenset({"read page_props", "names"})
 
 
@@ -85,152 +98,6 @@ class BuildResult:
             The rows, ordered by fact; canonical before redirects, wordings together.
         """
         return read_rows(self.path)
-
-
-def finish_build(
-    pipeline: Pipeline,
-    staged: StagedTables,
-    folder: Path,
-    step: Step,
-    rows: Callable[[], Iterator[BuiltRow]],
-) -> BuildResult:
-    """Write the rows, unless they are there, and sum the build up.
-
-    Args:
-        pipeline: The steps that were run.
-        staged: What was read.
-        folder: Where the rows go.
-        step: What the rows depend on; its `run` is not used.
-        rows: Makes the rows.
-
-    Returns:
-        The build.
-
-    Raises:
-        DataError: If there are no rows.
-    """
-    connection = pipeline.connection
-    n_triples = count_of(connection, "(SELECT DISTINCT triplet_id FROM balanced)")
-    counts = (*staged.counts, *pipeline.counts)
-    if not n_triples:
-        raise DataError(_empty_message(counts))
-    digest = pipeline.digest(step)
-    name = f"rows-{digest_of('rows', {}, [digest])[:12]}"
-    checkpoints = Checkpoints(folder)
-    marker = checkpoints.find(name, digest)
-    if marker is None:
-
-        def work(parts: dict[str, Path]) -> list[StepCount]:
-            """Write the rows."""
-            n_rows = write_rows(parts[name], rows())
-            unit = "surface instances to rows"
-            n_instances = n_triples + count_of(connection, "balanced")
-            return [StepCount(step="rows", unit=unit, rows_in=n_instances, rows_out=n_rows)]
-
-        marker = checkpoints.make(name, digest, [name], work)
-    seconds = {done: item.seconds for done, item in pipeline.markers.items()}
-    return BuildResult(
-        path=checkpoints.path(name),
-        attrition=(*counts, *marker.counts),
-        n_triples=n_triples,
-        n_redirect_instances=count_of(connection, "balanced"),
-        n_rows=marker.counts[0].rows_out,
-        seconds={**staged.seconds, **seconds, "rows": marker.seconds},
-    )
-
-
-def _empty_message(counts: tuple[StepCount, ...]) -> str:
-    """Say where the rows went."""
-    last = next(
-        (
-            count
-            for count in counts
-            if count.rows_in and not count.rows_out and count.step not in _MAY_BE_EMPTY
-        ),
-        None,
-    )
-    where = "no dump held a row for them" if last is None else f"step {last.step!r} left none"
-    reason = f": {last.reason}" if last is not None and last.reason else ""
-    return (
-        f"the build has no rows; {where}{reason}. Check that all dumps are of the configured wiki "
-        "and of about the same date"
-    )
-
-
-_LIBRARIES = ("pyarrow", "duckdb", "msgspec")
-
-
-def run_build(
-    dumps: DumpFiles,
-    work: str | os.PathLike[str],
-    *,
-    config: WikiConfig,
-    steps: Sequence[Step],
-    steps_folder: str,
-    last: Step,
-    rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
-    memory_limit: str,
-    threads: int | None,
-    allow_truncated: bool,
-    progress: BuildHook | None,
-) -> BuildResult:
-    """Do what is left to do of a build.
-
-    Args:
-        dumps: The files.
-        work: Folder for what is staged and for the steps' results; kept for this build.
-        config: The wiki.
-        steps: The steps after the dumps, in their order.
-        steps_folder: Name of the subfolder for their results.
-        last: What the rows depend on.
-        rows: Makes the rows from the steps' tables.
-        memory_limit: Memory for DuckDB.
-        threads: Threads for reading and for DuckDB; as many as there are processors when None.
-        allow_truncated: Whether a dump that ends early counts as far as it goes.
-        progress: Called as dumps are read and before each step.
-
-    Returns:
-        The rows and what was left out on the way.
-
-    Raises:
-        MissingDependencyError: If a library is not installed that some step needs, even a late one.
-        WorkFolderLockedError: If another build uses the folder.
-    """
-    _require_libraries()
-    with (
-        locked_folder(work) as folder,
-        open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
-    ):
-        tracker = Tracker(progress, dumps.paths, n_steps=len(steps))
-        staged = stage(
-            dumps,
-            folder / "staged",
-            config,
-            allow_truncated=allow_truncated,
-            threads=threads,
-            tracker=tracker,
-        )
-        pipeline = Pipeline(connection, staged, folder / steps_folder, tracker)
-        pipeline.run(steps)
-        return finish_build(pipeline, staged, folder / "rows", last, partial(rows, connection))
-
-
-def _require_libraries() -> None:
-    """Refuse to start where a library is missing, rather than stop after hours."""
-    for library in _LIBRARIES:
-        try:
-            import_module(library)
-        except ImportError as error:
-            purpose = "Building data sets from dumps"
-            raise MissingDependencyError(purpose, library, "build") from error
-
-
-CATEGORY_CAP = 1_000
-"""Surface instances at which a category counts as over-represented: the largest categories of the
-release hold about that many, and it holds about 30,000 instances."""
-
-Variant = Literal["subject", "object"]
-"""Whose surface form varies."""
 
 
 def build_redirectqa(
@@ -314,17 +181,25 @@ def build_redirectqa(
     )
 
 
+def _check_options(
+    triples: int, category_cap: int | None, variant: str, threads: int | None
+) -> None:
+    """Refuse options out of their range."""
+    if triples < 1:
+        raise ValueError(f"triples must be at least 1, got {triples}")
+    if category_cap is not None and category_cap < 1:
+        raise ValueError(
+            f"category_cap must be at least 1, or None (on the command line 0) for no "
+            f"balancing, got {category_cap}"
+        )
+    if variant not in get_args(Variant):
+        raise ValueError(f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+
+
 def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
-    """Refuse files that cannot make a build.
-
-    Args:
-        dumps: The files.
-        facts_too: Whether facts are to be read off them, or only redirects.
-
-    Raises:
-        SourceNotFoundError: If a file is not there.
-        ValueError: If a needed file is not given.
-    """
+    """Refuse files that cannot make a build, of facts too or of redirects alone."""
     if not dumps.pages_articles and (dumps.page is None or dumps.redirect is None):
         raise ValueError("dumps must give `page` and `redirect`, or `pages_articles`")
     if dumps.wikidata is None:
@@ -343,18 +218,98 @@ def _rows(
         yield from ask(fact, config)
 
 
-def _check_options(
-    triples: int, category_cap: int | None, variant: str, threads: int | None
-) -> None:
-    """Refuse options out of their range."""
-    if triples < 1:
-        raise ValueError(f"triples must be at least 1, got {triples}")
-    if category_cap is not None and category_cap < 1:
-        raise ValueError(
-            f"category_cap must be at least 1, or None (on the command line 0) for no "
-            f"balancing, got {category_cap}"
+def run_build(
+    dumps: DumpFiles,
+    work: str | os.PathLike[str],
+    *,
+    config: WikiConfig,
+    steps: Sequence[Step],
+    steps_folder: str,
+    last: Step,
+    rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
+    memory_limit: str,
+    threads: int | None,
+    allow_truncated: bool,
+    progress: BuildHook | None,
+) -> BuildResult:
+    """Do what is left to do of a build: read the dumps, run its steps, write its rows.
+
+    The steps' results lie in the subfolder `steps_folder`; `rows` makes the rows from their tables,
+    and `last` says what those depend on. A library that a late step needs is asked for first.
+    """
+    for library in _LIBRARIES:
+        try:
+            import_module(library)
+        except ImportError as error:
+            purpose = "Building data sets from dumps"
+            raise MissingDependencyError(purpose, library, "build") from error
+    with (
+        locked_folder(work) as folder,
+        open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
+    ):
+        tracker = Tracker(progress, dumps.paths, n_steps=len(steps))
+        staged = stage(
+            dumps,
+            folder / "staged",
+            config,
+            allow_truncated=allow_truncated,
+            threads=threads,
+            tracker=tracker,
         )
-    if variant not in get_args(Variant):
-        raise ValueError(f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+        pipeline = Pipeline(connection, staged, folder / steps_folder, tracker)
+        for step in steps:
+            pipeline.run(step)
+        return _finished(pipeline, staged, folder / "rows", last, partial(rows, connection))
+
+
+def _finished(
+    pipeline: Pipeline,
+    staged: StagedTables,
+    folder: Path,
+    last: Step,
+    rows: Callable[[], Iterator[BuiltRow]],
+) -> BuildResult:
+    """Write the rows, unless they are there, and sum the build up."""
+    n_triples = count_of(pipeline.connection, "(SELECT DISTINCT triplet_id FROM balanced)")
+    n_redirects = count_of(pipeline.connection, "balanced")
+    counts = (*staged.counts, *pipeline.counts)
+    if not n_triples:
+        raise DataError(_empty_message(counts))
+    digest = pipeline.digest(last)
+    name = f"rows-{digest_of('rows', {}, [digest])[:12]}"
+    checkpoints = Checkpoints(folder)
+    marker = checkpoints.find(name, digest)
+    if marker is None:
+
+        def work(parts: dict[str, Path]) -> list[StepCount]:
+            """Write the rows."""
+            n_rows = write_rows(parts[name], rows())
+            unit = "surface instances to rows"
+            return step_counts("rows", unit, n_triples + n_redirects, n_rows)
+
+        marker = checkpoints.make(name, digest, [name], work)
+    seconds = {done: item.seconds for done, item in pipeline.markers.items()}
+    return BuildResult(
+        path=checkpoints.path(name),
+        attrition=(*counts, *marker.counts),
+        n_triples=n_triples,
+        n_redirect_instances=n_redirects,
+        n_rows=marker.counts[0].rows_out,
+        seconds={**staged.seconds, **seconds, "rows": marker.seconds},
+    )
+
+
+def _empty_message(counts: tuple[StepCount, ...]) -> str:
+    """Say where the rows went."""
+    emptied = (
+        count
+        for count in counts
+        if count.rows_in and not count.rows_out and count.step not in _MAY_BE_EMPTY
+    )
+    last = next(emptied, None)
+    where = "no dump held a row for them" if last is None else f"step {last.step!r} left none"
+    reason = f": {last.reason}" if last is not None and last.reason else ""
+    return (
+        f"the build has no rows; {where}{reason}. Check that all dumps are of the configured wiki "
+        "and of about the same date"
+    )

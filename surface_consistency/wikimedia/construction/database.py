@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyError
-from surface_consistency.wikimedia.construction.progress import StepCount
+from surface_consistency.wikimedia.construction.progress import StepCount, step_counts
 
 if TYPE_CHECKING:
     import duckdb
@@ -149,12 +149,5 @@ def keep_rows(
     connection.execute("DROP TABLE judged")
     rows_out = found.pop(None, 0)
     rows_in = rows_out + sum(found.values())
-    removed: list[tuple[str | None, int]] = [
-        (list(reasons)[place], n_rows) for place, n_rows in sorted(found.items())
-    ]
-    return [
-        StepCount(
-            step=step, unit=unit, rows_in=rows_in, rows_out=rows_out, reason=reason, removed=n_rows
-        )
-        for reason, n_rows in removed or [(None, 0)]
-    ]
+    removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(found.items())}
+    return step_counts(step, unit, rows_in, rows_out, removed)

@@ -1,7 +1,7 @@
 """How far a build is, and how many rows each step took in, passed on and left out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.wikimedia.streams import ReadProgress
 
-__all__ = ["BuildHook", "BuildProgress", "StepCount", "Tracker", "attrition_frame"]
+__all__ = ["BuildHook", "BuildProgress", "StepCount", "Tracker", "attrition_frame", "step_counts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +58,7 @@ BuildHook = Callable[[BuildProgress], None]
 
 
 class Tracker:
-    """Adds up what has been read and done.
-
-    Args:
-        hook: What to tell; None for nobody.
-        paths: All dumps of the build.
-        n_steps: Steps after the dumps.
-    """
+    """Adds up what has been read of all dumps and done of the steps after them."""
 
     def __init__(self, hook: BuildHook | None, paths: tuple[Path, ...], *, n_steps: int) -> None:
         self._hook = hook
@@ -152,6 +146,19 @@ class StepCount(Record):
 
     removed: int = Field(default=0, ge=0)
     """Rows that went for this reason; each row counts once, under the first that holds."""
+
+
+def step_counts(
+    step: str, unit: str, rows_in: int, rows_out: int, removed: Mapping[str, int] | None = None
+) -> list[StepCount]:
+    """Count what a step lost: one line a reason that held, or one without a reason."""
+    lost: list[tuple[str | None, int]] = [item for item in (removed or {}).items() if item[1]]
+    return [
+        StepCount(
+            step=step, unit=unit, rows_in=rows_in, rows_out=rows_out, reason=reason, removed=n_rows
+        )
+        for reason, n_rows in lost or [(None, 0)]
+    ]
 
 
 def attrition_frame(counts: Sequence[StepCount]) -> "pd.DataFrame":

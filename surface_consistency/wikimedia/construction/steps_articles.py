@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from surface_consistency.wikimedia.construction.database import count_of, keep_rows
-from surface_consistency.wikimedia.construction.progress import StepCount
+from surface_consistency.wikimedia.construction.progress import StepCount, step_counts
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,14 +28,8 @@ def sum_views(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
         "CREATE OR REPLACE TABLE page_views AS SELECT title, sum(views)::BIGINT AS views "
         "FROM views SEMI JOIN pages USING (title) GROUP BY title"
     )
-    return [
-        StepCount(
-            step="views",
-            unit="rows of views to titles",
-            rows_in=count_of(connection, "views"),
-            rows_out=count_of(connection, "page_views"),
-        )
-    ]
+    n_rows, n_titles = count_of(connection, "views"), count_of(connection, "page_views")
+    return step_counts("views", "rows of views to titles", n_rows, n_titles)
 
 
 _QUERY = """
@@ -159,7 +153,9 @@ def resolve_redirects(
         Redirects that lead to no article, by reason.
     """
     connection.execute(_LINKS)
-    counts = _outside(connection)
+    n_all, n_links = count_of(connection, "redirects"), count_of(connection, "links")
+    outside = {"no redirect page of the article namespace": n_all - n_links}
+    counts = step_counts("redirects", "redirect pages", n_all, n_links, outside)
     _follow(connection, max_hops)
     counts += keep_rows(
         connection,
@@ -202,18 +198,3 @@ def _follow(connection: "duckdb.DuckDBPyConnection", max_hops: int) -> None:
         connection.execute("INSERT INTO moves SELECT * FROM moved")
         if not count_of(connection, "frontier"):
             break
-
-
-def _outside(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
-    """Count the redirects that are no pages of the article namespace."""
-    n_all, n_links = count_of(connection, "redirects"), count_of(connection, "links")
-    return [
-        StepCount(
-            step="redirects",
-            unit="redirect pages",
-            rows_in=n_all,
-            rows_out=n_links,
-            reason="no redirect page of the article namespace" if n_all > n_links else None,
-            removed=n_all - n_links,
-        )
-    ]

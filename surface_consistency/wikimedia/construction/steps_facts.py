@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from surface_consistency.wikimedia.construction._arrow import import_arrow
 from surface_consistency.wikimedia.construction.database import count_of, keep_rows, quoted
-from surface_consistency.wikimedia.construction.progress import StepCount
+from surface_consistency.wikimedia.construction.progress import StepCount, step_counts
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,14 +46,9 @@ def find_shared_names(connection: "duckdb.DuckDBPyConnection") -> list[StepCount
         SELECT name FROM names GROUP BY name HAVING count(DISTINCT id) > 1
         """
     )
-    return [
-        StepCount(
-            step="names",
-            unit="canonical surfaces to shared ones",
-            rows_in=count_of(connection, "(SELECT DISTINCT surface FROM articles)"),
-            rows_out=count_of(connection, "shared_names"),
-        )
-    ]
+    n_surfaces = count_of(connection, "(SELECT DISTINCT surface FROM articles)")
+    n_shared = count_of(connection, "shared_names")
+    return step_counts("names", "canonical surfaces to shared ones", n_surfaces, n_shared)
 
 
 Unambiguous = Literal["subject", "both"]
@@ -113,16 +108,8 @@ def candidate_triples(
         f"WHERE property IN ({wanted})"
     )
     n_claims, n_facts = count_of(connection, "claims"), count_of(connection, "facts")
-    counts = [
-        StepCount(
-            step="claims",
-            unit="claims",
-            rows_in=n_claims,
-            rows_out=n_facts,
-            reason="another relation, or said twice" if n_facts < n_claims else None,
-            removed=n_claims - n_facts,
-        )
-    ]
+    others = {"another relation, or said twice": n_claims - n_facts}
+    counts = step_counts("claims", "claims", n_claims, n_facts, others)
     reasons = dict(_REASONS)
     if unambiguous == "subject":
         del reasons[_SHARED_OBJECT]

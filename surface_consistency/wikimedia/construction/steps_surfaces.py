@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from surface_consistency.wikimedia.construction.database import count_of, keep_rows, quoted
-from surface_consistency.wikimedia.construction.progress import StepCount
+from surface_consistency.wikimedia.construction.progress import StepCount, step_counts
 from surface_consistency.wikimedia.wikis import UNCATEGORISED_LABEL
 
 if TYPE_CHECKING:
@@ -126,16 +126,8 @@ def pair_with_surfaces(
     )
     n_drawn = count_of(connection, "sample")
     n_left = count_of(connection, "(SELECT DISTINCT triplet_id FROM instances)")
-    return [
-        StepCount(
-            step="instances",
-            unit="triples",
-            rows_in=n_drawn,
-            rows_out=n_left,
-            reason=f"the {varied} has no redirect surface" if n_left < n_drawn else None,
-            removed=n_drawn - n_left,
-        )
-    ]
+    lost = {f"the {varied} has no redirect surface": n_drawn - n_left}
+    return step_counts("instances", "triples", n_drawn, n_left, lost)
 
 
 _RANKED_INSTANCES = """
@@ -190,15 +182,8 @@ def balance(
         columns="triplet_id, page_id",
     )
     n_after = count_of(connection, "(SELECT DISTINCT triplet_id FROM balanced)")
-    lost = StepCount(
-        step="balance",
-        unit="triples",
-        rows_in=n_before,
-        rows_out=n_after,
-        reason="no redirect surface is left" if n_after < n_before else None,
-        removed=n_before - n_after,
-    )
-    return [*counts, lost]
+    lost = {"no redirect surface is left": n_before - n_after}
+    return [*counts, *step_counts("balance", "triples", n_before, n_after, lost)]
 
 
 _NAMES_OF_ENTITIES = """
@@ -261,11 +246,5 @@ def name_objects(
         GROUP BY triplet_id
         """
     )
-    return [
-        StepCount(
-            step="answers",
-            unit="triples to named entities",
-            rows_in=count_of(connection, "right_answers"),
-            rows_out=count_of(connection, "entity_names"),
-        )
-    ]
+    n_facts, n_named = count_of(connection, "right_answers"), count_of(connection, "entity_names")
+    return step_counts("answers", "triples to named entities", n_facts, n_named)
