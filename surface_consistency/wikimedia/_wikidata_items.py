@@ -6,8 +6,8 @@ This module needs msgspec, so `wikidata` imports it when a dump is read.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from types import GenericAlias, UnionType
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -92,8 +92,8 @@ class EntityDecoder:
             "claims": _map_of("Claims", properties, list[_Statement]),
             "sitelinks": _map_of("Sitelinks", wikis, _Link),
         }
-        optional = [(name, kind, None) for name, kind in maps.items()]
-        fields = [("id", str), ("type", str, "item"), *optional]
+        fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [("id", str), ("type", str, "item")]
+        fields += [(name, kind, None) for name, kind in maps.items()]
         entity = msgspec.defstruct("Entity", fields, gc=False)
         decoder = msgspec.json.Decoder(GenericAlias(list, (entity,)))
         self.decode_array = cast("Callable[[bytes], list[Entity]]", decoder.decode)
@@ -111,7 +111,7 @@ class EntityDecoder:
         return [_best_objects(each) if each else [] for each in self._claims(claims)]
 
 
-def _map_of(name: str, keys: Sequence[str], value: type | GenericAlias) -> UnionType:
+def _map_of(name: str, keys: Sequence[str], value: type | GenericAlias) -> Any:  # noqa: ANN401  (a type)
     """Describe a map with some wanted keys; PHP writes an empty one as a list."""
     fields = [(f"field_{place}", value | None, None) for place in range(len(keys))]
     renamed = {field[0]: key for field, key in zip(fields, keys, strict=True)}

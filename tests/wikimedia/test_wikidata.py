@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.taxonomy import RELATIONS
-from surface_consistency.wikimedia._wikidata_items import WikidataCounts
 from surface_consistency.wikimedia.wikidata import (
+    WikidataCounts,
     WikidataEntity,
     read_entities,
     read_entity_batches,
