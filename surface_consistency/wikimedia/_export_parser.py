@@ -33,19 +33,9 @@ def export_pages(
     namespaces: Container[int] | None,
     only_redirects: bool,
 ) -> Iterator[RawPage]:
-    """Yield the pages of some namespaces; of redirects alone if so asked.
+    """Yield the pages of some namespaces (all when None); of redirects alone if so asked.
 
-    Args:
-        stream: The export, for its path and settings.
-        chunks: Its plain bytes.
-        namespaces: Namespaces to keep; all when None.
-        only_redirects: Leave out, and do not collect the text of, pages that are no redirects.
-
-    Yields:
-        Pages in the order of the export.
-
-    Raises:
-        DumpError: If the export is cut off or damaged and that is not allowed, or is no export.
+    The text of pages that are no redirects is then not even collected.
     """
     handler = _ExportHandler(stream, namespaces, only_redirects=only_redirects)
     for chunk in chunks:

@@ -50,29 +50,14 @@ class FastResult:
 
 
 class FastRows:
-    """Reads rows of one shape.
-
-    Args:
-        n_columns: How many values a row has.
-        wanted: Positions of the wanted values, ascending.
-        kinds: What each of them holds.
-    """
+    """Reads rows of one shape."""
 
     def __init__(self, n_columns: int, wanted: Sequence[int], kinds: Sequence[ValueKind]) -> None:
         self._shape = np.array([_OPEN, *[_COMMA] * (n_columns - 1), _CLOSE, _COMMA], np.uint8)
         self._wanted = tuple(zip(wanted, kinds, strict=True))
 
     def parse(self, data: bytes, start: int, stop: int) -> FastResult | None:
-        """Read the rows that are whole in a stretch.
-
-        Args:
-            data: Bytes that hold the stretch.
-            start: Where a row starts.
-            stop: Where the stretch ends; nothing after it is looked at.
-
-        Returns:
-            The rows; None if the stretch is not of the regular form.
-        """
+        """Read the rows that are whole in a stretch; None if it is not of the regular form."""
         try:
             return self._parse(data, start, stop)
         except _IrregularError:
@@ -239,14 +224,7 @@ def _number_column(column: "pa.Array", kind: ValueKind) -> "pa.Array":
 
 
 def unescape_column(column: "pa.Array") -> "pa.Array":
-    """Undo the escapes of a column of strings, all at once.
-
-    Args:
-        column: A binary array of its own; strings without their quotes, or nulls.
-
-    Returns:
-        The column with the characters meant.
-    """
+    """Undo the escapes of a binary column of its own, without the strings' quotes, all at once."""
     import pyarrow as pa
 
     validity, offset_bytes, value_bytes = column.buffers()

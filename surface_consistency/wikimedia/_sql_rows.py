@@ -42,13 +42,7 @@ class SlowResult:
 
 
 class SlowRows:
-    """Reads rows of one shape.
-
-    Args:
-        n_columns: How many values a row has.
-        wanted: Positions of the wanted values, ascending.
-        kinds: What each of them holds.
-    """
+    """Reads rows of one shape."""
 
     def __init__(self, n_columns: int, wanted: Sequence[int], kinds: Sequence[ValueKind]) -> None:
         fields = [
@@ -60,16 +54,7 @@ class SlowRows:
         self._kinds = tuple(kinds)
 
     def parse(self, data: bytes, start: int, stop: int) -> SlowResult:
-        """Read the rows that start in a stretch and are whole.
-
-        Args:
-            data: Bytes that hold the stretch, and more.
-            start: Where a row starts.
-            stop: Where the stretch ends.
-
-        Returns:
-            The rows; none if the first is not whole.
-        """
+        """Read the rows that start in a stretch and are whole."""
         rows: list[tuple[Value, ...]] = []
         position = start
         while position < stop:
@@ -87,15 +72,7 @@ class SlowRows:
         return SlowResult(rows, position, False)
 
     def fault(self, data: bytes, start: int) -> str | None:
-        """Say what is wrong with a row that could not be read.
-
-        Args:
-            data: Bytes that hold its start.
-            start: Where it starts.
-
-        Returns:
-            The fault; None if the bytes end before there is one.
-        """
+        """Say what is wrong with an unreadable row; None if the bytes end before that."""
         place = _after_space(data, start)
         if place == len(data):
             return None
@@ -140,11 +117,7 @@ _BATCH_BYTES = 1 << 24
 
 
 class BatchBuilder:
-    """Gathers columns until they make a batch.
-
-    Args:
-        columns: The columns, in the batches' order.
-    """
+    """Gathers columns until they make a batch."""
 
     def __init__(self, columns: Sequence[SqlColumn]) -> None:
         import pyarrow as pa
@@ -211,14 +184,7 @@ _END = re.compile(rb";\n")
 
 
 class RowReader:
-    """Reads rows of one shape.
-
-    Args:
-        names: Names of all columns, in the rows' order.
-        columns: The wanted columns, in the batches' order.
-        window: The dump, where a row starts.
-        builder: What gathers the rows.
-    """
+    """Reads rows of one shape from where a window stands, into batches."""
 
     def __init__(
         self,
@@ -237,13 +203,9 @@ class RowReader:
         self._builder = builder
 
     def read_stretch(self) -> Literal["more", "over", "cut off"]:
-        """Read some rows.
+        """Read rows: "over" after the INSERT's last, "cut off" if the dump ends before that.
 
-        Returns:
-            "over" after the INSERT's last row, "cut off" if the dump ends before that.
-
-        Raises:
-            DumpFaultError: If a row is not as it should be; those before it have been added.
+        If a row is not as it should be, `DumpFaultError` is raised once those before it have been added.
         """
         window = self._window
         if window.unused < _STRETCH_BYTES:

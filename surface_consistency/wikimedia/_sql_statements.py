@@ -29,11 +29,7 @@ class DumpFaultError(Exception):
 
 
 class Window:
-    """Bytes of a stream from `position` on, as many as have been asked for.
-
-    Args:
-        stream: The dump.
-    """
+    """Bytes of a stream from `position` on, as many as have been asked for."""
 
     def __init__(self, stream: DumpStream) -> None:
         self.stream = stream
@@ -58,11 +54,7 @@ class Window:
         return len(self.data) - self.position
 
     def fill(self) -> bool:
-        """Hold more bytes, twice as many if all those held are still needed.
-
-        Returns:
-            Whether there were more.
-        """
+        """Hold more bytes, twice as many if all those held are still needed; False at the end."""
         parts = [self.data[self.position :]]
         wanted = max(1, len(parts[0]))
         while wanted > 0:
@@ -120,16 +112,9 @@ Statement = CreateTable | InsertInto
 
 
 def next_statement(window: Window) -> Statement | Literal["end", "cut off"]:
-    """Use up a dump to its next statement that matters here.
+    """Use up a dump to its next statement that matters here, or to its end.
 
-    Args:
-        window: The dump, between statements.
-
-    Returns:
-        The statement; "end" if there is none, "cut off" if the dump ends within a statement.
-
-    Raises:
-        DumpFaultError: If what stands there is not SQL.
+    "cut off" means that the dump ends within a statement; what is no SQL is a `DumpFaultError`.
     """
     while True:
         if not _skip_blank(window):

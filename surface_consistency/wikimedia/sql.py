@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from surface_consistency.errors import (
@@ -68,12 +67,7 @@ class SqlRows(Iterator["pa.RecordBatch"]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

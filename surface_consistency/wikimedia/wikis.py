@@ -296,13 +296,8 @@ def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
             f"no wiki {str(source)!r}: neither a file nor one of {', '.join(WIKIS)}; "
             "describe it in a TOML file with the fields of WikiConfig"
         )
-    return _validated(path, _fields(path))
-
-
-def _validated(path: Path, fields: dict[str, object]) -> WikiConfig:
-    """Build the record."""
     try:
-        return WikiConfig.model_validate(fields)
+        return WikiConfig.model_validate(_fields(path))
     except ValidationError as error:
         raise RecordError(f"{path}: {_described(error)}") from error
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from surface_consistency.errors import MissingDependencyError
@@ -54,13 +53,7 @@ class Tally:
 
 
 class TableWriter:
-    """Parquet in row groups of even size, whatever the size of the batches.
-
-    Args:
-        path: The file.
-        schema: Its columns.
-        use_dictionary: Whether values that repeat are written once.
-    """
+    """Parquet in row groups of even size, whatever the size of the batches."""
 
     def __init__(self, path: Path, schema: "pa.Schema", *, use_dictionary: bool = False) -> None:
         arrow = import_arrow()
@@ -88,13 +81,8 @@ class TableWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
             self._flush()
         self._writer.close()
 
@@ -102,16 +90,7 @@ class TableWriter:
 def text_column(
     batch: "pa.RecordBatch", column: str, tally: Tally
 ) -> "tuple[pa.RecordBatch, pa.Array]":
-    """Decode a binary column; rows that are no UTF-8 go and are counted.
-
-    Args:
-        batch: Rows.
-        column: A column of bytes or text.
-        tally: Where lost rows are counted.
-
-    Returns:
-        The rows that stay, and the column as text.
-    """
+    """Decode a binary column, and leave out and count the rows where it is no UTF-8."""
     pa = import_arrow()
     values = batch.column(column)
     try:
@@ -133,14 +112,7 @@ def _is_text(value: bytes) -> bool:
 
 
 def surfaces_of(titles: "pa.Array") -> "pa.Array":
-    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake.
-
-    Args:
-        titles: Titles, null where there is none.
-
-    Returns:
-        Surface forms, null where there is no title.
-    """
+    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake."""
     pa = import_arrow()
     compute = pa.compute
     plain = compute.replace_substring(titles, "_", " ")
@@ -179,13 +151,6 @@ TABLES: dict[str, dict[str, str]] = {
 
 
 def table_schema(table: str) -> "pa.Schema":
-    """Return the Arrow schema of a staged table.
-
-    Args:
-        table: One of `TABLES`.
-
-    Returns:
-        The schema.
-    """
+    """Return the Arrow schema of a staged table."""
     pa = import_arrow()
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TABLES[table].items()])

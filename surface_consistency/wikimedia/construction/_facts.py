@@ -149,15 +149,7 @@ def redirects_of(
 
 
 def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Ask a fact under its subject's canonical name and redirects.
-
-    Args:
-        fact: The fact.
-        config: The wiki, for the questions.
-
-    Yields:
-        The canonical rows, then those of each redirect; one row a wording.
-    """
+    """Ask a fact under its subject's canonical name, then under each redirect's, in each wording."""
     answers = tuple(dict.fromkeys(name for item in fact.objects for name in fact.names[item]))
     canonical = _canonical_row(fact, config, answers)
     yield from asked_in_each_wording(canonical, config)
@@ -166,15 +158,7 @@ def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
 
 
 def object_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Ask a fact once a name of its object; the question stays, the one accepted answer varies.
-
-    Args:
-        fact: The fact, with the redirects of its object.
-        config: The wiki, for the questions.
-
-    Yields:
-        The rows of the object's canonical name, then those of each redirect; one row a wording.
-    """
+    """Ask a fact once a name of its object; the one accepted answer varies, in each wording."""
     name = fact.object.surface
     canonical = _canonical_row(fact, config, (name,))
     yield from asked_in_each_wording(canonical, config)
@@ -196,16 +180,7 @@ def object_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
 def with_subject_redirect(
     canonical: BuiltRow, redirect: Redirect, *, has_views: bool = True
 ) -> BuiltRow:
-    """Name the subject of a canonical row by a redirect.
-
-    Args:
-        canonical: The row.
-        redirect: The redirect.
-        has_views: Whether views are known.
-
-    Returns:
-        The row; its question is still that of the canonical one.
-    """
+    """Name a canonical row's subject by a redirect; its question is still the canonical one."""
     return canonical.model_copy(
         update={
             "subject_surface": redirect.surface,
@@ -250,15 +225,7 @@ def _canonical_row(fact: AskedFact, config: WikiConfig, answers: tuple[str, ...]
 
 
 def asked_in_each_wording(row: BuiltRow, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Word the question of a row in each way.
-
-    Args:
-        row: The row, whatever its question.
-        config: The wiki.
-
-    Yields:
-        One row a wording; they are checked as they are written.
-    """
+    """Word the question of a row in each way; the rows are checked as they are written."""
     for template in config.question_templates:
         question = config.question(row.relation, row.subject_surface, template=template)
         yield row.model_copy(update={"template": template, "question": question})

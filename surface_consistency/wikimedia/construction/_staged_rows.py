@@ -141,16 +141,7 @@ def categorylinks_rows(
 ) -> Batches:
     """Read the members of the wanted categories off a `categorylinks` table of any schema.
 
-    Args:
-        path: The dump.
-        read: Reads columns of it.
-        tally: Where rows are counted.
-        columns: Columns that the table has.
-        categories: Category title to label, for `cl_to`.
-        targets: Number of a link target to label, for `cl_target_id`.
-
-    Yields:
-        Rows of "categories".
+    Categories are named by their titles (`cl_to`), or by the numbers of `targets` (`cl_target_id`).
     """
     pa = import_arrow()
     by_title = {title.encode("utf-8"): label for title, label in categories.items()}

@@ -124,15 +124,7 @@ _MONTH: Final = re.compile(r"\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re
 
 
 def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
-    """Find a wiki's own files of the newest date.
-
-    Args:
-        names: Files by name.
-        wiki: Name of the wiki, such as "enwiki".
-
-    Returns:
-        Field of `DumpFiles` to the files for it.
-    """
+    """Find a wiki's own files of the newest date, by the field of `DumpFiles` that they fill."""
     pattern = re.compile(
         rf"{re.escape(wiki)}-(\d{{8}}|latest)-(?:({'|'.join(_TABLES)})\.sql|{_EXPORT}){_PACKED}"
     )
@@ -152,30 +144,13 @@ def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
 
 
 def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
-    """Tell of which date a wiki's own files are.
-
-    Args:
-        tables: What `wiki_tables` found.
-        wiki: Name of the wiki.
-
-    Returns:
-        "YYYYMMDD" or "latest"; None if there are no files.
-    """
+    """Tell the date of what `wiki_tables` found: "YYYYMMDD", "latest", or None for no files."""
     paths = [path for found in tables.values() for path in found]
     return paths[0].name.removeprefix(f"{wiki}-").partition("-")[0] if paths else None
 
 
 def dated_files(names: Iterable[str], wiki: str, role: str) -> list[str]:
-    """List a wiki's files of one kind, whatever their date.
-
-    Args:
-        names: File names.
-        wiki: Name of the wiki.
-        role: Field of `DumpFiles`.
-
-    Returns:
-        Their names, sorted.
-    """
+    """List a wiki's files for one field of `DumpFiles`, whatever their date."""
     kind = _EXPORT if role == "pages_articles" else rf"{role}\.sql"
     pattern = re.compile(rf"{re.escape(wiki)}-(?:\d{{8}}|latest)-{kind}{_PACKED}")
     return sorted(filter(pattern.fullmatch, names))
@@ -194,41 +169,20 @@ def _one_export(paths: list[Path]) -> list[Path]:
 
 
 def check_months(months: Sequence[str] | None) -> None:
-    """Refuse what is no month or day.
-
-    Args:
-        months: What was asked for.
-
-    Raises:
-        ValueError: If one is none.
-    """
+    """Refuse what is no month or day."""
     for month in months or ():
         if not _MONTH.fullmatch(month):
             raise ValueError(f"months must be like '202401' (or a day, '20240131'), got {month!r}")
 
 
 def pageview_files(names: Mapping[str, Path]) -> dict[str, Path]:
-    """Find the pageviews of users.
-
-    Args:
-        names: Files by name.
-
-    Returns:
-        Month ("YYYYMM") or day ("YYYYMMDD") to its file.
-    """
+    """Find the pageviews of users, by month ("YYYYMM") or day ("YYYYMMDD")."""
     pattern = re.compile(rf"pageviews-(\d{{6}}(?:\d\d)?)-user{_PACKED}")
     return {match[1]: path for name, path in names.items() if (match := pattern.fullmatch(name))}
 
 
 def wikidata_file(names: Mapping[str, Path]) -> Path | None:
-    """Find the newest dump of Wikidata; one with a date before one without.
-
-    Args:
-        names: Files by name.
-
-    Returns:
-        The file; None if there is none.
-    """
+    """Find the newest dump of Wikidata; one with a date before one without."""
     pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
     found = sorted(filter(pattern.fullmatch, names), key=_date_of)
     return names[found[-1]] if found else None
