@@ -1,6 +1,6 @@
 """The pages of a MediaWiki export, as expat finds them."""
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from xml.parsers import expat
 
@@ -12,6 +12,7 @@ __all__ = ["RawPage", "export_pages"]
 
 _BUFFER_BYTES = 1 << 16
 _FIRST_WITH_REDIRECTS = (0, 4)
+_KEPT = frozenset({"title", "ns", "id", "text", "dbname", "namespace"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,14 +72,6 @@ class _ExportHandler:
         self._parser.buffer_text = True
         self._parser.buffer_size = _BUFFER_BYTES
         self._parser.StartElementHandler = self._root
-        self._ends: dict[str, Callable[[str], None]] = {
-            "title": self._end_title,
-            "ns": self._end_namespace,
-            "id": self._end_id,
-            "text": self._end_text,
-            "dbname": self._end_site_field,
-            "namespace": self._end_namespace_name,
-        }
 
     def feed(self, chunk: bytes) -> bool:
         """Read on; False where damage ends the export and that is allowed."""
@@ -158,9 +151,9 @@ class _ExportHandler:
                 case_sensitive=frozenset(self._case_sensitive),
                 **self._site,
             )
-        elif self._parser.CharacterDataHandler is not None and name in self._ends:
+        elif self._parser.CharacterDataHandler is not None and name in _KEPT:
             self._parser.CharacterDataHandler = None
-            self._ends[name]("".join(self._parts))
+            self._keep(name, "".join(self._parts))
             self._parts.clear()
 
     def _collect(self) -> None:
@@ -193,36 +186,26 @@ class _ExportHandler:
         if is_wanted:
             self._pages.append(page)
 
-    def _end_title(self, text: str) -> None:
-        """Keep a page's title."""
-        if self._page is not None:
-            self._page.title = text
-
-    def _end_namespace(self, text: str) -> None:
-        """Keep a page's namespace."""
-        if self._page is not None:
-            self._page.namespace = self._number(text, "ns")
-
-    def _end_id(self, text: str) -> None:
-        """Keep a page's number."""
-        if self._page is not None:
-            self._page.page_id = self._number(text, "id")
-
-    def _end_text(self, text: str) -> None:
-        """Keep a revision's text; the last one stays."""
-        if self._page is not None:
-            self._page.text = text
-
-    def _end_site_field(self, text: str) -> None:
-        """Keep the wiki's database name."""
-        self._site["dbname"] = text
-
-    def _end_namespace_name(self, text: str) -> None:
-        """Keep the name and letter case of a namespace."""
-        number = self._number(self._attributes.get("key", ""), "namespace key")
-        self._names[number] = text
-        if self._attributes.get("case") == "case-sensitive":
-            self._case_sensitive.add(number)
+    def _keep(self, name: str, text: str) -> None:
+        """Keep what an element held; of several revisions the last text stays."""
+        page = self._page
+        if name == "dbname":
+            self._site["dbname"] = text
+        elif name == "namespace":
+            number = self._number(self._attributes.get("key", ""), "namespace key")
+            self._names[number] = text
+            if self._attributes.get("case") == "case-sensitive":
+                self._case_sensitive.add(number)
+        elif page is None:
+            return
+        elif name == "text":
+            page.text = text
+        elif name == "title":
+            page.title = text
+        elif name == "ns":
+            page.namespace = self._number(text, "ns")
+        else:
+            page.page_id = self._number(text, "id")
 
     def _number(self, text: str, what: str) -> int:
         """Read a number."""

@@ -122,7 +122,10 @@ class BatchBuilder:
     def __init__(self, columns: Sequence[SqlColumn]) -> None:
         import pyarrow as pa
 
-        self.schema = pa.schema([(column.name, _arrow_type(column.kind)) for column in columns])
+        kinds = {"integer": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
+        self.schema = pa.schema(
+            [(each.name, kinds.get(each.kind, pa.binary())) for each in columns]
+        )
         """The batches' schema."""
         self.total_rows = 0
         """Rows of all batches, with the one in the making."""
@@ -170,14 +173,6 @@ class BatchBuilder:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def _arrow_type(kind: ValueKind) -> "pa.DataType":
-    """Return what a kind of value is stored as."""
-    import pyarrow as pa
-
-    numbers = {"integer": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
-    return numbers.get(kind, pa.binary())
-
-
 _STRETCH_BYTES = 1 << 18
 _LEAST_FAST_BYTES = 1 << 13
 _END = re.compile(rb";\n")
@@ -205,7 +200,7 @@ class RowReader:
     def read_stretch(self) -> Literal["more", "over", "cut off"]:
         """Read rows: "over" after the INSERT's last, "cut off" if the dump ends before that.
 
-        If a row is not as it should be, `DumpFaultError` is raised once those before it have been added.
+        A row that is not as it should be raises `DumpFaultError`; those before it have been added.
         """
         window = self._window
         if window.unused < _STRETCH_BYTES:

@@ -206,18 +206,11 @@ def decode_literal(literal: bytes, kind: ValueKind) -> bytes | int | float | Non
             raise ValueError(f"{literal[:60]!r} is no literal")
         return _number(literal, kind)
     if found["string"] is not None:
-        text = _unescape(found["string"][1:-1])
+        text = _ESCAPED.sub(_meant, found["string"][1:-1])
         return text if kind in {"bytes", "decimal"} else _number(text, kind)
     digits = found["hex"] or found["quoted_hex"]
     raw = bytes.fromhex(("0" * (len(digits) % 2)) + digits.decode())
     return raw if kind == "bytes" else _number(b"%d" % int.from_bytes(raw, "big"), kind)
-
-
-def _unescape(text: bytes) -> bytes:
-    """Undo the escapes of a string."""
-    if b"\\" not in text and b"'" not in text:
-        return text
-    return _ESCAPED.sub(_meant, text)
 
 
 def _meant(found: re.Match[bytes]) -> bytes:

@@ -226,12 +226,7 @@ def _fields(path: Path) -> dict[str, object]:
     return WIKIS[base].model_dump() | fields
 
 
-def _bundled(name: str) -> WikiConfig:
-    """Read a configuration that comes with this package."""
-    path = Path(__file__).with_name("configurations") / f"{name}.toml"
-    return WikiConfig.model_validate(_fields(path))
-
-
+_BUNDLED = Path(__file__).with_name("configurations")
 _ENWIKI = WikiConfig(
     name="enwiki",
     wiki="enwiki",
@@ -263,7 +258,10 @@ WIKIS: dict[str, WikiConfig] = {
     "enwiki": _ENWIKI,
     "enwiki-v0.1.0": _ENWIKI.model_copy(update=_ENWIKI_V0_1_0),
     "simplewiki": _ENWIKI.model_copy(update=_SIMPLEWIKI),
-    **{name: _bundled(name) for name in ("zhwiki", "jawiki", "dewiki")},
+    **{
+        name: WikiConfig.model_validate(_fields(_BUNDLED / f"{name}.toml"))
+        for name in ("zhwiki", "jawiki", "dewiki")
+    },
 }
 """The wikis that come with this package, by name: English Wikipedia as in RedirectQA v1.0.0 (16
 relations, two wordings) and v0.1.0 (without religion, one wording), Simple English, Chinese (by its

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "TABLES",
     "TableWriter",
     "Tally",
     "batch_of",
@@ -96,19 +95,11 @@ def text_column(
     try:
         return batch, values.cast(pa.string())
     except pa.ArrowInvalid:
-        good = pa.array([value is None or _is_text(value) for value in values.to_pylist()])
+        texts = values.to_pylist()
+        good = pa.array([t is None or t.decode(errors="ignore").encode() == t for t in texts])
     tally.drop("title is no UTF-8", len(good) - pa.compute.sum(good).as_py())
     kept = batch.filter(good)
     return kept, kept.column(column).cast(pa.string())
-
-
-def _is_text(value: bytes) -> bool:
-    """Tell whether bytes are UTF-8."""
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def surfaces_of(titles: "pa.Array") -> "pa.Array":

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
 from surface_consistency.wikimedia.construction.rows import BuiltRow
@@ -19,7 +19,6 @@ __all__ = [
     "asked_facts",
     "asked_in_each_wording",
     "object_rows",
-    "plain_title",
     "redirects_of",
     "subject_rows",
     "with_subject_redirect",
@@ -149,9 +148,9 @@ def redirects_of(
 
 
 def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Ask a fact under its subject's canonical name, then under each redirect's, in each wording."""
+    """Ask a fact under its subject's canonical name, then its redirects', in each wording."""
     answers = tuple(dict.fromkeys(name for item in fact.objects for name in fact.names[item]))
-    canonical = _canonical_row(fact, config, answers)
+    canonical = _row_of_names(fact, config, answers)
     yield from asked_in_each_wording(canonical, config)
     for redirect in fact.redirects:
         yield from asked_in_each_wording(with_subject_redirect(canonical, redirect), config)
@@ -160,7 +159,7 @@ def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
 def object_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
     """Ask a fact once a name of its object; the one accepted answer varies, in each wording."""
     name = fact.object.surface
-    canonical = _canonical_row(fact, config, (name,))
+    canonical = _row_of_names(fact, config, (name,))
     yield from asked_in_each_wording(canonical, config)
     for redirect in fact.redirects:
         yield from asked_in_each_wording(
@@ -180,7 +179,7 @@ def object_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
 def with_subject_redirect(
     canonical: BuiltRow, redirect: Redirect, *, has_views: bool = True
 ) -> BuiltRow:
-    """Name a canonical row's subject by a redirect; its question is still the canonical one."""
+    """Name a canonical row's subject by a redirect; the question stays as it is."""
     return canonical.model_copy(
         update={
             "subject_surface": redirect.surface,
@@ -191,35 +190,46 @@ def with_subject_redirect(
     )
 
 
-def plain_title(title: str) -> str:
-    """Write a title with spaces, as the release writes those of articles."""
-    return title.replace("_", " ")
-
-
-def _canonical_row(fact: AskedFact, config: WikiConfig, answers: tuple[str, ...]) -> BuiltRow:
-    """Make the row of the canonical names; its wording is filled in later."""
-    relation = RELATIONS[config.properties[fact.property]]
+def canonical_row(
+    number: int,
+    relation: str,
+    title: str,
+    answers: tuple[str, ...],
+    **columns: Any,  # noqa: ANN401  (of the record's own kinds)
+) -> BuiltRow:
+    """Make the row of a fact's canonical names; its wording is filled in later."""
     return BuiltRow(
-        triplet_id=fact.triplet_id,
-        subject_id=f"Q{fact.subject.entity}",
-        subject_surface=fact.subject.surface,
+        triplet_id=number,
         subject_surface_category=(CANONICAL_LABEL,),
-        subject_wiki_title=plain_title(fact.subject.title),
+        subject_wiki_title=title.replace("_", " "),
         subject_redirect_wiki_title=None,
-        subject_pageviews=fact.subject.views,
-        subject_aliases=tuple(sorted(fact.names[fact.subject.entity])),
-        relation=relation.name,
-        relation_id=relation.property_id,
-        object_id=f"Q{fact.object.entity}",
-        object_surface=answers[0],
+        relation=relation,
+        relation_id=RELATIONS[relation].property_id,
         object_aliases=answers,
         template="-",
         question="-",
         object_surface_category=(CANONICAL_LABEL,),
-        object_wiki_title=plain_title(fact.object.title),
         object_redirect_wiki_title=None,
-        object_pageviews=fact.object.views,
         redirect_pageviews=None,
+        **columns,
+    )
+
+
+def _row_of_names(fact: AskedFact, config: WikiConfig, answers: tuple[str, ...]) -> BuiltRow:
+    """Make the row of the canonical names of what was drawn."""
+    return canonical_row(
+        fact.triplet_id,
+        config.properties[fact.property],
+        fact.subject.title,
+        answers,
+        subject_id=f"Q{fact.subject.entity}",
+        subject_surface=fact.subject.surface,
+        subject_pageviews=fact.subject.views,
+        subject_aliases=tuple(sorted(fact.names[fact.subject.entity])),
+        object_id=f"Q{fact.object.entity}",
+        object_surface=answers[0],
+        object_wiki_title=fact.object.title.replace("_", " "),
+        object_pageviews=fact.object.views,
         n_objects=len(fact.objects),
     )
 

@@ -5,28 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from surface_consistency.wikimedia.construction import steps_articles as articles
+from surface_consistency.wikimedia.construction import steps_facts as facts
+from surface_consistency.wikimedia.construction import steps_surfaces as surfaces
 from surface_consistency.wikimedia.construction._arrow import TABLES, table_schema
 from surface_consistency.wikimedia.construction._work_folder import Checkpoints, Marker, digest_of
 from surface_consistency.wikimedia.construction.database import quoted
 from surface_consistency.wikimedia.construction.progress import StepCount, Tracker
 from surface_consistency.wikimedia.construction.staging import StagedTables
-from surface_consistency.wikimedia.construction.steps_articles import (
-    join_articles,
-    resolve_redirects,
-    sum_views,
-)
-from surface_consistency.wikimedia.construction.steps_facts import (
-    Unambiguous,
-    candidate_triples,
-    find_shared_names,
-    sample_triples,
-)
-from surface_consistency.wikimedia.construction.steps_surfaces import (
-    balance,
-    keep_categories,
-    keep_surfaces,
-    name_objects,
-)
+from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
 from surface_consistency.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
@@ -152,9 +139,16 @@ def article_steps() -> tuple[Step, ...]:
     """List the steps that depend on the dumps alone."""
     pages = ("pages", "page_props")
     return (
-        Step("01_views", ("views", "pages"), ("page_views",), sum_views),
-        Step("02_articles", (*pages, "entities", "page_views"), ("articles",), join_articles),
-        Step("03_redirects", ("redirects", *pages, "articles"), ("resolved",), resolve_redirects),
+        Step("01_views", ("views", "pages"), ("page_views",), articles.sum_views),
+        Step(
+            "02_articles", (*pages, "entities", "page_views"), ("articles",), articles.join_articles
+        ),
+        Step(
+            "03_redirects",
+            ("redirects", *pages, "articles"),
+            ("resolved",),
+            articles.resolve_redirects,
+        ),
     )
 
 
@@ -163,19 +157,19 @@ def fact_steps(
 ) -> tuple[Step, ...]:
     """List the steps that choose the facts."""
     return (
-        Step("04_names", ("articles", "entities"), ("shared_names",), find_shared_names),
+        Step("04_names", ("articles", "entities"), ("shared_names",), facts.find_shared_names),
         Step(
             "05_candidates",
             ("claims", "articles", "shared_names"),
             ("candidates", "facts"),
-            candidate_triples,
+            facts.candidate_triples,
             {"properties": sorted(config.properties), "unambiguous": unambiguous},
         ),
         Step(
             "06_sample",
             ("candidates",),
             ("sample",),
-            sample_triples,
+            facts.sample_triples,
             {"triples": triples, "seed": seed},
         ),
     )
@@ -190,10 +184,12 @@ def surface_steps(
     balanced = {"category_cap": category_cap, "seed": seed}
     known = ("sample", "resolved", "categories")
     return (
-        Step("07_categories", known, ("kinds",), keep_categories, labels | varied),
-        Step("08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), keep_surfaces),
+        Step("07_categories", known, ("kinds",), surfaces.keep_categories, labels | varied),
+        Step(
+            "08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), surfaces.keep_surfaces
+        ),
         pairing,
-        Step("10_balance", ("instances",), ("balanced",), balance, balanced),
+        Step("10_balance", ("instances",), ("balanced",), surfaces.balance, balanced),
     )
 
 
@@ -209,7 +205,7 @@ def naming_step(config: WikiConfig) -> Step:
         "11_answers",
         (*facts, "articles", "resolved", "categories"),
         ("entity_names", "right_answers"),
-        name_objects,
+        surfaces.name_objects,
         {"labels": list(config.labels)},
     )
 

@@ -155,6 +155,7 @@ def build_redirectqa(
     _check_options(triples, category_cap, variant, threads)
     check_dumps(dumps, facts_too=True)
     config = config if isinstance(config, WikiConfig) else load_wiki(config)
+    ask = subject_rows if variant == "subject" else object_rows
     steps = (
         *article_steps(),
         *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
@@ -173,7 +174,9 @@ def build_redirectqa(
         steps=steps,
         steps_folder="steps",
         last=rows_step(config, "entity_names", "right_answers", variant=variant),
-        rows=partial(_rows, config=config, variant=variant),
+        rows=lambda connection: (
+            row for fact in asked_facts(connection) for row in ask(fact, config)
+        ),
         memory_limit=memory_limit,
         threads=threads,
         allow_truncated=allow_truncated,
@@ -207,15 +210,6 @@ def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
     if facts_too and not dumps.pageviews:
         raise ValueError("dumps must give `pageviews`: pages without views are left out")
     dumps.check_paths()
-
-
-def _rows(
-    connection: "duckdb.DuckDBPyConnection", *, config: WikiConfig, variant: Variant
-) -> Iterator[BuiltRow]:
-    """Ask the facts that are left."""
-    ask = subject_rows if variant == "subject" else object_rows
-    for fact in asked_facts(connection):
-        yield from ask(fact, config)
 
 
 def run_build(

@@ -184,11 +184,7 @@ def pageview_files(names: Mapping[str, Path]) -> dict[str, Path]:
 def wikidata_file(names: Mapping[str, Path]) -> Path | None:
     """Find the newest dump of Wikidata; one with a date before one without."""
     pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
-    found = sorted(filter(pattern.fullmatch, names), key=_date_of)
+    found = sorted(
+        filter(pattern.fullmatch, names), key=lambda name: (re.search(r"\d{8}", name) or [""])[0]
+    )
     return names[found[-1]] if found else None
-
-
-def _date_of(name: str) -> str:
-    """Find the date in a name of a dump of Wikidata."""
-    found = re.search(r"\d{8}", name)
-    return found[0] if found else ""

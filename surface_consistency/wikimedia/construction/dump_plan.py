@@ -194,7 +194,7 @@ def find_dumps(
     dumps = [
         *_planned_tables(config, chosen, tables, names),
         *_planned_pageviews(names, months, is_needed=needs_views),
-        _planned_wikidata(names),
+        *_planned_wikidata(names),
     ]
     notes = _notes(dumps, chosen, is_default=route is None, has_categories=bool(config.categories))
     return DumpPlan(
@@ -291,20 +291,16 @@ def _planned_pageviews(
         )
 
 
-def _planned_wikidata(names: dict[str, Path]) -> PlannedDump:
+def _planned_wikidata(names: dict[str, Path]) -> Iterable[PlannedDump]:
     """List the dump of Wikidata, the newest one."""
     found = wikidata_file(names)
-    return next(
-        iter(
-            _planned(
-                "wikidata",
-                [] if found is None else [found],
-                "wikidata-YYYYMMDD-all.json.bz2",
-                f"{_SITE}/wikidatawiki/entities/",
-                is_needed=True,
-                about=_ABOUT_BYTES["wikidata"],
-            )
-        )
+    return _planned(
+        "wikidata",
+        [] if found is None else [found],
+        "wikidata-YYYYMMDD-all.json.bz2",
+        f"{_SITE}/wikidatawiki/entities/",
+        is_needed=True,
+        about=_ABOUT_BYTES["wikidata"],
     )
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
-from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
 from surface_consistency.wikimedia.construction._facts import (
     asked_in_each_wording,
-    plain_title,
+    canonical_row,
     redirects_of,
     with_subject_redirect,
 )
@@ -129,7 +128,22 @@ def _all_rows(
         part = facts[start : start + _FACTS_AT_ONCE]
         redirects = redirects_of(connection, part[0][0], part[-1][0])
         for number, title in part:
-            canonical = _canonical_row(number, known[number], title)
+            fact = known[number]
+            canonical = canonical_row(
+                number,
+                fact.relation,
+                title,
+                fact.answers,
+                subject_id=fact.subject.id,
+                subject_surface=fact.subject.name,
+                subject_pageviews=fact.subject.pageviews,
+                subject_aliases=fact.subject.aliases,
+                object_id=fact.object.id,
+                object_surface=fact.object.name,
+                object_wiki_title=None,
+                object_pageviews=fact.object.pageviews,
+                n_objects=None,
+            )
             yield from asked_in_each_wording(canonical, config)
             for redirect in redirects[number]:
                 row = with_subject_redirect(canonical, redirect, has_views=has_views)
@@ -178,30 +192,3 @@ def _insert_step(known: dict[int, FactualTriple]) -> Step:
 def _entity(item: str | None) -> int | None:
     """Read the number of a Wikidata item."""
     return int(item[1:]) if item is not None and item[:1] == "Q" and item[1:].isdigit() else None
-
-
-def _canonical_row(number: int, fact: FactualTriple, title: str) -> BuiltRow:
-    """Make the row of a fact under its given name; its wording is filled in later."""
-    return BuiltRow(
-        triplet_id=number,
-        subject_id=fact.subject.id,
-        subject_surface=fact.subject.name,
-        subject_surface_category=(CANONICAL_LABEL,),
-        subject_wiki_title=plain_title(title),
-        subject_redirect_wiki_title=None,
-        subject_pageviews=fact.subject.pageviews,
-        subject_aliases=fact.subject.aliases,
-        relation=fact.relation,
-        relation_id=RELATIONS[fact.relation].property_id,
-        object_id=fact.object.id,
-        object_surface=fact.object.name,
-        object_aliases=fact.answers,
-        template="-",
-        question="-",
-        object_surface_category=(CANONICAL_LABEL,),
-        object_wiki_title=None,
-        object_redirect_wiki_title=None,
-        object_pageviews=fact.object.pageviews,
-        redirect_pageviews=None,
-        n_objects=None,
-    )

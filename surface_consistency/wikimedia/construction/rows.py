@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["BuiltRow", "read_rows", "row_schema", "write_rows"]
+
+_ROWS_AT_ONCE = 10_000
 
 
 class BuiltRow(Record):
@@ -126,28 +128,16 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[BuiltRow]:
                 number += 1
 
 
-_ROWS_AT_ONCE = 10_000
-_LISTS = (
-    "subject_surface_category",
-    "subject_aliases",
-    "object_aliases",
-    "object_surface_category",
-)
-_NUMBERS = (
-    "triplet_id",
-    "subject_pageviews",
-    "object_pageviews",
-    "redirect_pageviews",
-    "n_objects",
-)
-
-
 def row_schema() -> "pa.Schema":
     """Return the Arrow schema of built rows: the fields of `BuiltRow` in their order."""
     pa = import_arrow()
-    kinds = {name: pa.list_(pa.string()) for name in _LISTS}
-    kinds |= {name: pa.int64() for name in _NUMBERS}
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in BuiltRow.model_fields])
+    kinds: dict[Any, Any] = {
+        int: pa.int64(),
+        int | None: pa.int64(),
+        tuple[str, ...]: pa.list_(pa.string()),
+    }
+    fields = BuiltRow.model_fields.items()
+    return pa.schema([(name, kinds.get(field.annotation, pa.string())) for name, field in fields])
 
 
 def write_rows(path: Path, rows: Iterable[BuiltRow]) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.taxonomy import RELATIONS
+from surface_consistency.wikimedia.construction import _staged_rows as staged
 from surface_consistency.wikimedia.construction._arrow import (
     TABLES,
     TableWriter,
@@ -18,16 +19,6 @@ from surface_consistency.wikimedia.construction._arrow import (
     batch_of,
     import_arrow,
     table_schema,
-)
-from surface_consistency.wikimedia.construction._staged_rows import (
-    categorylinks_rows,
-    entity_rows,
-    linktarget_rows,
-    page_rows,
-    props_rows,
-    redirect_page_rows,
-    redirect_rows,
-    view_rows,
 )
 from surface_consistency.wikimedia.construction._work_folder import (
     Checkpoints,
@@ -246,9 +237,9 @@ class _DumpReader:
 def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
     """Read the SQL tables that are there."""
     plain = (
-        (dumps.page, "page", "pages", page_rows, "pages"),
-        (dumps.page_props, "page_props", "page_props", props_rows, "properties"),
-        (dumps.redirect, "redirect", "redirects", redirect_rows, "redirect pages"),
+        (dumps.page, "page", "pages", staged.page_rows, "pages"),
+        (dumps.page_props, "page_props", "page_props", staged.props_rows, "properties"),
+        (dumps.redirect, "redirect", "redirects", staged.redirect_rows, "redirect pages"),
     )
     for path, name, table, rows, unit in plain:
         if path is not None:
@@ -257,7 +248,7 @@ def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
     if wanted and dumps.linktarget is not None:
         table = "category_targets"
         path = dumps.linktarget
-        rows_of = _only(table, linktarget_rows, path, reader.sql, categories=wanted)
+        rows_of = _only(table, staged.linktarget_rows, path, reader.sql, categories=wanted)
         settings = {"categories": wanted}
         reader.take(path, "linktarget", (table,), rows_of, unit="link targets", settings=settings)
     if wanted and dumps.categorylinks is not None:
@@ -290,7 +281,7 @@ def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
         path,
         "categorylinks",
         ("categories",),
-        _only("categories", categorylinks_rows, path, reader.sql, **more),
+        _only("categories", staged.categorylinks_rows, path, reader.sql, **more),
         unit="category links",
         inputs=reader.digests["category_targets"],
         settings={"categories": wanted},
@@ -310,7 +301,9 @@ def _stage_xml(reader: _DumpReader, path: Path, *, with_pages: bool) -> None:
         path,
         dump_name(path),
         tables,
-        lambda tally: redirect_page_rows(read_redirects(path, **reader.options), config, tally),
+        lambda tally: staged.redirect_page_rows(
+            read_redirects(path, **reader.options), config, tally
+        ),
         unit="redirect pages",
         settings=settings,
     )
@@ -323,7 +316,7 @@ def _stage_views(reader: _DumpReader, path: Path) -> None:
     def rows(tally: Tally) -> Iterator[TableBatches]:
         """Read the lines of one project."""
         batches = read_pageviews(path, project=project, **reader.options)
-        return ({"views": batch} for batch in view_rows(batches, tally))
+        return ({"views": batch} for batch in staged.view_rows(batches, tally))
 
     unit = "lines of the wiki"
     reader.take(path, dump_name(path), ("views",), rows, unit=unit, settings={"project": project})
@@ -343,7 +336,7 @@ def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
             wiki=config.wiki,
             **reader.options,
         ):
-            tables = {"entities": entity_rows(batch.entities, tally)}
+            tables = {"entities": staged.entity_rows(batch.entities, tally)}
             for table, found in (("aliases", batch.aliases), ("claims", batch.claims)):
                 columns = dict(zip(found.schema.names, found.columns, strict=True))
                 tables[table] = batch_of(columns, table_schema(table))
