@@ -1,8 +1,12 @@
+"""A private MariaDB server for the tests of SQL dumps."""
+
 from collections.abc import Callable
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
+
+from dataset_builders.mini_wiki.mariadb_server import find_programs, running_mariadb
 
 SITE = """
   <siteinfo>
@@ -71,3 +75,12 @@ def write_export(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory):
+    """A running server; tests that need it skip where MariaDB is not installed."""
+    if find_programs() is None:
+        pytest.skip("MariaDB is not installed; on Debian: apt-get install mariadb-server")
+    with running_mariadb(tmp_path_factory.mktemp("mariadb")) as server:
+        yield server
