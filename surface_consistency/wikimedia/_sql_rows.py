@@ -25,6 +25,11 @@ _VALUE = rb"(?:%b%b|[^\s,()'\\`\"]++)" % (_PREFIX, STRING)
 _NEXT_VALUE = re.compile(_VALUE, re.DOTALL)
 _OPEN_STRING = re.compile(_PREFIX + rb"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+\\?+\Z", re.DOTALL)
 _SPACE = re.compile(rb"\s*+")
+_BATCH_ROWS = 1 << 16
+_BATCH_BYTES = 1 << 24
+_STRETCH_BYTES = 1 << 18
+_LEAST_FAST_BYTES = 1 << 13
+_END = re.compile(rb";\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +117,6 @@ def _after_space(data: bytes, start: int) -> int:
     return found.end() if found else start
 
 
-_BATCH_ROWS = 1 << 16
-_BATCH_BYTES = 1 << 24
-
-
 class BatchBuilder:
     """Gathers columns until they make a batch."""
 
@@ -171,11 +172,6 @@ class BatchBuilder:
         self._parts = [[] for _ in columns]
         self._n_rows = self._n_bytes = 0
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-_STRETCH_BYTES = 1 << 18
-_LEAST_FAST_BYTES = 1 << 13
-_END = re.compile(rb";\n")
 
 
 class RowReader:

@@ -22,6 +22,26 @@ MAX_STATEMENT_BYTES = 1 << 28
 
 
 _FIRST_READ = 1 << 19
+_SPACE = rb"(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n|/\*.*?\*/|;)*+"
+_NAME = rb"(?:`(?:[^`]|``)++`|[^\s`(.;]++)"
+_BLANK = re.compile(_SPACE, re.DOTALL)
+_COMMENT_START = re.compile(rb"--(?:\s|\Z)|#|/\*|-\Z|/\Z")
+_LINE_COMMENT = re.compile(rb"--\s|#")
+_WHOLE = re.compile(
+    rb"(?:[^'\"`;/#-]++|'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|\"[^\"\\]*+(?:(?:\\.|\"\")[^\"\\]*+)*+\""
+    rb"|`[^`]*+`|/\*.*?\*/|--\s[^\n]*+\n|\#[^\n]*+\n|[/-])*+;",
+    re.DOTALL,
+)
+_INSERT = re.compile(
+    rb"(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?"
+    rb"(%b(?:\s*\.\s*%b)?)\s*(?:\(([^()]*)\)\s*)?VALUES?(?=[\s(])\s*" % (_NAME, _NAME),
+    re.IGNORECASE,
+)
+_INSERT_START = re.compile(rb"(?:INSERT|REPLACE)\s", re.IGNORECASE)
+_CREATE_TABLE = re.compile(rb"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE\s", re.IGNORECASE)
+_WORD_START = re.compile(rb"[A-Za-z(]")
+_COLUMN = re.compile(rb"`(?:[^`]|``)++`|[^`\s,()]++")
+_HEADER_BYTES = 1 << 16
 
 
 class DumpFaultError(Exception):
@@ -68,28 +88,6 @@ class Window:
         self.position = 0
         self.data = b"".join(parts)
         return len(parts) > 1
-
-
-_SPACE = rb"(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n|/\*.*?\*/|;)*+"
-_NAME = rb"(?:`(?:[^`]|``)++`|[^\s`(.;]++)"
-_BLANK = re.compile(_SPACE, re.DOTALL)
-_COMMENT_START = re.compile(rb"--(?:\s|\Z)|#|/\*|-\Z|/\Z")
-_LINE_COMMENT = re.compile(rb"--\s|#")
-_WHOLE = re.compile(
-    rb"(?:[^'\"`;/#-]++|'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|\"[^\"\\]*+(?:(?:\\.|\"\")[^\"\\]*+)*+\""
-    rb"|`[^`]*+`|/\*.*?\*/|--\s[^\n]*+\n|\#[^\n]*+\n|[/-])*+;",
-    re.DOTALL,
-)
-_INSERT = re.compile(
-    rb"(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?"
-    rb"(%b(?:\s*\.\s*%b)?)\s*(?:\(([^()]*)\)\s*)?VALUES?(?=[\s(])\s*" % (_NAME, _NAME),
-    re.IGNORECASE,
-)
-_INSERT_START = re.compile(rb"(?:INSERT|REPLACE)\s", re.IGNORECASE)
-_CREATE_TABLE = re.compile(rb"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE\s", re.IGNORECASE)
-_WORD_START = re.compile(rb"[A-Za-z(]")
-_COLUMN = re.compile(rb"`(?:[^`]|``)++`|[^`\s,()]++")
-_HEADER_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ __all__ = ["Entity", "EntityDecoder", "dump_items"]
 _Part = TypeVar("_Part")
 _Getter = Callable[[object], tuple[_Part | None, ...]]
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
+_FRAME = b" \t\r\n,[]"
+_NEWLINE = 10
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -156,10 +158,6 @@ def _item_number(snak: _Snak) -> int | None:
         is_item = value.id[:1] == "Q" and value.id[1:].isdecimal()
         return int(value.id[1:]) if is_item else None
     return value.number if value.kind == "item" else None
-
-
-_FRAME = b" \t\r\n,[]"
-_NEWLINE = 10
 
 
 def dump_items(

@@ -39,6 +39,17 @@ _NOT_COLUMN = re.compile(
 _INTEGER = re.compile("(?:tiny|small|medium|middle|big)?int(?:eger)?|int[1-48]|year|bool(?:ean)?")
 _FLOAT = re.compile("float[48]?|double|real")
 _DECIMAL = re.compile("dec(?:imal)?|numeric|fixed")
+ESCAPES = {b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z": b"\x1a"}
+"""Escapes that do not stand for the character itself; `\\%` and `\\_` stand for both characters."""
+
+_ESCAPED = re.compile(rb"\\(.)|''", re.DOTALL)
+_NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_LITERAL = re.compile(
+    rb"(?:_(?P<charset>[A-Za-z0-9_]+)\s*)?(?:(?P<string>%b)|0x(?P<hex>[0-9A-Fa-f]+)"
+    rb"|[xX]'(?P<quoted_hex>(?:[0-9A-Fa-f]{2})*)')" % STRING,
+    re.DOTALL,
+)
+_LIMITS = {"integer": (-(1 << 63), (1 << 63) - 1), "unsigned": (0, (1 << 64) - 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +175,6 @@ def _type(tokens: list[bytes]) -> str:
         rest = rest[end:]
     signs = [word.lower() for word in rest[:3] if word.lower() in {b"unsigned", b"zerofill"}]
     return b" ".join([text, *signs]).decode(errors="backslashreplace")
-
-
-ESCAPES = {b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z": b"\x1a"}
-"""Escapes that do not stand for the character itself; `\\%` and `\\_` stand for both characters."""
-
-_ESCAPED = re.compile(rb"\\(.)|''", re.DOTALL)
-_NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_LITERAL = re.compile(
-    rb"(?:_(?P<charset>[A-Za-z0-9_]+)\s*)?(?:(?P<string>%b)|0x(?P<hex>[0-9A-Fa-f]+)"
-    rb"|[xX]'(?P<quoted_hex>(?:[0-9A-Fa-f]{2})*)')" % STRING,
-    re.DOTALL,
-)
-_LIMITS = {"integer": (-(1 << 63), (1 << 63) - 1), "unsigned": (0, (1 << 64) - 1)}
 
 
 def decode_literal(literal: bytes, kind: ValueKind) -> bytes | int | float | None:

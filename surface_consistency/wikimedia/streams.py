@@ -16,6 +16,7 @@ from surface_consistency.wikimedia._decoders import DamagedInputError, Decoder, 
 __all__ = ["DumpStream", "ProgressHook", "ReadProgress", "open_ahead", "open_dump"]
 
 _CHUNK_BYTES = 1 << 20
+_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,9 +254,6 @@ class DumpStream:
                     is_truncated=self.is_truncated,
                 )
             )
-
-
-_DEPTH = 3
 
 
 @contextmanager

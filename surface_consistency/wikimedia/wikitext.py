@@ -73,6 +73,19 @@ CANONICAL_NAMESPACES: Final[dict[str, int]] = {
 
 _SPACES: Final = re.compile(r"[\s_\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _BIDI_MARKS: Final = re.compile("[\u200e\u200f\u202a-\u202e]")
+_HIDDEN: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)"
+    r"|<(?P<tag>nowiki|pre|math|includeonly|source|syntaxhighlight|templatedata)\b[^>/]*>"
+    r".*?</(?P=tag)\s*>"
+    r"|<(?:nowiki|pre)\b[^>]*/>"
+    r"|</?(?:noinclude|onlyinclude)\s*/?>",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOKEN: Final = re.compile(r"\{{2,}|\}{2,}|\[\[|\]\]|\|")
+_NO_NAME: Final = re.compile(r"[<>\[\]{}|\x00\n]")
+_FUNCTION: Final = re.compile(r"#|[A-Z]{3,}:|[a-z]+:", re.ASCII)
+_BLANKS: Final = re.compile(r"[\s_]+")
+_HOLE: Final = "\x00"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,21 +191,6 @@ class SiteInfo:
 def _folded(prefix: str) -> str:
     """Fold the spellings of a prefix."""
     return _SPACES.sub(" ", prefix).strip().casefold()
-
-
-_HIDDEN: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)"
-    r"|<(?P<tag>nowiki|pre|math|includeonly|source|syntaxhighlight|templatedata)\b[^>/]*>"
-    r".*?</(?P=tag)\s*>"
-    r"|<(?:nowiki|pre)\b[^>]*/>"
-    r"|</?(?:noinclude|onlyinclude)\s*/?>",
-    re.IGNORECASE | re.DOTALL,
-)
-_TOKEN: Final = re.compile(r"\{{2,}|\}{2,}|\[\[|\]\]|\|")
-_NO_NAME: Final = re.compile(r"[<>\[\]{}|\x00\n]")
-_FUNCTION: Final = re.compile(r"#|[A-Z]{3,}:|[a-z]+:", re.ASCII)
-_BLANKS: Final = re.compile(r"[\s_]+")
-_HOLE: Final = "\x00"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

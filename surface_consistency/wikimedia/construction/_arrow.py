@@ -25,6 +25,24 @@ _GROUP_ROWS = 1 << 18
 _SPECIAL = (
     r"\)$|^ | $|[\x00-\x1f\x7f-\xa0\x{1680}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}\x{3000}]"
 )
+TABLES: dict[str, dict[str, str]] = {
+    "pages": {"page_id": "int64", "title": "string", "surface": "string", "is_redirect": "bool"},
+    "redirects": {
+        "page_id": "int64",
+        "target": "string",
+        "target_namespace": "int64",
+        "is_interwiki": "bool",
+        "is_section": "bool",
+    },
+    "page_props": {"page_id": "int64", "entity": "int64", "is_disambiguation": "bool"},
+    "category_targets": {"target_id": "int64", "label": "string"},
+    "categories": {"page_id": "int64", "label": "string"},
+    "entities": {"id": "int64", "label": "string", "title": "string", "surface": "string"},
+    "aliases": {"id": "int64", "alias": "string"},
+    "claims": {"subject": "int64", "property": "int64", "object": "int64"},
+    "views": {"title": "string", "views": "int64"},
+}
+"""Staged table to its columns and their Arrow types."""
 
 
 def import_arrow() -> Any:  # noqa: ANN401  (a module has no type)
@@ -119,26 +137,6 @@ def batch_of(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.RecordBatch
     pa = import_arrow()
     arrays = [columns[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-TABLES: dict[str, dict[str, str]] = {
-    "pages": {"page_id": "int64", "title": "string", "surface": "string", "is_redirect": "bool"},
-    "redirects": {
-        "page_id": "int64",
-        "target": "string",
-        "target_namespace": "int64",
-        "is_interwiki": "bool",
-        "is_section": "bool",
-    },
-    "page_props": {"page_id": "int64", "entity": "int64", "is_disambiguation": "bool"},
-    "category_targets": {"target_id": "int64", "label": "string"},
-    "categories": {"page_id": "int64", "label": "string"},
-    "entities": {"id": "int64", "label": "string", "title": "string", "surface": "string"},
-    "aliases": {"id": "int64", "alias": "string"},
-    "claims": {"subject": "int64", "property": "int64", "object": "int64"},
-    "views": {"title": "string", "views": "int64"},
-}
-"""Staged table to its columns and their Arrow types."""
 
 
 def table_schema(table: str) -> "pa.Schema":

@@ -18,6 +18,7 @@ __all__ = [
     "Side",
     "asked_facts",
     "asked_in_each_wording",
+    "canonical_row",
     "object_rows",
     "redirects_of",
     "subject_rows",

@@ -38,6 +38,7 @@ ReadColumns = Callable[[Path, tuple[str, ...]], Batches]
 _ARTICLES = 0
 _CATEGORIES = 14
 _OTHER_NAMESPACE = "outside the article namespace"
+_XML_ROWS = 50_000
 
 
 def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
@@ -204,9 +205,6 @@ def _item_number(value: bytes | None) -> int | None:
     """Read the number of a Wikidata item; None for anything else."""
     digits = (value or b"")[1:]
     return int(digits) if digits.isdigit() and value and value[:1] in b"Qq" else None
-
-
-_XML_ROWS = 50_000
 
 
 def view_rows(batches: Iterable["pa.RecordBatch"], tally: Tally) -> Iterator["pa.RecordBatch"]:

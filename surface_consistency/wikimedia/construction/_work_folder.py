@@ -92,8 +92,9 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
             f"another build ({who}) uses the work folder {place}; wait for it to end, or choose "
             "another folder"
         ) from error
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
+    except (NotImplementedError, OSError) as error:
+        # Some versions of filelock turn ENOSYS into NotImplementedError.
+        if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
             raise
         _logger.warning(
             "%s: the file system has no locks (%s); make sure that no other build uses it",

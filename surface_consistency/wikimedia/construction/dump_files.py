@@ -23,6 +23,14 @@ __all__ = [
 Route = Literal["sql", "xml", "uncategorised"]
 """Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
 tables without categories."""
+_PACKED: Final = r"(?:\.gz|\.bz2)?"
+_TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
+_EXPORT: Final = (
+    r"(?P<kind>pages-articles|pages-meta-current)(?P<multistream>-multistream)?(?P<numbers>\d*)"
+    r"\.xml(?P<range>-p\d+p\d+)?"
+)
+_EXPORT_KINDS: Final = ("pages-articles", "pages-articles-multistream", "pages-meta-current")
+_MONTH: Final = re.compile(r"\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,16 +119,6 @@ def dump_name(path: Path) -> str:
         'pageviews-202401-user'
     """
     return path.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xml")
-
-
-_PACKED: Final = r"(?:\.gz|\.bz2)?"
-_TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
-_EXPORT: Final = (
-    r"(?P<kind>pages-articles|pages-meta-current)(?P<multistream>-multistream)?(?P<numbers>\d*)"
-    r"\.xml(?P<range>-p\d+p\d+)?"
-)
-_EXPORT_KINDS: Final = ("pages-articles", "pages-articles-multistream", "pages-meta-current")
-_MONTH: Final = re.compile(r"\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re.ASCII)
 
 
 def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:

@@ -17,6 +17,7 @@ from surface_consistency.wikimedia.construction.dump_files import (
     wiki_tables,
     wikidata_file,
 )
+from surface_consistency.wikimedia.sql import read_create_table
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 __all__ = ["DumpPlan", "PlannedDump", "find_dumps"]
@@ -267,8 +268,6 @@ def _planned_tables(
 
 def _has_titles(paths: list[Path]) -> bool:
     """Tell whether a categorylinks file names its categories itself, as until 2025."""
-    from surface_consistency.wikimedia.sql import read_create_table
-
     return bool(paths) and "cl_to" in read_create_table(paths[0]).names
 
 

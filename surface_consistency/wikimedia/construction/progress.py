@@ -161,7 +161,7 @@ def step_counts(
     ]
 
 
-def attrition_frame(counts: Sequence[StepCount]) -> "pd.DataFrame":
+def attrition_frame(counts: Sequence[StepCount]) -> pd.DataFrame:
     """Lay the counts out as a table.
 
     Args:
@@ -170,8 +170,6 @@ def attrition_frame(counts: Sequence[StepCount]) -> "pd.DataFrame":
     Returns:
         One row a count, with the fields of `StepCount` as columns.
     """
-    import pandas as pd
-
     return pd.DataFrame(
         [count.model_dump() for count in counts], columns=list(StepCount.model_fields)
     )

@@ -1,7 +1,10 @@
+import errno
+import os
+
 import numpy as np
 import pytest
 
-from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.errors import SourceNotFoundError, WorkFolderLockedError
 from surface_consistency.wikimedia.construction import _work_folder, files_digest
 
 
@@ -48,3 +51,29 @@ def test_files_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch
 def test_files_digest_rejects_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent; name the files"):
         files_digest([tmp_path / "absent"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are taken by flock")
+def test_file_system_without_locks_is_told_of(tmp_path, monkeypatch, caplog):
+    """A build goes on there; nothing else can be done."""
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+
+    with _work_folder.locked_folder(tmp_path / "work") as folder:
+        assert (folder / ".owner").read_text() == str(os.getpid())
+
+    assert "has no locks" in caplog.text
+
+
+def test_locked_folder_names_its_owner(tmp_path):
+    with (
+        _work_folder.locked_folder(tmp_path),
+        pytest.raises(WorkFolderLockedError, match=r"another build \(this process\) uses"),
+        _work_folder.locked_folder(tmp_path),
+    ):
+        pass
+    with _work_folder.locked_folder(tmp_path):
+        assert (tmp_path / ".lock").is_file()
