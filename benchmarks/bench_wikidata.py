@@ -28,7 +28,7 @@ import numpy as np
 from timing import interleaved
 
 from surface_consistency.taxonomy import RELATIONS
-from surface_consistency.wikimedia._wikidata_decoder import entity_decoder
+from surface_consistency.wikimedia._wikidata_items import EntityDecoder
 from surface_consistency.wikimedia.streams import open_dump
 from surface_consistency.wikimedia.wikidata import read_entity_batches
 
@@ -121,7 +121,7 @@ def real_lines(n_bytes):
 
 def decoders(lines):
     """Return functions that decode all lines, by name; ours takes them as the reader does."""
-    ours = entity_decoder(PROPERTIES, LANGUAGES, (WIKI,)).decode_array
+    ours = EntityDecoder(PROPERTIES, LANGUAGES, (WIKI,)).decode_array
     step = max(1, BLOCK_BYTES * len(lines) // sum(map(len, lines)))
     blocks = [b"[%b]" % b",".join(lines[i : i + step]) for i in range(0, len(lines), step)]
 
@@ -146,7 +146,7 @@ def decoders(lines):
 
 def check(lines):
     """Stop where the decoder sees other claims than json does."""
-    ours = entity_decoder(PROPERTIES, LANGUAGES, (WIKI,))
+    ours = EntityDecoder(PROPERTIES, LANGUAGES, (WIKI,))
     for line in dict.fromkeys(lines):
         plain, (entity,) = json.loads(line), ours.decode_array(b"[%b]" % line)
         claims = plain["claims"] or {}

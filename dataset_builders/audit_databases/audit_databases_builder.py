@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import datasets
 
+from dataset_builders.builders import only_split, prepared
 from surface_consistency import __version__
 from surface_consistency.data.audit import check_prompts_fit, read_audit_prompts, read_database
 from surface_consistency.data.features import features_of
@@ -93,11 +94,7 @@ class AuditDatabasesBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[mis
         self, dl_manager: datasets.DownloadManager
     ) -> list[datasets.SplitGenerator]:
         """Offer one split."""
-        return [
-            datasets.SplitGenerator(
-                name=datasets.Split.TEST, gen_kwargs={"source": Path(self.config.source)}
-            )
-        ]
+        return only_split(source=Path(self.config.source))
 
     def _generate_examples(self, source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the validated rows under keys that no two share."""
@@ -141,13 +138,7 @@ def build(
         hash=_source_hash(folder),
         source=str(folder),
     )
-    try:
-        builder.download_and_prepare()
-    except datasets.exceptions.DatasetGenerationError as error:
-        if isinstance(error.__cause__, DataError):
-            raise error.__cause__ from None
-        raise
-    return builder.as_dataset(split=datasets.Split.TEST)
+    return prepared(builder)
 
 
 def _databases(source: Path) -> list[Path]:

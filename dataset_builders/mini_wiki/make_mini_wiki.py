@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from dataset_builders.mini_wiki.mariadb_server import MariaDB, running_mariadb
+from dataset_builders.mini_wiki.plain_dumps import view_dump, wikidata_dump, xml_parts
 from dataset_builders.mini_wiki.sql_rows import load_script, older_load_script
 from dataset_builders.mini_wiki.tables import Tables, read_tables
-from dataset_builders.mini_wiki.view_lines import view_dump
-from dataset_builders.mini_wiki.wikidata_lines import wikidata_dump
-from dataset_builders.mini_wiki.xml_pages import xml_parts
 
 __all__ = [
     "DATE",

@@ -10,15 +10,12 @@ values separates them with " | ". The last column says which oddity a line is th
 - `templates.tsv`: the template that puts a page into each category.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-__all__ = ["SEPARATOR", "Claim", "Entity", "Page", "Redirect", "Tables", "read_tables"]
+from dataset_builders.tsv import read_lines, split_values
 
-SEPARATOR: Final = " | "
-"""What stands between the values of one cell."""
+__all__ = ["Claim", "Entity", "Page", "Redirect", "Tables", "read_tables"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,9 +149,9 @@ def read_tables(folder: Path) -> Tables:
         ValueError: If a line has more or fewer cells than the header.
     """
     return Tables(
-        entities=tuple(map(_entity, _lines(folder / "entities.tsv"))),
-        claims=tuple(map(_claim, _lines(folder / "claims.tsv"))),
-        redirects=tuple(map(_redirect, _lines(folder / "redirects.tsv"))),
+        entities=tuple(map(_entity, read_lines(folder / "entities.tsv"))),
+        claims=tuple(map(_claim, read_lines(folder / "claims.tsv"))),
+        redirects=tuple(map(_redirect, read_lines(folder / "redirects.tsv"))),
         pages=tuple(
             Page(
                 page_id=int(row["page_id"]),
@@ -162,9 +159,11 @@ def read_tables(folder: Path) -> Tables:
                 title=row["title"],
                 page_prop=row["page_prop"] or None,
             )
-            for row in _lines(folder / "pages.tsv")
+            for row in read_lines(folder / "pages.tsv")
         ),
-        templates={row["category"]: row["template"] for row in _lines(folder / "templates.tsv")},
+        templates={
+            row["category"]: row["template"] for row in read_lines(folder / "templates.tsv")
+        },
     )
 
 
@@ -175,7 +174,7 @@ def _entity(row: dict[str, str]) -> Entity:
         label=row["label"] or None,
         title=row["title"] or None,
         page_id=int(row["page_id"]) if row["page_id"] else None,
-        aliases=_values(row["aliases"]),
+        aliases=split_values(row["aliases"]),
         views=(int(row["views_november"]), int(row["views_december"])),
         label_ja=row["label_ja"] or None,
         label_mul=row["label_mul"] or None,
@@ -203,7 +202,7 @@ def _redirect(row: dict[str, str]) -> Redirect:
         target_namespace=int(row["target_namespace"]),
         target=row["target"],
         fragment=row["fragment"],
-        categories=tuple(map(_category_title, _values(row["categories"]))),
+        categories=tuple(map(_category_title, split_values(row["categories"]))),
         wikitext=row["wikitext"].replace("\\n", "\n") or None,
     )
 
@@ -212,22 +211,3 @@ def _category_title(name: str) -> str:
     """Write a category as its page is titled; "from birth names" is short for the full name."""
     full = f"Redirects {name}" if name.startswith(("from ", "to ")) else name
     return full.replace(" ", "_")
-
-
-def _values(cell: str) -> tuple[str, ...]:
-    """Split a cell of several values; an empty cell has none."""
-    return tuple(cell.split(SEPARATOR)) if cell else ()
-
-
-def _lines(path: Path) -> Iterator[dict[str, str]]:
-    """Read the lines of a table by the names in its header."""
-    header, *lines = path.read_text(encoding="utf-8").splitlines()
-    names = header.split("\t")
-    for number, line in enumerate(lines, start=2):
-        cells = line.split("\t")
-        if len(cells) != len(names):
-            raise ValueError(
-                f"{path.name} line {number}: {len(cells)} cells, the header has {len(names)}; "
-                "separate them with single tabs"
-            )
-        yield dict(zip(names, cells, strict=True))

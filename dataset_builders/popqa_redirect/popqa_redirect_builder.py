@@ -6,20 +6,16 @@ rows, the dumps' content, the configuration and the versions of builder and pack
 """
 
 import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass
 
 import datasets
 
-from dataset_builders.redirectqa.built_rows import BuiltRowsBuilder, prepared
-from surface_consistency import __version__
+from dataset_builders.builders import BuiltRowsBuilder, DumpsConfig, prepared
 from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency.wikimedia.construction import (
     BuildResult,
     DumpPlan,
     augment_popqa,
-    files_digest,
     find_dumps,
 )
 
@@ -35,7 +31,7 @@ __all__ = [
 
 
 @dataclass
-class PopQARedirectConfig(datasets.BuilderConfig):  # type: ignore[misc]
+class PopQARedirectConfig(DumpsConfig):
     """One way to augment PopQA."""
 
     popqa: str = "akariasai/PopQA"
@@ -44,25 +40,14 @@ class PopQARedirectConfig(datasets.BuilderConfig):  # type: ignore[misc]
     revision: str | None = None
     """Commit of the hub repository; pin it in work to be repeated."""
 
-    wiki: str = "enwiki"
-    """Name of a wiki's configuration, or a TOML or JSON file with one."""
-
-    route: Literal["sql", "xml", "uncategorised"] | None = None
-    """Where redirects and their categories come from; None for the wiki's best."""
-
     templates: tuple[str, ...] = ("original",)
     """Wordings; the paper's experiment has PopQA's own alone."""
-
-    seed: int = 0
-    """Seed of the balancing."""
-
-    category_cap: int | None = None
-    """Instances at which a category is down-sampled; None for no balancing."""
 
 
 class PopQARedirectBuilder(BuiltRowsBuilder):
     """Rows of PopQA with redirects; make it by `popqa_redirect_builder`."""
 
+    NAME = "popqa_redirect"
     VERSION = datasets.Version("1.0.0")
     BUILDER_CONFIG_CLASS = PopQARedirectConfig
     BUILDER_CONFIGS = (
@@ -74,6 +59,14 @@ class PopQARedirectBuilder(BuiltRowsBuilder):
         ),
     )
     DEFAULT_CONFIG_NAME = "original"
+
+    def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
+        """Find the dumps of the configuration."""
+        return find_popqa_dumps(data_dir, self.config)
+
+    def other_sources(self) -> tuple[str, ...]:
+        """Name the content of PopQA's rows."""
+        return (load_config_popqa(self.config).source.digest,)
 
     def run(self, data_dir: str, work: str) -> BuildResult:
         """Augment with the configuration's settings."""
@@ -103,22 +96,7 @@ def popqa_redirect_builder(
         DataError: If PopQA's rows are broken.
         ValueError: If there is no such configuration.
     """
-    arguments = {
-        "cache_dir": os.fspath(cache_dir),
-        "config_name": name,
-        "dataset_name": "popqa_redirect",
-        "data_dir": os.fspath(Path(data_dir).resolve()),
-        **options,
-    }
-    config = PopQARedirectBuilder(**arguments).config
-    settings = {key: value for key, value in asdict(config).items() if key != "data_dir"}
-    plan = find_popqa_dumps(data_dir, config)
-    digest = files_digest(
-        plan.files.paths,
-        *(str(PopQARedirectBuilder.VERSION), __version__, repr(sorted(settings.items()))),
-        *(plan.config.model_dump_json(), load_config_popqa(config).source.digest),
-    )
-    return PopQARedirectBuilder(**arguments, hash=digest)
+    return PopQARedirectBuilder.keyed(data_dir, cache_dir, name, options)
 
 
 def build_popqa_redirect(

@@ -7,20 +7,17 @@ the versions of builder and package; rows come from `surface_consistency.wikimed
 """
 
 import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Literal
 
 import datasets
 
-from dataset_builders.redirectqa.built_rows import BuiltRowsBuilder, prepared
-from surface_consistency import __version__
+from dataset_builders.builders import BuiltRowsBuilder, DumpsConfig, prepared
 from surface_consistency.wikimedia.construction import (
     CATEGORY_CAP,
     BuildResult,
     DumpPlan,
     build_redirectqa,
-    files_digest,
     find_dumps,
 )
 
@@ -34,23 +31,14 @@ __all__ = [
 
 
 @dataclass
-class RedirectQADumpsConfig(datasets.BuilderConfig):  # type: ignore[misc]
+class RedirectQADumpsConfig(DumpsConfig):
     """One way to build RedirectQA from dumps."""
-
-    wiki: str = "enwiki"
-    """Name of a wiki's configuration, or a TOML or JSON file with one."""
-
-    route: Literal["sql", "xml", "uncategorised"] | None = None
-    """Where redirects and their categories come from; None for the wiki's best."""
 
     months: tuple[str, ...] | None = None
     """Months of pageviews as "YYYYMM"; None for all that are there."""
 
     triples: int = 500_000
     """Candidate triples that are drawn."""
-
-    seed: int = 0
-    """Seed of the draws."""
 
     category_cap: int | None = CATEGORY_CAP
     """Instances at which a category is down-sampled; None for no balancing."""
@@ -65,6 +53,7 @@ class RedirectQADumpsConfig(datasets.BuilderConfig):  # type: ignore[misc]
 class RedirectQADumpsBuilder(BuiltRowsBuilder):
     """Rows of RedirectQA built from dumps; make it by `dumps_builder`."""
 
+    NAME = "redirectqa"
     VERSION = datasets.Version("1.0.0")
     HOMEPAGE = "https://huggingface.co/datasets/naist-nlp/RedirectQA"
     BUILDER_CONFIG_CLASS = RedirectQADumpsConfig
@@ -95,6 +84,10 @@ class RedirectQADumpsBuilder(BuiltRowsBuilder):
     )
     DEFAULT_CONFIG_NAME = "v1.0.0"
 
+    def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
+        """Find the dumps of the configuration."""
+        return _plan(data_dir, self.config)
+
     def run(self, data_dir: str, work: str) -> BuildResult:
         """Build with the configuration's settings."""
         return run_build(data_dir, work, self.config)
@@ -122,22 +115,7 @@ def dumps_builder(
         SourceNotFoundError: If a dump is missing; names each and where to fetch it.
         ValueError: If there is no such configuration.
     """
-    arguments = {
-        "cache_dir": os.fspath(cache_dir),
-        "config_name": name,
-        "dataset_name": "redirectqa",
-        "data_dir": os.fspath(Path(data_dir).resolve()),
-        **options,
-    }
-    config = RedirectQADumpsBuilder(**arguments).config
-    settings = {key: value for key, value in asdict(config).items() if key != "data_dir"}
-    plan = _plan(data_dir, config)
-    digest = files_digest(
-        plan.files.paths,
-        *(str(RedirectQADumpsBuilder.VERSION), __version__, repr(sorted(settings.items()))),
-        plan.config.model_dump_json(),
-    )
-    return RedirectQADumpsBuilder(**arguments, hash=digest)
+    return RedirectQADumpsBuilder.keyed(data_dir, cache_dir, name, options)
 
 
 def build_from_dumps(

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dataset_builders.redirectqa_sample.checks import check_tables
 from dataset_builders.redirectqa_sample.tables import (
     Fact,
     Redirect,
     Tables,
+    check_tables,
     read_tables,
     surface_of,
 )

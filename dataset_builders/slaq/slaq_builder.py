@@ -14,6 +14,7 @@ from typing import Any
 
 import datasets
 
+from dataset_builders.builders import only_split, prepared
 from dataset_builders.redirectqa import redirectqa_builder
 from surface_consistency.data.features import features_of
 from surface_consistency.data.slaq.load import load_slaq
@@ -76,12 +77,7 @@ class SlaqBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         self, dl_manager: datasets.DownloadManager
     ) -> list[datasets.SplitGenerator]:
         """Offer the one split of the release."""
-        return [
-            datasets.SplitGenerator(
-                name=datasets.Split.TEST,
-                gen_kwargs={"source": self.config.source, "split": self.config.source_split},
-            )
-        ]
+        return only_split(source=self.config.source, split=self.config.source_split)
 
     def _generate_examples(self, source: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the validated rows under the ids of their topics."""
@@ -148,10 +144,4 @@ def build(
         source_split=split,
         clean_html=clean_html,
     )
-    try:
-        builder.download_and_prepare()
-    except datasets.exceptions.DatasetGenerationError as error:
-        if isinstance(error.__cause__, DataError):
-            raise error.__cause__ from None
-        raise
-    return builder.as_dataset(split=datasets.Split.TEST)
+    return prepared(builder)

@@ -4,6 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,22 +25,28 @@ from surface_consistency.data.publishing import (
     write_folder,
 )
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.studies.build_settings import (
-    BuildSettings,
-    popqa_options,
-    redirectqa_options,
-)
 from surface_consistency.wikimedia.construction import (
+    CATEGORY_CAP,
     BuildHook,
     BuildProgress,
     BuildResult,
     BuiltRow,
     DumpPlan,
+    Route,
+    Variant,
     augment_popqa,
     build_redirectqa,
+    find_dumps,
 )
+from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency.wikimedia.wikis import WikiConfig
 
-__all__ = ["ROW_KEY", "BuildSettings", "write_popqa_redirect", "write_redirectqa"]
+__all__ = [
+    "ROW_KEY",
+    "BuildSettings",
+    "write_popqa_redirect",
+    "write_redirectqa",
+]
 
 ROW_KEY: Final = (
     "triplet_id",
@@ -52,6 +59,72 @@ ROW_KEY: Final = (
 """Fields that no two rows of a built data set share."""
 
 _VERSION: Final = "1.0.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSettings:
+    """One way to build RedirectQA from dumps."""
+
+    name: str = "default"
+    """Name of the configuration in the folder."""
+
+    wiki: str = "enwiki"
+    """Name of a wiki's configuration, or a TOML or JSON file with one."""
+
+    route: Route | None = None
+    """Where redirects and their categories come from; None for the wiki's best."""
+
+    months: Sequence[str] | None = None
+    """Months of pageviews as "YYYYMM"; None for all that are there."""
+
+    triples: int = 500_000
+    """Candidate triples that are drawn."""
+
+    seed: int = 0
+    """Seed of the draws."""
+
+    category_cap: int | None = CATEGORY_CAP
+    """Instances at which a category is down-sampled; None for no balancing."""
+
+    variant: Variant = "subject"
+    """Whose surface form varies."""
+
+    unambiguous: Unambiguous = "subject"
+    """Whose canonical surface form must be that of one entity alone."""
+
+    memory_limit: str = "2GB"
+    """Memory for DuckDB; beyond it spills to disk."""
+
+    threads: int | None = None
+    """Threads for reading and for DuckDB; None for all processors."""
+
+    allow_truncated: bool = False
+    """Whether a dump that ends early counts as far as it goes."""
+
+    def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = True) -> DumpPlan:
+        """Look for the dump files of this build.
+
+        Args:
+            dumps: Folder of dump files.
+            needs_views: Whether the build cannot do without pageviews; PopQA's facts can.
+
+        Returns:
+            The files that are there, and those that are missing.
+        """
+        return find_dumps(
+            dumps, self.wiki, route=self.route, months=self.months, needs_views=needs_views
+        )
+
+    def to_manifest(self) -> dict[str, JsonValue]:
+        """List what decides the rows beside the dumps, for the card."""
+        return {
+            "wiki": Path(self.wiki).name,
+            "triples": self.triples,
+            "category_cap": self.category_cap,
+            "vary": self.variant,
+            "unambiguous": self.unambiguous,
+            "allow_truncated": self.allow_truncated,
+        }
 
 
 def write_redirectqa(
@@ -92,7 +165,7 @@ def write_redirectqa(
         raise ValueError(f"builds must be at least one, each with a name of its own; got {names}")
     plans = [build.plan(dumps) for build in builds]
     files = tuple(dict.fromkeys(path for plan in plans for path in plan.files.paths))
-    settings = [redirectqa_options(build, plan) for build, plan in zip(builds, plans, strict=True)]
+    settings = [_redirectqa_options(build, plan) for build, plan in zip(builds, plans, strict=True)]
     claim_folder(
         out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
     )
@@ -174,7 +247,7 @@ def write_popqa_redirect(
     if templates is not None:
         wiki = wiki.model_copy(update={"question_templates": tuple(templates)})
     files = plan.files
-    options = popqa_options(popqa, build, plan, wiki)
+    options = _popqa_options(popqa, build, plan, wiki)
     settings = _claimed("popqa_redirect", [build], [plan], [options])
     claim_folder(out, settings, subsets=[build.name], overwrite=overwrite)
     _warn_without_items(popqa)
@@ -194,6 +267,42 @@ def write_popqa_redirect(
     sources = list(described.values())
     subset = _subset("popqa_redirect", build.name, result, build.seed, options, sources)
     return write_folder(out, [subset], card=popqa_redirect_card())
+
+
+def _redirectqa_options(build: BuildSettings, plan: DumpPlan) -> dict[str, JsonValue]:
+    """List what decides the rows of RedirectQA, the wiki's configuration included."""
+    return {
+        **build.to_manifest(),
+        "months": _months(plan),
+        "route": plan.route,
+        "notes": plan.config.notes,
+        "configuration": plan.config.model_dump(mode="json"),
+    }
+
+
+def _popqa_options(
+    popqa: PopQA, build: BuildSettings, plan: DumpPlan, wiki: WikiConfig
+) -> dict[str, JsonValue]:
+    """List what decides the rows of PopQA with redirects."""
+    source = popqa.source
+    return {
+        "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
+        "popqa_revision": source.revision,
+        "popqa_digest": source.digest,
+        "wiki": Path(build.wiki).name,
+        "months": _months(plan),
+        "route": plan.route,
+        "category_cap": build.category_cap,
+        "allow_truncated": build.allow_truncated,
+        "templates": list(wiki.question_templates),
+        "notes": wiki.notes,
+        "configuration": wiki.model_dump(mode="json"),
+    }
+
+
+def _months(plan: DumpPlan) -> list[JsonValue]:
+    """List the months and days whose views are summed."""
+    return [path.name.split("-")[1] for path in plan.files.pageviews]
 
 
 def _claimed(

@@ -4,6 +4,7 @@ import bz2
 import os
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -24,18 +25,24 @@ class DamagedInputError(Exception):
     """The packed input ends early or is damaged; the message says which."""
 
 
-class Decoder(Protocol):
-    """Reads plain bytes and knows how many packed ones that took."""
+class Decoder:
+    """Reads the plain bytes of a file, here one that is not packed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
 
     @property
     def offset(self) -> int:
         """Bytes of the file used so far."""
+        return self._file.tell()
 
     def read(self, size: int) -> bytes:
         """Return at most `size` plain bytes, none at the end."""
+        return self._file.read(size)
 
     def close(self) -> None:
         """Let go of the file."""
+        self._file.close()
 
 
 class _Unpacker(Protocol):
@@ -79,27 +86,7 @@ class _Inflater:
         return plain
 
 
-class _PlainDecoder:
-    """A file that is not packed."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    @property
-    def offset(self) -> int:
-        """Bytes of the file used so far."""
-        return self._file.tell()
-
-    def read(self, size: int) -> bytes:
-        """Return at most `size` bytes."""
-        return self._file.read(size)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
-
-class _SerialDecoder:
+class _SerialDecoder(Decoder):
     """A gzip or bzip2 file of one or many members, unpacked in this thread."""
 
     def __init__(
@@ -109,7 +96,7 @@ class _SerialDecoder:
         packing: str,
         errors: tuple[type[Exception], ...],
     ) -> None:
-        self._file = file
+        super().__init__(file)
         self._make = make
         self._packing = packing
         self._errors = errors
@@ -141,10 +128,6 @@ class _SerialDecoder:
                 return plain
         return b""
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
     def _next_member(self) -> bool:
         """Step over padding to what follows a member; False at the end of the file."""
         rest = self._unpacker.unused_data.lstrip(b"\x00")
@@ -159,7 +142,7 @@ class _SerialDecoder:
         return True
 
 
-class _ParallelBzip2:
+class _ParallelBzip2(Decoder):
     """A sound-looking bzip2 file, unpacked by several threads.
 
     Where the threads fail, the file is unpacked again by the standard library, which says where
@@ -169,7 +152,7 @@ class _ParallelBzip2:
     def __init__(self, path: Path, file: BinaryIO, threads: int) -> None:
         import indexed_bzip2
 
-        self._file = file
+        super().__init__(file)
         self._threads = indexed_bzip2.open(str(path), parallelization=threads)
         self._serial: Decoder | None = None
         self._size = os.fstat(file.fileno()).st_size
@@ -199,7 +182,7 @@ class _ParallelBzip2:
     def close(self) -> None:
         """Let go of the file."""
         self._threads.close()
-        self._file.close()
+        super().close()
 
     def _skip_to_here(self) -> Decoder:
         """Unpack once more, serially, up to the byte that comes next."""
@@ -211,46 +194,39 @@ class _ParallelBzip2:
 
 
 def open_decoder(path: Path, threads: int) -> Decoder:
-    """Open a file by what is in it.
+    """Open a file by its first bytes; up to `threads` threads unpack bzip2.
 
-    Args:
-        path: A file that is there.
-        threads: How many threads may unpack bzip2.
-
-    Returns:
-        Its decoder.
-
-    Raises:
-        DamagedInputError: If the content is not what the name says, or nothing that is read here.
+    Raises `DamagedInputError` if the content is not what the name says, or nothing that is read
+    here.
     """
     file = path.open("rb")
     try:
-        return _decoder_of(path, file, threads)
+        head = file.read(64)
+        file.seek(0)
+        _check_head(path, head)
+        if head.startswith(b"\x1f\x8b"):
+            return _serial_gzip(file)
+        if head.startswith(b"BZh"):
+            return _bzip2(path, file, threads)
     except BaseException:
         file.close()
         raise
+    return Decoder(file)
 
 
-def _decoder_of(path: Path, file: BinaryIO, threads: int) -> Decoder:
-    """Choose by the first bytes."""
-    head = file.read(64)
-    file.seek(0)
+def _check_head(path: Path, head: bytes) -> None:
+    """Refuse what is empty, packed otherwise, or not what the name says."""
     if not head:
         raise DamagedInputError("the file is empty")
     for magic, packing in _OTHER_PACKINGS.items():
         if head.startswith(magic):
             raise DamagedInputError(f"{packing} files are not read; unpack it first")
-    if head.startswith(b"\x1f\x8b"):
-        return _serial_gzip(file)
-    if head.startswith(b"BZh"):
-        return _bzip2(path, file, threads)
-    if path.suffix.lower() in {".gz", ".bz2"}:
+    if path.suffix.lower() in {".gz", ".bz2"} and not head.startswith((b"\x1f\x8b", b"BZh")):
         start = head.decode("latin-1").strip()[:40]
         raise DamagedInputError(
             f"the name says {path.suffix[1:]}, but the content does not; it starts with {start!r}, "
             "as an error page saved under the dump's name would"
         )
-    return _PlainDecoder(file)
 
 
 def _serial_gzip(file: BinaryIO) -> Decoder:
@@ -276,10 +252,8 @@ def _serial_bzip2(file: BinaryIO) -> Decoder:
 def _bzip2(path: Path, file: BinaryIO, threads: int) -> Decoder:
     """Unpack bzip2 by threads if the file has its end and the library is installed."""
     if threads > 1 and _has_bzip2_end(file):
-        try:
+        with suppress(ImportError):
             return _ParallelBzip2(path, file, threads)
-        except ImportError:
-            pass
     return _serial_bzip2(file)
 
 

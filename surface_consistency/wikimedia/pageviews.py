@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import DumpError
-from surface_consistency.wikimedia._ahead import open_ahead
-from surface_consistency.wikimedia.streams import DumpStream, ProgressHook
+from surface_consistency.wikimedia.streams import DumpStream, ProgressHook, open_ahead
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,18 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from surface_consistency.wikimedia._wikidata_columns import EntityColumns
-from surface_consistency.wikimedia._wikidata_counts import WikidataCounts
-from surface_consistency.wikimedia._wikidata_decoder import best_objects, entity_decoder
-from surface_consistency.wikimedia._wikidata_lines import dump_items
+from surface_consistency.errors import MissingDependencyError
 from surface_consistency.wikimedia.streams import ProgressHook
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from surface_consistency.wikimedia._wikidata_items import Entity, EntityDecoder
 
 __all__ = [
     "EntityBatch",
@@ -26,6 +25,17 @@ __all__ = [
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000
 _Part = TypeVar("_Part")
+
+
+@dataclass(slots=True, kw_only=True)
+class WikidataCounts:
+    """Counts that grow while a Wikidata dump is read."""
+
+    n_items: int = 0
+    """Items read so far."""
+
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Entities of other types passed over so far, such as properties and lexemes, by type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,30 +115,19 @@ def read_entities(
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
     wanted = _checked(properties)
-    decoder = entity_decoder(wanted, languages, wikis)
-    for number, entity in dump_items(
-        path,
-        decoder,
-        WikidataCounts() if counts is None else counts,
-        allow_truncated=allow_truncated,
-        progress=progress,
-        threads=threads,
-    ):
+    options = {"allow_truncated": allow_truncated, "progress": progress, "threads": threads}
+    decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
+    for number, entity in items:
+        labels = _present(languages, decoder.labels(entity.labels))
         aliases = _present(languages, decoder.aliases(entity.aliases))
-        claims = _present(wanted, decoder.claims(entity.claims))
-        objects = {key: best_objects(statements) for key, statements in claims.items()}
+        claims = _present(wanted, decoder.objects(entity.claims))
+        links = _present(wikis, decoder.sitelinks(entity.sitelinks))
         yield WikidataEntity(
             id=f"Q{number}",
-            labels={
-                key: text.value
-                for key, text in _present(languages, decoder.labels(entity.labels)).items()
-            },
+            labels={key: text.value for key, text in labels.items()},
             aliases={key: tuple(text.value for text in texts) for key, texts in aliases.items()},
-            claims={key: tuple(f"Q{n}" for n in items) for key, items in objects.items() if items},
-            sitelinks={
-                key: link.title
-                for key, link in _present(wikis, decoder.sitelinks(entity.sitelinks)).items()
-            },
+            claims={key: tuple(f"Q{n}" for n in objects) for key, objects in claims.items()},
+            sitelinks={key: link.title for key, link in links.items()},
         )
 
 
@@ -176,27 +175,33 @@ def read_entity_batches(
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
     wanted = _checked(properties)
-    decoder = entity_decoder(wanted, tuple(dict.fromkeys((language, *fallback_languages))), (wiki,))
-    columns = EntityColumns(decoder, [int(name[1:]) for name in wanted])
-    for number, entity in dump_items(
-        path,
-        decoder,
-        WikidataCounts() if counts is None else counts,
-        allow_truncated=allow_truncated,
-        progress=progress,
-        threads=threads,
-    ):
+    languages = tuple(dict.fromkeys((language, *fallback_languages)))
+    options = {"allow_truncated": allow_truncated, "progress": progress, "threads": threads}
+    decoder, items = _open_items(path, wanted, languages, (wiki,), counts, options)
+    columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
+    for number, entity in items:
         columns.add(number, entity)
-        if len(columns) == batch_size:
-            yield _batch(columns)
-    if len(columns):
-        yield _batch(columns)
+        if len(columns.ids) == batch_size:
+            yield columns.take()
+    if columns.ids:
+        yield columns.take()
 
 
-def _batch(columns: EntityColumns) -> EntityBatch:
-    """Turn columns into a batch, and empty them."""
-    entities, aliases, claims = columns.take()
-    return EntityBatch(entities=entities, aliases=aliases, claims=claims)
+def _open_items(
+    path: str | os.PathLike[str],
+    properties: Sequence[str],
+    languages: Sequence[str],
+    wikis: Sequence[str],
+    counts: WikidataCounts | None,
+    options: Mapping[str, Any],
+) -> "tuple[EntityDecoder, Iterator[tuple[int, Entity]]]":
+    """Make a decoder, and begin to read items with it."""
+    try:
+        from surface_consistency.wikimedia._wikidata_items import EntityDecoder, dump_items
+    except ImportError:
+        raise MissingDependencyError("reading Wikidata dumps", "msgspec", "build") from None
+    decoder = EntityDecoder(properties, languages, wikis)
+    return decoder, dump_items(path, decoder, counts or WikidataCounts(), **options)
 
 
 def _checked(properties: Sequence[str]) -> tuple[str, ...]:
@@ -207,6 +212,63 @@ def _checked(properties: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(properties))
 
 
-def _present(keys: Sequence[str], values: tuple[_Part | None, ...]) -> dict[str, _Part]:
+def _present(keys: Sequence[str], values: Sequence[_Part | None]) -> dict[str, _Part]:
     """Pair keys with their values, without empty ones."""
     return {key: value for key, value in zip(keys, values, strict=True) if value}
+
+
+class _EntityColumns:
+    """Collects items until they are taken as tables; the wanted language and wiki come first."""
+
+    def __init__(self, decoder: "EntityDecoder", properties: list[int]) -> None:
+        self._decoder = decoder
+        self._properties = properties
+        self._clear()
+
+    def add(self, number: int, entity: "Entity") -> None:
+        """Add one item by the number after Q."""
+        decoder = self._decoder
+        label = next((text.value for text in decoder.labels(entity.labels) if text), None)
+        link = decoder.sitelinks(entity.sitelinks)[0]
+        self.ids.append(number)
+        self._labels.append(label)
+        self._titles.append(None if link is None else link.title)
+        texts = (text for part in decoder.aliases(entity.aliases) if part for text in part)
+        names = dict.fromkeys(text.value for text in texts)
+        self._alias_ids.extend([number] * len(names))
+        self._aliases.extend(names)
+        for key, objects in zip(self._properties, decoder.objects(entity.claims), strict=True):
+            self._subjects.extend([number] * len(objects))
+            self._keys.extend([key] * len(objects))
+            self._objects.extend(objects)
+
+    def take(self) -> EntityBatch:
+        """Hand out what was collected, and start afresh."""
+        batch = EntityBatch(
+            entities=_table(id=self.ids, label=self._labels, title=self._titles),
+            aliases=_table(id=self._alias_ids, alias=self._aliases),
+            claims=_table(subject=self._subjects, property=self._keys, object=self._objects),
+        )
+        self._clear()
+        return batch
+
+    def _clear(self) -> None:
+        """Start with empty columns."""
+        self.ids: list[int] = []
+        self._labels: list[str | None] = []
+        self._titles: list[str | None] = []
+        self._alias_ids: list[int] = []
+        self._aliases: list[str] = []
+        self._subjects: list[int] = []
+        self._keys: list[int] = []
+        self._objects: list[int] = []
+
+
+def _table(**columns: Sequence[int | str | None]) -> "pa.RecordBatch":
+    """Make a table of numbers and, where their names say so, texts."""
+    import pyarrow as pa
+
+    texts = {"label", "title", "alias"}
+    kinds = {name: pa.string() if name in texts else pa.int64() for name in columns}
+    arrays = [pa.array(values, kinds[name]) for name, values in columns.items()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))

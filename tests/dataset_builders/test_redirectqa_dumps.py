@@ -9,7 +9,8 @@ import datasets
 import huggingface_hub
 import pytest
 
-from dataset_builders.redirectqa import built_rows, dumps_builder, export
+from dataset_builders import builders
+from dataset_builders.redirectqa import dumps_builder, export
 from dataset_builders.redirectqa.dumps_builder import (
     RedirectQADumpsBuilder,
     RedirectQADumpsConfig,
@@ -125,7 +126,7 @@ def test_builder_hash_names_dumps_settings_and_versions(dumps, other_dumps, tmp_
     assert hash_of(other_dumps) == seen[0]
 
     seen += [hash_of(dumps, name="v0.1.0"), hash_of(dumps, seed=1)]
-    monkeypatch.setattr(dumps_builder, "__version__", "99.0")
+    monkeypatch.setattr(builders, "__version__", "99.0")
     seen.append(hash_of(dumps))
     monkeypatch.setattr(RedirectQADumpsBuilder, "VERSION", datasets.Version("9.0.0"))
     seen.append(hash_of(dumps))
@@ -176,12 +177,12 @@ def test_build_rejects_an_unknown_configuration(dumps, tmp_path):
 def test_keyed_rows_rejects_rows_with_one_key(dumps, cache, rows):
     """Two rows under one key are refused, where `datasets` keeps both."""
     config = RedirectQADumpsConfig(name="v1.0.0", triples=10)
-    result = dumps_builder.run_build(dumps, built_rows.work_folder(cache, "enwiki"), config)
+    result = dumps_builder.run_build(dumps, builders.work_folder(cache, "enwiki"), config)
     twice = type("Twice", (), {"rows": lambda _: [*result.rows(), *result.rows()]})()
 
-    assert len(list(built_rows.keyed_rows(result))) == result.n_rows
+    assert len(list(builders.keyed_rows(result))) == result.n_rows
     with pytest.raises(DataError, match=r"two rows have the key \["):
-        list(built_rows.keyed_rows(twice))
+        list(builders.keyed_rows(twice))
 
 
 def test_builder_writes_parquet_shards(dumps, cache, rows, tmp_path):

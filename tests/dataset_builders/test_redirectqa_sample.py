@@ -7,8 +7,7 @@ import datasets
 import pytest
 
 from dataset_builders.redirectqa_sample.build_sample import SAMPLE_FOLDER, TABLES_FOLDER, main
-from dataset_builders.redirectqa_sample.checks import check_tables, find_faults
-from dataset_builders.redirectqa_sample.tables import read_tables
+from dataset_builders.redirectqa_sample.tables import check_tables, find_faults, read_tables
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.matching import RULES, match
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TYPES, parse_category, parse_type

@@ -1,17 +1,21 @@
 """The construction of RedirectQA from dumps."""
 
-from surface_consistency.wikimedia.construction._digests import files_digest
-from surface_consistency.wikimedia.construction.attrition import StepCount, attrition_frame
+from surface_consistency.wikimedia.construction._work_folder import files_digest
 from surface_consistency.wikimedia.construction.build import (
     CATEGORY_CAP,
+    BuildResult,
     Variant,
     build_redirectqa,
 )
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles, Route
 from surface_consistency.wikimedia.construction.dump_plan import DumpPlan, PlannedDump, find_dumps
 from surface_consistency.wikimedia.construction.popqa import augment_popqa
-from surface_consistency.wikimedia.construction.progress import BuildHook, BuildProgress
-from surface_consistency.wikimedia.construction.result import BuildResult
+from surface_consistency.wikimedia.construction.progress import (
+    BuildHook,
+    BuildProgress,
+    StepCount,
+    attrition_frame,
+)
 from surface_consistency.wikimedia.construction.rows import BuiltRow, read_rows
 
 __all__ = [

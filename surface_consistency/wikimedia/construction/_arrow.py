@@ -1,8 +1,7 @@
-"""Arrow batches on their way from readers to Parquet."""
+"""Arrow batches on their way from readers to Parquet, and the staged tables' columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from surface_consistency.errors import MissingDependencyError
@@ -11,13 +10,39 @@ from surface_consistency.text import surface_from_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableWriter", "Tally", "batch_of", "import_arrow", "surfaces_of", "text_column"]
+__all__ = [
+    "TableWriter",
+    "Tally",
+    "batch_of",
+    "import_arrow",
+    "surfaces_of",
+    "table_schema",
+    "text_column",
+]
 
 _GROUP_ROWS = 1 << 18
 # What `surface_from_title` may change: a parenthesis at the end, and white space of any script.
 _SPECIAL = (
     r"\)$|^ | $|[\x00-\x1f\x7f-\xa0\x{1680}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}\x{3000}]"
 )
+TABLES: dict[str, dict[str, str]] = {
+    "pages": {"page_id": "int64", "title": "string", "surface": "string", "is_redirect": "bool"},
+    "redirects": {
+        "page_id": "int64",
+        "target": "string",
+        "target_namespace": "int64",
+        "is_interwiki": "bool",
+        "is_section": "bool",
+    },
+    "page_props": {"page_id": "int64", "entity": "int64", "is_disambiguation": "bool"},
+    "category_targets": {"target_id": "int64", "label": "string"},
+    "categories": {"page_id": "int64", "label": "string"},
+    "entities": {"id": "int64", "label": "string", "title": "string", "surface": "string"},
+    "aliases": {"id": "int64", "alias": "string"},
+    "claims": {"subject": "int64", "property": "int64", "object": "int64"},
+    "views": {"title": "string", "views": "int64"},
+}
+"""Staged table to its columns and their Arrow types."""
 
 
 def import_arrow() -> Any:  # noqa: ANN401  (a module has no type)
@@ -45,13 +70,7 @@ class Tally:
 
 
 class TableWriter:
-    """Parquet in row groups of even size, whatever the size of the batches.
-
-    Args:
-        path: The file.
-        schema: Its columns.
-        use_dictionary: Whether values that repeat are written once.
-    """
+    """Parquet in row groups of even size, whatever the size of the batches."""
 
     def __init__(self, path: Path, schema: "pa.Schema", *, use_dictionary: bool = False) -> None:
         arrow = import_arrow()
@@ -79,13 +98,8 @@ class TableWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
             self._flush()
         self._writer.close()
 
@@ -93,45 +107,21 @@ class TableWriter:
 def text_column(
     batch: "pa.RecordBatch", column: str, tally: Tally
 ) -> "tuple[pa.RecordBatch, pa.Array]":
-    """Decode a binary column; rows that are no UTF-8 go and are counted.
-
-    Args:
-        batch: Rows.
-        column: A column of bytes or text.
-        tally: Where lost rows are counted.
-
-    Returns:
-        The rows that stay, and the column as text.
-    """
+    """Decode a binary column, and leave out and count the rows where it is no UTF-8."""
     pa = import_arrow()
     values = batch.column(column)
     try:
         return batch, values.cast(pa.string())
     except pa.ArrowInvalid:
-        good = pa.array([value is None or _is_text(value) for value in values.to_pylist()])
+        texts = values.to_pylist()
+        good = pa.array([t is None or t.decode(errors="ignore").encode() == t for t in texts])
     tally.drop("title is no UTF-8", len(good) - pa.compute.sum(good).as_py())
     kept = batch.filter(good)
     return kept, kept.column(column).cast(pa.string())
 
 
-def _is_text(value: bytes) -> bool:
-    """Tell whether bytes are UTF-8."""
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def surfaces_of(titles: "pa.Array") -> "pa.Array":
-    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake.
-
-    Args:
-        titles: Titles, null where there is none.
-
-    Returns:
-        Surface forms, null where there is no title.
-    """
+    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake."""
     pa = import_arrow()
     compute = pa.compute
     plain = compute.replace_substring(titles, "_", " ")
@@ -147,3 +137,9 @@ def batch_of(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.RecordBatch
     pa = import_arrow()
     arrays = [columns[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def table_schema(table: str) -> "pa.Schema":
+    """Return the Arrow schema of a staged table."""
+    pa = import_arrow()
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TABLES[table].items()])

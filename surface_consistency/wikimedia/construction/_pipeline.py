@@ -1,22 +1,34 @@
 """Steps in their order, each done once for what it depends on."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.wikimedia.construction._checkpoints import Checkpoints, Marker
-from surface_consistency.wikimedia.construction._digests import digest_of
-from surface_consistency.wikimedia.construction._table_schemas import TABLES, table_schema
-from surface_consistency.wikimedia.construction._tracker import Tracker
-from surface_consistency.wikimedia.construction.attrition import StepCount
+from surface_consistency.wikimedia.construction import steps_articles as articles
+from surface_consistency.wikimedia.construction import steps_facts as facts
+from surface_consistency.wikimedia.construction import steps_surfaces as surfaces
+from surface_consistency.wikimedia.construction._arrow import TABLES, table_schema
+from surface_consistency.wikimedia.construction._work_folder import Checkpoints, Marker, digest_of
 from surface_consistency.wikimedia.construction.database import quoted
+from surface_consistency.wikimedia.construction.progress import StepCount, Tracker
 from surface_consistency.wikimedia.construction.staging import StagedTables
+from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Pipeline", "Step"]
+__all__ = [
+    "Pipeline",
+    "Step",
+    "article_steps",
+    "fact_steps",
+    "naming_step",
+    "pairing_step",
+    "rows_step",
+    "surface_steps",
+]
 
 _VERSION = 2
 
@@ -28,7 +40,7 @@ _ARTICLES_OF_ENTITIES = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step and what it depends on."""
 
@@ -49,14 +61,7 @@ class Step:
 
 
 class Pipeline:
-    """Runs steps over staged tables, and keeps each result.
-
-    Args:
-        connection: The database.
-        staged: The tables that the dumps gave.
-        folder: Where results go.
-        tracker: What to tell.
-    """
+    """Runs steps over staged tables, and keeps each result in a folder."""
 
     def __init__(
         self,
@@ -80,16 +85,7 @@ class Pipeline:
             made_of = [self._digests["pages"], self._digests["entities"]]
             self._digests["pages"] = digest_of("pages", {}, made_of)
 
-    def run(self, steps: Iterable[Step]) -> None:
-        """Do steps in their order, those whose results are there excepted.
-
-        Args:
-            steps: The steps; each reads tables that are staged or that one before it made.
-        """
-        for step in steps:
-            self._run(step)
-
-    def _run(self, step: Step) -> None:
+    def run(self, step: Step) -> None:
         """Do a step, unless its results are there, and show them as tables."""
         self._tracker.begin(step.name)
         results = [f"{step.name}.{table}" for table in step.makes]
@@ -107,14 +103,7 @@ class Pipeline:
         self._tracker.end_step()
 
     def digest(self, step: Step) -> str:
-        """Tell what a step's results are made from.
-
-        Args:
-            step: The step; what it reads must have been made.
-
-        Returns:
-            The digest.
-        """
+        """Tell what a step's results are made from; what it reads must have been made."""
         inputs = [self._digests[table] for table in step.reads]
         return digest_of(f"{step.name} v{_VERSION}", step.settings, inputs)
 
@@ -144,3 +133,89 @@ def _source(table: str, files: Sequence[Path]) -> str:
         f"NULL::{kinds[str(column.type)]} AS {column.name}" for column in table_schema(table)
     )
     return f"(SELECT {', '.join(columns)} WHERE false)"
+
+
+def article_steps() -> tuple[Step, ...]:
+    """List the steps that depend on the dumps alone."""
+    pages = ("pages", "page_props")
+    return (
+        Step("01_views", ("views", "pages"), ("page_views",), articles.sum_views),
+        Step(
+            "02_articles", (*pages, "entities", "page_views"), ("articles",), articles.join_articles
+        ),
+        Step(
+            "03_redirects",
+            ("redirects", *pages, "articles"),
+            ("resolved",),
+            articles.resolve_redirects,
+        ),
+    )
+
+
+def fact_steps(
+    config: WikiConfig, *, triples: int, seed: int, unambiguous: Unambiguous
+) -> tuple[Step, ...]:
+    """List the steps that choose the facts."""
+    return (
+        Step("04_names", ("articles", "entities"), ("shared_names",), facts.find_shared_names),
+        Step(
+            "05_candidates",
+            ("claims", "articles", "shared_names"),
+            ("candidates", "facts"),
+            facts.candidate_triples,
+            {"properties": sorted(config.properties), "unambiguous": unambiguous},
+        ),
+        Step(
+            "06_sample",
+            ("candidates",),
+            ("sample",),
+            facts.sample_triples,
+            {"triples": triples, "seed": seed},
+        ),
+    )
+
+
+def surface_steps(
+    config: WikiConfig, *, category_cap: int | None, seed: int, pairing: Step
+) -> tuple[Step, ...]:
+    """List the steps that give the facts their surface forms; `pairing` is `pairing_step`'s."""
+    labels = {"labels": list(config.labels)}
+    varied = {"varied": pairing.settings.get("varied", "subject")}
+    balanced = {"category_cap": category_cap, "seed": seed}
+    known = ("sample", "resolved", "categories")
+    return (
+        Step("07_categories", known, ("kinds",), surfaces.keep_categories, labels | varied),
+        Step(
+            "08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), surfaces.keep_surfaces
+        ),
+        pairing,
+        Step("10_balance", ("instances",), ("balanced",), surfaces.balance, balanced),
+    )
+
+
+def pairing_step(run: Callable[..., list[StepCount]], **settings: object) -> Step:
+    """Describe the step that pairs facts with surface forms."""
+    return Step("09_instances", ("sample", "surfaces"), ("instances",), run, settings)
+
+
+def naming_step(config: WikiConfig) -> Step:
+    """Describe the step that collects the accepted answers."""
+    facts = ("sample", "balanced", "facts", "entities", "aliases")
+    return Step(
+        "11_answers",
+        (*facts, "articles", "resolved", "categories"),
+        ("entity_names", "right_answers"),
+        surfaces.name_objects,
+        {"labels": list(config.labels)},
+    )
+
+
+def rows_step(config: WikiConfig, *more: str, **settings: object) -> Step:
+    """Describe what the rows depend on: the tables of every build, and `more`."""
+    return Step(
+        "12_rows",
+        ("sample", "balanced", "articles", "surfaces", "page_views", *more),
+        (),
+        lambda _: [],
+        {"config": config.model_dump(mode="json"), **settings},
+    )

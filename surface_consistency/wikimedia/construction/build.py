@@ -1,31 +1,55 @@
 """RedirectQA from dumps: the steps in their order, from what is staged to rows."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from surface_consistency.wikimedia.construction._asked_facts import asked_facts
-from surface_consistency.wikimedia.construction._plan import (
+from surface_consistency.errors import DataError, MissingDependencyError
+from surface_consistency.wikimedia.construction._facts import asked_facts, object_rows, subject_rows
+from surface_consistency.wikimedia.construction._pipeline import (
+    Pipeline,
+    Step,
     article_steps,
     fact_steps,
     naming_step,
+    pairing_step,
     rows_step,
     surface_steps,
 )
-from surface_consistency.wikimedia.construction._row_assembly import object_rows, subject_rows
-from surface_consistency.wikimedia.construction._run import run_build
+from surface_consistency.wikimedia.construction._work_folder import (
+    Checkpoints,
+    digest_of,
+    locked_folder,
+)
+from surface_consistency.wikimedia.construction.database import count_of, open_database
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles
-from surface_consistency.wikimedia.construction.progress import BuildHook
-from surface_consistency.wikimedia.construction.result import BuildResult
-from surface_consistency.wikimedia.construction.rows import BuiltRow
-from surface_consistency.wikimedia.construction.steps.candidates import Unambiguous
+from surface_consistency.wikimedia.construction.progress import (
+    BuildHook,
+    StepCount,
+    Tracker,
+    step_counts,
+)
+from surface_consistency.wikimedia.construction.rows import BuiltRow, read_rows, write_rows
+from surface_consistency.wikimedia.construction.staging import StagedTables, stage
+from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency.wikimedia.construction.steps_surfaces import pair_with_surfaces
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["CATEGORY_CAP", "Variant", "build_redirectqa", "check_dumps"]
+__all__ = [
+    "CATEGORY_CAP",
+    "BuildResult",
+    "Variant",
+    "build_redirectqa",
+    "check_dumps",
+    "run_build",
+]
 
 CATEGORY_CAP = 1_000
 """Surface instances at which a category counts as over-represented: the largest categories of the
@@ -33,6 +57,47 @@ release hold about that many, and it holds about 30,000 instances."""
 
 Variant = Literal["subject", "object"]
 """Whose surface form varies."""
+
+
+_LIBRARIES = ("pyarrow", "duckdb", "msgspec")
+_MAY_BE_EMPTY = frozenset({"read page_props", "names"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """A finished build."""
+
+    path: Path
+    """The rows, one Parquet file in the work folder; its name tells its inputs and settings, so a
+    later build with others does not replace it."""
+
+    attrition: tuple[StepCount, ...]
+    """What each dump and step took in, passed on and left out, in order."""
+
+    n_triples: int
+    """Facts."""
+
+    n_redirect_instances: int
+    """Facts under a redirect's name: the pairs of the consistency analysis."""
+
+    n_rows: int
+    """Rows: instances, canonical ones included, times question templates."""
+
+    seconds: Mapping[str, float]
+    """Seconds that each dump or step took when it was made; earlier starts included."""
+
+    @property
+    def n_instances(self) -> int:
+        """Surface instances, canonical ones included."""
+        return self.n_triples + self.n_redirect_instances
+
+    def rows(self) -> Iterator[BuiltRow]:
+        """Read the rows, each checked against its record.
+
+        Yields:
+            The rows, ordered by fact; canonical before redirects, wordings together.
+        """
+        return read_rows(self.path)
 
 
 def build_redirectqa(
@@ -90,10 +155,16 @@ def build_redirectqa(
     _check_options(triples, category_cap, variant, threads)
     check_dumps(dumps, facts_too=True)
     config = config if isinstance(config, WikiConfig) else load_wiki(config)
+    ask = subject_rows if variant == "subject" else object_rows
     steps = (
         *article_steps(),
         *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
-        *surface_steps(config, category_cap=category_cap, seed=seed, variant=variant),
+        *surface_steps(
+            config,
+            category_cap=category_cap,
+            seed=seed,
+            pairing=pairing_step(pair_with_surfaces, varied=variant),
+        ),
         naming_step(config),
     )
     return run_build(
@@ -102,42 +173,15 @@ def build_redirectqa(
         config=config,
         steps=steps,
         steps_folder="steps",
-        last=rows_step(config, variant),
-        rows=partial(_rows, config=config, variant=variant),
+        last=rows_step(config, "entity_names", "right_answers", variant=variant),
+        rows=lambda connection: (
+            row for fact in asked_facts(connection) for row in ask(fact, config)
+        ),
         memory_limit=memory_limit,
         threads=threads,
         allow_truncated=allow_truncated,
         progress=progress,
     )
-
-
-def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
-    """Refuse files that cannot make a build.
-
-    Args:
-        dumps: The files.
-        facts_too: Whether facts are to be read off them, or only redirects.
-
-    Raises:
-        SourceNotFoundError: If a file is not there.
-        ValueError: If a needed file is not given.
-    """
-    if not dumps.pages_articles and (dumps.page is None or dumps.redirect is None):
-        raise ValueError("dumps must give `page` and `redirect`, or `pages_articles`")
-    if dumps.wikidata is None:
-        raise ValueError("dumps must give `wikidata`")
-    if facts_too and not dumps.pageviews:
-        raise ValueError("dumps must give `pageviews`: pages without views are left out")
-    dumps.check_paths()
-
-
-def _rows(
-    connection: "duckdb.DuckDBPyConnection", *, config: WikiConfig, variant: Variant
-) -> Iterator[BuiltRow]:
-    """Ask the facts that are left."""
-    ask = subject_rows if variant == "subject" else object_rows
-    for fact in asked_facts(connection):
-        yield from ask(fact, config)
 
 
 def _check_options(
@@ -155,3 +199,111 @@ def _check_options(
         raise ValueError(f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
+
+
+def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
+    """Refuse files that cannot make a build, of facts too or of redirects alone."""
+    if not dumps.pages_articles and (dumps.page is None or dumps.redirect is None):
+        raise ValueError("dumps must give `page` and `redirect`, or `pages_articles`")
+    if dumps.wikidata is None:
+        raise ValueError("dumps must give `wikidata`")
+    if facts_too and not dumps.pageviews:
+        raise ValueError("dumps must give `pageviews`: pages without views are left out")
+    dumps.check_paths()
+
+
+def run_build(
+    dumps: DumpFiles,
+    work: str | os.PathLike[str],
+    *,
+    config: WikiConfig,
+    steps: Sequence[Step],
+    steps_folder: str,
+    last: Step,
+    rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
+    memory_limit: str,
+    threads: int | None,
+    allow_truncated: bool,
+    progress: BuildHook | None,
+) -> BuildResult:
+    """Do what is left to do of a build: read the dumps, run its steps, write its rows.
+
+    The steps' results lie in the subfolder `steps_folder`; `rows` makes the rows from their tables,
+    and `last` says what those depend on. A library that a late step needs is asked for first.
+    """
+    for library in _LIBRARIES:
+        try:
+            import_module(library)
+        except ImportError as error:
+            purpose = "Building data sets from dumps"
+            raise MissingDependencyError(purpose, library, "build") from error
+    with (
+        locked_folder(work) as folder,
+        open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
+    ):
+        tracker = Tracker(progress, dumps.paths, n_steps=len(steps))
+        staged = stage(
+            dumps,
+            folder / "staged",
+            config,
+            allow_truncated=allow_truncated,
+            threads=threads,
+            tracker=tracker,
+        )
+        pipeline = Pipeline(connection, staged, folder / steps_folder, tracker)
+        for step in steps:
+            pipeline.run(step)
+        return _finished(pipeline, staged, folder / "rows", last, partial(rows, connection))
+
+
+def _finished(
+    pipeline: Pipeline,
+    staged: StagedTables,
+    folder: Path,
+    last: Step,
+    rows: Callable[[], Iterator[BuiltRow]],
+) -> BuildResult:
+    """Write the rows, unless they are there, and sum the build up."""
+    n_triples = count_of(pipeline.connection, "(SELECT DISTINCT triplet_id FROM balanced)")
+    n_redirects = count_of(pipeline.connection, "balanced")
+    counts = (*staged.counts, *pipeline.counts)
+    if not n_triples:
+        raise DataError(_empty_message(counts))
+    digest = pipeline.digest(last)
+    name = f"rows-{digest_of('rows', {}, [digest])[:12]}"
+    checkpoints = Checkpoints(folder)
+    marker = checkpoints.find(name, digest)
+    if marker is None:
+
+        def work(parts: dict[str, Path]) -> list[StepCount]:
+            """Write the rows."""
+            n_rows = write_rows(parts[name], rows())
+            unit = "surface instances to rows"
+            return step_counts("rows", unit, n_triples + n_redirects, n_rows)
+
+        marker = checkpoints.make(name, digest, [name], work)
+    seconds = {done: item.seconds for done, item in pipeline.markers.items()}
+    return BuildResult(
+        path=checkpoints.path(name),
+        attrition=(*counts, *marker.counts),
+        n_triples=n_triples,
+        n_redirect_instances=n_redirects,
+        n_rows=marker.counts[0].rows_out,
+        seconds={**staged.seconds, **seconds, "rows": marker.seconds},
+    )
+
+
+def _empty_message(counts: tuple[StepCount, ...]) -> str:
+    """Say where the rows went."""
+    emptied = (
+        count
+        for count in counts
+        if count.rows_in and not count.rows_out and count.step not in _MAY_BE_EMPTY
+    )
+    last = next(emptied, None)
+    where = "no dump held a row for them" if last is None else f"step {last.step!r} left none"
+    reason = f": {last.reason}" if last is not None and last.reason else ""
+    return (
+        f"the build has no rows; {where}{reason}. Check that all dumps are of the configured wiki "
+        "and of about the same date"
+    )

@@ -2,18 +2,18 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyError
-from surface_consistency.wikimedia.construction.attrition import StepCount
+from surface_consistency.wikimedia.construction.progress import StepCount, step_counts
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["count_of", "first_of", "keep_rows", "open_database", "quoted"]
+__all__ = ["count_of", "keep_rows", "open_database", "quoted"]
 
 
 @contextmanager
@@ -97,19 +97,6 @@ def count_of(connection: "duckdb.DuckDBPyConnection", query: str) -> int:
     return int(row[0]) if row else 0
 
 
-def first_of(conditions: Sequence[str]) -> str:
-    """Number rows by the first condition that holds.
-
-    Args:
-        conditions: SQL conditions; NULL counts as false.
-
-    Returns:
-        An SQL expression: the condition's place from 0, or NULL where none holds.
-    """
-    cases = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(conditions))
-    return f"CASE {cases} END"
-
-
 def keep_rows(
     connection: "duckdb.DuckDBPyConnection",
     table: str,
@@ -127,7 +114,7 @@ def keep_rows(
         table: The table to make.
         query: A query whose rows are judged.
         reasons: Why rows go, to the SQL condition for it over the query's columns; the first that
-            holds counts.
+            holds counts; NULL counts as false.
         step: Name of the step.
         unit: What the rows are.
         columns: Columns of the table, as in SELECT.
@@ -135,9 +122,10 @@ def keep_rows(
     Returns:
         One count a reason that held; one without a reason when none did.
     """
+    cases = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(reasons.values()))
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE judged AS "
-        f"SELECT {columns}, ({first_of(list(reasons.values()))})::UTINYINT AS reason FROM ({query})"
+        f"SELECT {columns}, (CASE {cases} END)::UTINYINT AS reason FROM ({query})"
     )
     found = dict(
         connection.execute("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall()
@@ -149,12 +137,5 @@ def keep_rows(
     connection.execute("DROP TABLE judged")
     rows_out = found.pop(None, 0)
     rows_in = rows_out + sum(found.values())
-    removed: list[tuple[str | None, int]] = [
-        (list(reasons)[place], n_rows) for place, n_rows in sorted(found.items())
-    ]
-    return [
-        StepCount(
-            step=step, unit=unit, rows_in=rows_in, rows_out=rows_out, reason=reason, removed=n_rows
-        )
-        for reason, n_rows in removed or [(None, 0)]
-    ]
+    removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(found.items())}
+    return step_counts(step, unit, rows_in, rows_out, removed)

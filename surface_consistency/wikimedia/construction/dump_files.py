@@ -1,16 +1,36 @@
-"""The dump files of a build."""
+"""The dump files of a build, and the names under which Wikimedia publishes them."""
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from surface_consistency.errors import SourceNotFoundError
 
-__all__ = ["DumpFiles", "Route", "dump_name"]
+__all__ = [
+    "DumpFiles",
+    "Route",
+    "check_months",
+    "dated_files",
+    "dump_name",
+    "pageview_files",
+    "table_date",
+    "wiki_tables",
+    "wikidata_file",
+]
 
 Route = Literal["sql", "xml", "uncategorised"]
 """Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
 tables without categories."""
+_PACKED: Final = r"(?:\.gz|\.bz2)?"
+_TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
+_EXPORT: Final = (
+    r"(?P<kind>pages-articles|pages-meta-current)(?P<multistream>-multistream)?(?P<numbers>\d*)"
+    r"\.xml(?P<range>-p\d+p\d+)?"
+)
+_EXPORT_KINDS: Final = ("pages-articles", "pages-articles-multistream", "pages-meta-current")
+_MONTH: Final = re.compile(r"\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +119,70 @@ def dump_name(path: Path) -> str:
         'pageviews-202401-user'
     """
     return path.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xml")
+
+
+def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
+    """Find a wiki's own files of the newest date, by the field of `DumpFiles` that they fill."""
+    pattern = re.compile(
+        rf"{re.escape(wiki)}-(\d{{8}}|latest)-(?:({'|'.join(_TABLES)})\.sql|{_EXPORT}){_PACKED}"
+    )
+    dates: dict[str, dict[str, list[Path]]] = {}
+    for name, path in names.items():
+        if found := pattern.fullmatch(name):
+            role = found[2] or "pages_articles"
+            dates.setdefault(found[1], {}).setdefault(role, []).append(path)
+    whole = [date for date, roles in dates.items() if roles.keys() & {"page", "pages_articles"}]
+    if not dates:
+        return {}
+    # "latest" sorts after every date.
+    tables = dates[max(whole or dates)]
+    if "pages_articles" in tables:
+        tables["pages_articles"] = _one_export(tables["pages_articles"])
+    return tables
+
+
+def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
+    """Tell the date of what `wiki_tables` found: "YYYYMMDD", "latest", or None for no files."""
+    paths = [path for found in tables.values() for path in found]
+    return paths[0].name.removeprefix(f"{wiki}-").partition("-")[0] if paths else None
+
+
+def dated_files(names: Iterable[str], wiki: str, role: str) -> list[str]:
+    """List a wiki's files for one field of `DumpFiles`, whatever their date."""
+    kind = _EXPORT if role == "pages_articles" else rf"{role}\.sql"
+    pattern = re.compile(rf"{re.escape(wiki)}-(?:\d{{8}}|latest)-{kind}{_PACKED}")
+    return sorted(filter(pattern.fullmatch, names))
+
+
+def _one_export(paths: list[Path]) -> list[Path]:
+    """Choose among exports of the same pages: of one kind, and the whole one rather than parts."""
+    kinds: dict[tuple[int, bool], list[Path]] = {}
+    for path in paths:
+        found = re.search(_EXPORT, path.name)
+        if found is not None:
+            is_part = bool(found["numbers"] or found["range"])
+            kind = _EXPORT_KINDS.index(f"{found['kind']}{found['multistream'] or ''}")
+            kinds.setdefault((kind, is_part), []).append(path)
+    return list({dump_name(path): path for path in kinds[min(kinds)]}.values())
+
+
+def check_months(months: Sequence[str] | None) -> None:
+    """Refuse what is no month or day."""
+    for month in months or ():
+        if not _MONTH.fullmatch(month):
+            raise ValueError(f"months must be like '202401' (or a day, '20240131'), got {month!r}")
+
+
+def pageview_files(names: Mapping[str, Path]) -> dict[str, Path]:
+    """Find the pageviews of users, by month ("YYYYMM") or day ("YYYYMMDD")."""
+    pattern = re.compile(rf"pageviews-(\d{{6}}(?:\d\d)?)-user{_PACKED}")
+    return {match[1]: path for name, path in names.items() if (match := pattern.fullmatch(name))}
+
+
+def wikidata_file(names: Mapping[str, Path]) -> Path | None:
+    """Find the newest dump of Wikidata; one with a date before one without."""
+    pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
+    found = sorted(
+        filter(pattern.fullmatch, names), key=lambda name: (re.search(r"\d{8}", name) or [""])[0]
+    )
+    return names[found[-1]] if found else None

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.wikimedia.construction._dump_names import (
+from surface_consistency.wikimedia.construction.dump_files import (
+    DumpFiles,
+    Route,
     check_months,
     dated_files,
     pageview_files,
@@ -15,7 +17,7 @@ from surface_consistency.wikimedia.construction._dump_names import (
     wiki_tables,
     wikidata_file,
 )
-from surface_consistency.wikimedia.construction.dump_files import DumpFiles, Route
+from surface_consistency.wikimedia.sql import read_create_table
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 __all__ = ["DumpPlan", "PlannedDump", "find_dumps"]
@@ -193,7 +195,7 @@ def find_dumps(
     dumps = [
         *_planned_tables(config, chosen, tables, names),
         *_planned_pageviews(names, months, is_needed=needs_views),
-        _planned_wikidata(names),
+        *_planned_wikidata(names),
     ]
     notes = _notes(dumps, chosen, is_default=route is None, has_categories=bool(config.categories))
     return DumpPlan(
@@ -266,8 +268,6 @@ def _planned_tables(
 
 def _has_titles(paths: list[Path]) -> bool:
     """Tell whether a categorylinks file names its categories itself, as until 2025."""
-    from surface_consistency.wikimedia.sql import read_create_table
-
     return bool(paths) and "cl_to" in read_create_table(paths[0]).names
 
 
@@ -290,20 +290,16 @@ def _planned_pageviews(
         )
 
 
-def _planned_wikidata(names: dict[str, Path]) -> PlannedDump:
+def _planned_wikidata(names: dict[str, Path]) -> Iterable[PlannedDump]:
     """List the dump of Wikidata, the newest one."""
     found = wikidata_file(names)
-    return next(
-        iter(
-            _planned(
-                "wikidata",
-                [] if found is None else [found],
-                "wikidata-YYYYMMDD-all.json.bz2",
-                f"{_SITE}/wikidatawiki/entities/",
-                is_needed=True,
-                about=_ABOUT_BYTES["wikidata"],
-            )
-        )
+    return _planned(
+        "wikidata",
+        [] if found is None else [found],
+        "wikidata-YYYYMMDD-all.json.bz2",
+        f"{_SITE}/wikidatawiki/entities/",
+        is_needed=True,
+        about=_ABOUT_BYTES["wikidata"],
     )
 
 

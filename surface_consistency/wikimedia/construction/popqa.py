@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
-from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
-from surface_consistency.wikimedia.construction import steps
-from surface_consistency.wikimedia.construction._asked_facts import redirects_of
-from surface_consistency.wikimedia.construction._pipeline import Step
-from surface_consistency.wikimedia.construction._plan import article_steps, surface_steps
-from surface_consistency.wikimedia.construction._row_assembly import (
+from surface_consistency.wikimedia.construction._facts import (
     asked_in_each_wording,
-    plain_title,
+    canonical_row,
+    redirects_of,
     with_subject_redirect,
 )
-from surface_consistency.wikimedia.construction._run import run_build
-from surface_consistency.wikimedia.construction.build import check_dumps
+from surface_consistency.wikimedia.construction._pipeline import (
+    Step,
+    article_steps,
+    pairing_step,
+    rows_step,
+    surface_steps,
+)
+from surface_consistency.wikimedia.construction.build import BuildResult, check_dumps, run_build
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency.wikimedia.construction.progress import BuildHook
-from surface_consistency.wikimedia.construction.result import BuildResult
 from surface_consistency.wikimedia.construction.rows import BuiltRow
-from surface_consistency.wikimedia.construction.steps.given import GivenFact
+from surface_consistency.wikimedia.construction.steps_facts import (
+    GivenFact,
+    insert_facts,
+    pair_given_facts,
+)
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
 
 if TYPE_CHECKING:
@@ -85,7 +90,12 @@ def augment_popqa(
     steps_of_build = (
         *article_steps(),
         _insert_step(known),
-        *_surface_steps(config, category_cap, seed),
+        *surface_steps(
+            config,
+            category_cap=category_cap,
+            seed=seed,
+            pairing=pairing_step(pair_given_facts),
+        ),
     )
     return run_build(
         dumps,
@@ -93,7 +103,7 @@ def augment_popqa(
         config=config,
         steps=steps_of_build,
         steps_folder="popqa-steps",
-        last=_rows_step(known, config),
+        last=rows_step(config, facts=_digest(known)),
         rows=partial(_all_rows, known=known, config=config, has_views=bool(dumps.pageviews)),
         memory_limit=memory_limit,
         threads=threads,
@@ -118,7 +128,22 @@ def _all_rows(
         part = facts[start : start + _FACTS_AT_ONCE]
         redirects = redirects_of(connection, part[0][0], part[-1][0])
         for number, title in part:
-            canonical = _canonical_row(number, known[number], title)
+            fact = known[number]
+            canonical = canonical_row(
+                number,
+                fact.relation,
+                title,
+                fact.answers,
+                subject_id=fact.subject.id,
+                subject_surface=fact.subject.name,
+                subject_pageviews=fact.subject.pageviews,
+                subject_aliases=fact.subject.aliases,
+                object_id=fact.object.id,
+                object_surface=fact.object.name,
+                object_wiki_title=None,
+                object_pageviews=fact.object.pageviews,
+                n_objects=None,
+            )
             yield from asked_in_each_wording(canonical, config)
             for redirect in redirects[number]:
                 row = with_subject_redirect(canonical, redirect, has_views=has_views)
@@ -156,63 +181,14 @@ def _insert_step(known: dict[int, FactualTriple]) -> Step:
         (number, _entity(fact.subject.id), fact.subject.name) for number, fact in known.items()
     ]
     return Step(
-        name="06_facts",
-        reads=("articles",),
-        makes=("sample",),
-        run=lambda connection, facts: steps.insert_facts(connection, given),
-        settings={"facts": _digest(known)},
+        "06_facts",
+        ("articles",),
+        ("sample",),
+        lambda connection, facts: insert_facts(connection, given),
+        {"facts": _digest(known)},
     )
 
 
 def _entity(item: str | None) -> int | None:
     """Read the number of a Wikidata item."""
     return int(item[1:]) if item is not None and item[:1] == "Q" and item[1:].isdigit() else None
-
-
-def _surface_steps(config: WikiConfig, category_cap: int | None, seed: int) -> Iterator[Step]:
-    """List the steps of the surfaces; the pairing leaves the given names out."""
-    for step in surface_steps(config, category_cap=category_cap, seed=seed, variant="subject"):
-        if step.name == "09_instances":
-            yield Step(
-                name=step.name, reads=step.reads, makes=step.makes, run=steps.pair_given_facts
-            )
-        else:
-            yield step
-
-
-def _rows_step(known: dict[int, FactualTriple], config: WikiConfig) -> Step:
-    """Describe what the rows depend on."""
-    return Step(
-        name="12_rows",
-        reads=("sample", "balanced", "articles", "surfaces", "page_views"),
-        makes=(),
-        run=lambda _: [],
-        settings={"config": config.model_dump(mode="json"), "facts": _digest(known)},
-    )
-
-
-def _canonical_row(number: int, fact: FactualTriple, title: str) -> BuiltRow:
-    """Make the row of a fact under its given name; its wording is filled in later."""
-    return BuiltRow(
-        triplet_id=number,
-        subject_id=fact.subject.id,
-        subject_surface=fact.subject.name,
-        subject_surface_category=(CANONICAL_LABEL,),
-        subject_wiki_title=plain_title(title),
-        subject_redirect_wiki_title=None,
-        subject_pageviews=fact.subject.pageviews,
-        subject_aliases=fact.subject.aliases,
-        relation=fact.relation,
-        relation_id=RELATIONS[fact.relation].property_id,
-        object_id=fact.object.id,
-        object_surface=fact.object.name,
-        object_aliases=fact.answers,
-        template="-",
-        question="-",
-        object_surface_category=(CANONICAL_LABEL,),
-        object_wiki_title=None,
-        object_redirect_wiki_title=None,
-        object_pageviews=fact.object.pageviews,
-        redirect_pageviews=None,
-        n_objects=None,
-    )

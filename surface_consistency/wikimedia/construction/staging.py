@@ -1,39 +1,42 @@
 """Each dump read once, into Parquet tables that the steps join."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.taxonomy import RELATIONS
+from surface_consistency.wikimedia.construction import _staged_rows as staged
 from surface_consistency.wikimedia.construction._arrow import (
+    TABLES,
     TableWriter,
     Tally,
     batch_of,
     import_arrow,
+    table_schema,
 )
-from surface_consistency.wikimedia.construction._digests import digest_of
-from surface_consistency.wikimedia.construction._dump_reader import DumpReader
-from surface_consistency.wikimedia.construction._staged_lines import (
-    entity_rows,
-    redirect_page_rows,
-    view_rows,
+from surface_consistency.wikimedia.construction._work_folder import (
+    Checkpoints,
+    Marker,
+    digest_of,
+    file_digest,
 )
-from surface_consistency.wikimedia.construction._staged_sql import (
-    categorylinks_rows,
-    linktarget_rows,
-    page_rows,
-    props_rows,
-    redirect_rows,
-)
-from surface_consistency.wikimedia.construction._table_schemas import table_schema
-from surface_consistency.wikimedia.construction._tracker import Tracker
-from surface_consistency.wikimedia.construction.attrition import StepCount
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles, dump_name
-from surface_consistency.wikimedia.construction.progress import BuildHook
+from surface_consistency.wikimedia.construction.progress import (
+    BuildHook,
+    StepCount,
+    Tracker,
+    step_counts,
+)
+from surface_consistency.wikimedia.pages_xml import read_redirects
+from surface_consistency.wikimedia.pageviews import read_pageviews
+from surface_consistency.wikimedia.sql import read_create_table, read_sql
+from surface_consistency.wikimedia.wikidata import read_entity_batches
 from surface_consistency.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
@@ -41,7 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["StagedTables", "stage"]
 
+TableBatches = Mapping[str, "pa.RecordBatch"]
+
 _PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values()))
+_VERSION = 2
+_TO_THE_END = "dumps read to their end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +105,7 @@ def stage(
     """
     import_arrow()
     dumps.check_paths()
-    reader = DumpReader(
+    reader = _DumpReader(
         Path(folder),
         config,
         tracker or Tracker(progress, dumps.paths, n_steps=0),
@@ -121,39 +128,142 @@ def stage(
     )
 
 
-def _stage_tables(reader: DumpReader, dumps: DumpFiles) -> None:
+class _DumpReader:
+    """Reads the dumps of one build into tables, and remembers what became of each."""
+
+    def __init__(
+        self,
+        folder: Path,
+        config: WikiConfig,
+        tracker: Tracker,
+        *,
+        allow_truncated: bool,
+        threads: int | None,
+    ) -> None:
+        self.config = config
+        self.options: dict[str, Any] = {
+            "allow_truncated": allow_truncated,
+            "progress": tracker.read,
+            "threads": threads,
+        }
+        """Options of every reader of dumps."""
+        self.files: dict[str, list[Path]] = {table: [] for table in TABLES}
+        """Files by table."""
+        self.digests: dict[str, list[str]] = {table: [] for table in TABLES}
+        """Digests by table."""
+        self.markers: dict[str, Marker] = {}
+        """What was read, by name."""
+        self._checkpoints = Checkpoints(folder)
+        self._tracker = tracker
+
+    def take(
+        self,
+        path: Path,
+        name: str,
+        tables: Sequence[str],
+        rows: Callable[[Tally], Iterator[TableBatches]],
+        *,
+        unit: str,
+        settings: Mapping[str, object] | None = None,
+        inputs: Sequence[str] = (),
+    ) -> None:
+        """Read one dump's rows into tables, unless an earlier start did.
+
+        Its results depend on the dump, the digests of other tables (`inputs`) and the settings.
+        """
+        digest = digest_of(f"{name} v{_VERSION}", settings or {}, [file_digest(path), *inputs])
+        results = {table: f"{name}.{table}" for table in tables}
+        marker = self._finished(path, name, digest)
+        if marker is None:
+            step = f"read {name}"
+            self._tracker.begin(step, path)
+            work = partial(self._write, path, results, rows, step, unit)
+            marker = self._checkpoints.make(name, digest, list(results.values()), work)
+            self._tracker.finish(path)
+        else:
+            self._tracker.skip(path)
+        self.markers[f"read {name}"] = marker
+        for table, result in results.items():
+            self.files[table].append(self._checkpoints.path(result))
+            self.digests[table].append(digest)
+
+    def sql(self, path: Path, columns: tuple[str, ...]) -> "Iterator[pa.RecordBatch]":
+        """Read columns of an SQL dump."""
+        return read_sql(path, columns, **self.options)
+
+    def _finished(self, path: Path, name: str, digest: str) -> Marker | None:
+        """Find what an earlier start made of a dump; of one that ended early, only if allowed."""
+        marker = self._checkpoints.find(name, digest)
+        cuts = [count for count in marker.counts if count.unit == _TO_THE_END] if marker else []
+        if not cuts:
+            return marker
+        if not self.options["allow_truncated"]:
+            return None
+        message = f"{path}: {cuts[0].reason}, when an earlier start read it"
+        warnings.warn(message, TruncatedDumpWarning, stacklevel=2)
+        return marker
+
+    def _write(
+        self,
+        path: Path,
+        results: Mapping[str, str],
+        rows: Callable[[Tally], Iterator[TableBatches]],
+        step: str,
+        unit: str,
+        parts: Mapping[str, Path],
+    ) -> list[StepCount]:
+        """Write a dump's rows to its tables, count them, and say where it was cut off."""
+        tally = Tally()
+        with ExitStack() as stack:
+            writers = {
+                table: stack.enter_context(TableWriter(parts[result], table_schema(table)))
+                for table, result in results.items()
+            }
+            for batches in rows(tally):
+                for table, writer in writers.items():
+                    writer.write(batches[table])
+        removed = dict(sorted(tally.removed.items()))
+        counts = step_counts(step, unit, tally.n_in, tally.n_out, removed)
+        cut = self._tracker.truncated.get(path)
+        if cut is None:
+            return counts
+        reason = (
+            f"{path.name} is cut off or damaged near byte {cut.read_bytes:,} of "
+            f"{cut.total_bytes:,}; what came before is kept"
+        )
+        return counts + step_counts(step, _TO_THE_END, 1, 0, {reason: 1})
+
+
+def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
     """Read the SQL tables that are there."""
     plain = (
-        (dumps.page, "page", "pages", page_rows, "pages"),
-        (dumps.page_props, "page_props", "page_props", props_rows, "properties"),
-        (dumps.redirect, "redirect", "redirects", redirect_rows, "redirect pages"),
+        (dumps.page, "page", "pages", staged.page_rows, "pages"),
+        (dumps.page_props, "page_props", "page_props", staged.props_rows, "properties"),
+        (dumps.redirect, "redirect", "redirects", staged.redirect_rows, "redirect pages"),
     )
     for path, name, table, rows, unit in plain:
         if path is not None:
-            work = partial(_write_rows, path, table, partial(rows, path, reader.sql))
-            reader.take(path, name, (table,), work, unit=unit)
-    if not reader.config.categories:
-        return
+            reader.take(path, name, (table,), _only(table, rows, path, reader.sql), unit=unit)
     wanted = reader.config.categories
-    if dumps.linktarget is not None:
+    if wanted and dumps.linktarget is not None:
         table = "category_targets"
-        rows_of = partial(linktarget_rows, dumps.linktarget, reader.sql, categories=wanted)
-        reader.take(
-            dumps.linktarget,
-            "linktarget",
-            (table,),
-            partial(_write_rows, dumps.linktarget, table, rows_of),
-            unit="link targets",
-            settings={"categories": wanted},
-        )
-    if dumps.categorylinks is not None:
+        path = dumps.linktarget
+        rows_of = _only(table, staged.linktarget_rows, path, reader.sql, categories=wanted)
+        settings = {"categories": wanted}
+        reader.take(path, "linktarget", (table,), rows_of, unit="link targets", settings=settings)
+    if wanted and dumps.categorylinks is not None:
         _stage_categorylinks(reader, dumps.categorylinks)
 
 
-def _stage_categorylinks(reader: DumpReader, path: Path) -> None:
-    """Read the members of categories."""
-    from surface_consistency.wikimedia.sql import read_create_table
+def _only(
+    table: str, rows: "Callable[..., Iterator[pa.RecordBatch]]", *arguments: object, **named: object
+) -> Callable[[Tally], Iterator[TableBatches]]:
+    """Make a reader of one table a reader of tables."""
+    return lambda tally: ({table: batch} for batch in rows(*arguments, tally, **named))
 
+
+def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
+    """Read the members of categories."""
     pa = import_arrow()
     columns = read_create_table(path).names
     if "cl_to" not in columns and not reader.files["category_targets"]:
@@ -165,82 +275,60 @@ def _stage_categorylinks(reader: DumpReader, path: Path) -> None:
     for file in reader.files["category_targets"]:
         found = pa.parquet.read_table(file).to_pydict()
         targets.update(zip(found["target_id"], found["label"], strict=True))
-    rows_of = partial(
-        categorylinks_rows,
-        path,
-        reader.sql,
-        columns=columns,
-        categories=reader.config.categories,
-        targets=targets,
-    )
+    wanted = reader.config.categories
+    more = {"columns": columns, "categories": wanted, "targets": targets}
     reader.take(
         path,
         "categorylinks",
         ("categories",),
-        partial(_write_rows, path, "categories", rows_of),
+        _only("categories", staged.categorylinks_rows, path, reader.sql, **more),
         unit="category links",
-        settings={"categories": reader.config.categories},
         inputs=reader.digests["category_targets"],
+        settings={"categories": wanted},
     )
 
 
-def _write_rows(
-    path: Path,
-    table: str,
-    rows: "Callable[[Tally], Iterator[pa.RecordBatch]]",
-    writers: Mapping[str, TableWriter],
-    tally: Tally,
-) -> None:
-    """Write the rows of a dump that gives one table."""
-    for batch in rows(tally):
-        writers[table].write(batch)
-
-
-def _stage_xml(reader: DumpReader, path: Path, *, with_pages: bool) -> None:
+def _stage_xml(reader: _DumpReader, path: Path, *, with_pages: bool) -> None:
     """Read redirects off the pages' text."""
-    from surface_consistency.wikimedia.pages_xml import read_redirects
-
-    def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
-        """Read the export."""
-        pages = read_redirects(path, **reader.options)
-        for tables in redirect_page_rows(pages, reader.config, tally):
-            for table, writer in writers.items():
-                writer.write(tables[table])
-
+    config = reader.config
     tables = ("pages", "redirects", "categories") if with_pages else ("redirects", "categories")
     settings = {
-        "categories": reader.config.categories,
-        "templates": reader.config.templates,
+        "categories": config.categories,
+        "templates": config.templates,
         "tables": list(tables),
     }
-    reader.take(path, dump_name(path), tables, work, unit="redirect pages", settings=settings)
+    reader.take(
+        path,
+        dump_name(path),
+        tables,
+        lambda tally: staged.redirect_page_rows(
+            read_redirects(path, **reader.options), config, tally
+        ),
+        unit="redirect pages",
+        settings=settings,
+    )
 
 
-def _stage_views(reader: DumpReader, path: Path) -> None:
+def _stage_views(reader: _DumpReader, path: Path) -> None:
     """Read the pageviews of the wiki."""
-    from surface_consistency.wikimedia.pageviews import read_pageviews
-
     project = reader.config.project
 
-    def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
+    def rows(tally: Tally) -> Iterator[TableBatches]:
         """Read the lines of one project."""
         batches = read_pageviews(path, project=project, **reader.options)
-        for batch in view_rows(batches, tally):
-            writers["views"].write(batch)
+        return ({"views": batch} for batch in staged.view_rows(batches, tally))
 
-    settings = {"project": project}
     unit = "lines of the wiki"
-    reader.take(path, dump_name(path), ("views",), work, unit=unit, settings=settings)
+    reader.take(path, dump_name(path), ("views",), rows, unit=unit, settings={"project": project})
 
 
-def _stage_wikidata(reader: DumpReader, path: Path) -> None:
-    """Read labels, aliases and claims."""
-    from surface_consistency.wikimedia.wikidata import read_entity_batches
-
+def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
+    """Read labels, aliases and claims; of all relations, so that a choice among them is free."""
     config = reader.config
+    settings = {"language": config.language, "wiki": config.wiki, "properties": list(_PROPERTIES)}
 
-    def work(writers: Mapping[str, TableWriter], tally: Tally) -> None:
-        """Read the entities; claims of all relations, so that a choice among them costs nothing."""
+    def rows(tally: Tally) -> Iterator[TableBatches]:
+        """Read the entities."""
         for batch in read_entity_batches(
             path,
             properties=_PROPERTIES,
@@ -248,20 +336,11 @@ def _stage_wikidata(reader: DumpReader, path: Path) -> None:
             wiki=config.wiki,
             **reader.options,
         ):
-            writers["entities"].write(entity_rows(batch.entities, tally))
-            for table, rows in (("aliases", batch.aliases), ("claims", batch.claims)):
-                columns = dict(zip(rows.schema.names, rows.columns, strict=True))
-                writers[table].write(batch_of(columns, table_schema(table)))
+            tables = {"entities": staged.entity_rows(batch.entities, tally)}
+            for table, found in (("aliases", batch.aliases), ("claims", batch.claims)):
+                columns = dict(zip(found.schema.names, found.columns, strict=True))
+                tables[table] = batch_of(columns, table_schema(table))
+            yield tables
 
-    reader.take(
-        path,
-        "wikidata",
-        ("entities", "aliases", "claims"),
-        work,
-        unit="entities",
-        settings={
-            "language": config.language,
-            "wiki": config.wiki,
-            "properties": list(_PROPERTIES),
-        },
-    )
+    tables = ("entities", "aliases", "claims")
+    reader.take(path, "wikidata", tables, rows, unit="entities", settings=settings)

@@ -208,7 +208,7 @@ def test_build_goes_on_after_the_step_that_was_killed(dumps, built, tmp_path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(
-            "surface_consistency.wikimedia.construction._plan.steps.keep_surfaces", killed
+            "surface_consistency.wikimedia.construction.steps_surfaces.keep_surfaces", killed
         )
         with pytest.raises(KeyboardInterrupt, match="killed"):
             build_redirectqa(dumps, tmp_path, config=ENWIKI, threads=1)
@@ -226,14 +226,14 @@ def test_killed_process_leaves_nothing_that_counts(mini, built, tmp_path):
     """A process that dies within a step, without cleaning up, does not harm the next one."""
     script = """
 import os, sys
-from surface_consistency.wikimedia.construction import build_redirectqa, find_dumps, _plan
+from surface_consistency.wikimedia.construction import build_redirectqa, find_dumps, steps_surfaces
 from surface_consistency.wikimedia.wikis import load_wiki
 
 def dies(connection, **settings):
     open(os.path.join(sys.argv[2], "steps", ".10_balance.balanced.parquet.part"), "w").close()
     os._exit(9)
 
-_plan.steps.balance = dies
+steps_surfaces.balance = dies
 dumps = find_dumps(sys.argv[1], "enwiki").files
 build_redirectqa(dumps, sys.argv[2], config=load_wiki("enwiki"), threads=1)
 """

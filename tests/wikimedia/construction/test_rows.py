@@ -1,8 +1,9 @@
 import pytest
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.wikimedia.construction import BuiltRow, _row_assembly, read_rows
-from surface_consistency.wikimedia.construction._row_assembly import row_schema, write_rows
+from surface_consistency.wikimedia.construction import BuiltRow, read_rows
+from surface_consistency.wikimedia.construction import rows as rows_module
+from surface_consistency.wikimedia.construction.rows import row_schema, write_rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -33,7 +34,7 @@ ROW = BuiltRow(
 
 
 def test_written_rows_are_read_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(_row_assembly, "_ROWS_AT_ONCE", 1_000)
+    monkeypatch.setattr(rows_module, "_ROWS_AT_ONCE", 1_000)
     rows = [ROW.model_copy(update={"triplet_id": number}) for number in range(2_500)]
 
     assert write_rows(tmp_path / "rows.parquet", iter(rows)) == 2_500

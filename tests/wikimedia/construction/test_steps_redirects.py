@@ -3,15 +3,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from surface_consistency.wikimedia.construction.steps import (
+from surface_consistency.wikimedia.construction.steps_articles import resolve_redirects
+from surface_consistency.wikimedia.construction.steps_facts import insert_facts, pair_given_facts
+from surface_consistency.wikimedia.construction.steps_surfaces import (
     balance,
-    insert_facts,
     keep_categories,
     keep_surfaces,
     name_objects,
-    pair_given_facts,
     pair_with_surfaces,
-    resolve_redirects,
 )
 from surface_consistency.wikimedia.wikis import UNCATEGORISED_LABEL
 
