@@ -82,7 +82,7 @@ def make_app(argv: Sequence[str] = ()) -> App:
     if command == "analyse":
         add_plugins(analyse, ANALYSES, _later("report", "make_analyse"), called=called)
     if command == "build":
-        import_module(f"{_HOME}.build").add(build)
+        _later("build", "add")(build)
     for part in (run, analyse, build):
         app.command(part)
     for name, (module, text) in _PLAIN.items():

@@ -20,7 +20,7 @@ from dataset_builders.popqa_redirect.popqa_redirect_builder import (
 )
 from dataset_builders.redirectqa.export import add_options, parsed, push
 from surface_consistency.data.publishing import PublishedFolder
-from surface_consistency.studies.dataset_build import BuildSettings, write_popqa_redirect
+from surface_consistency.studies.dataset_build import DumpSettings, write_popqa_redirect
 
 __all__ = ["export", "main"]
 
@@ -51,7 +51,7 @@ def export(
         SourceNotFoundError: If PopQA's rows or a dump are missing.
         DataError: If PopQA's rows or a dump are broken, or no fact has a redirect.
     """
-    build = BuildSettings(
+    build = DumpSettings(
         name=config.name,
         wiki=config.wiki,
         route=config.route,

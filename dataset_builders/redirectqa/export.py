@@ -78,7 +78,7 @@ def build_of(config: RedirectQADumpsConfig) -> BuildSettings:
         name=config.name,
         wiki=config.wiki,
         route=config.route,
-        months=config.months,
+        months=tuple(config.months or ()),
         triples=config.triples,
         seed=config.seed,
         category_cap=config.category_cap,

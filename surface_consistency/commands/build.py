@@ -1,16 +1,289 @@
 """`build`: data sets made from their sources."""
 
-from surface_consistency.commands import build_audit, build_redirectqa
-from surface_consistency.commands.options import Commands
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from cyclopts import App, Parameter
+from pydantic import Field
+
+from surface_consistency.commands.record_command import record_command
+from surface_consistency.data.audit import (
+    DOMAINS,
+    PUBLISHED_TOPOLOGIES,
+    TOPOLOGIES,
+    build_audit_databases,
+    read_fact_table,
+)
+from surface_consistency.data.popqa import load_popqa
+from surface_consistency.data.publishing import PublishedFolder, check_repo_id, publish_folder
+from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.settings_options import Settings
+from surface_consistency.studies.dataset_build import (
+    BuildSettings,
+    DumpSettings,
+    write_popqa_redirect,
+    write_redirectqa,
+)
+from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 
 __all__ = ["add"]
 
+_SECONDS_ON_TERMINAL: Final = 1.0
+_SECONDS_IN_LOG: Final = 60.0
+_Dumps = Annotated[Path, Parameter(help="Folder of dump files.")]
+_Plan = Annotated[
+    bool,
+    Parameter(help="List the files needed, found and missing, and stop.", negative=()),
+]
 
-def add(commands: Commands) -> None:
-    """Describe `build` and its data sets."""
-    build = commands.add_parser("build", help="build a data set from its sources")
-    data_sets = build.add_subparsers(
-        title="data sets", required=True, metavar="DATASET", dest="dataset"
+
+class WriteSettings(Settings):
+    """Where the work is done and what becomes of it."""
+
+    out: Path | None = None
+    """Folder to write."""
+
+    work: Path | None = None
+    """Folder for what is staged; OUT.work by default."""
+
+    overwrite: bool = False
+    """Whether a data set of other settings in --out is replaced."""
+
+    checksums: bool = True
+    """Whether the card names the SHA-1 of the sources."""
+
+    quiet: bool = False
+    """Whether to show no progress."""
+
+    push_to_hub: str | None = None
+    """Repository OWNER/NAME for which the uploads are listed."""
+
+    dry_run: bool = True
+    """With --push-to-hub: list only; --no-dry-run uploads."""
+
+
+class AuditSettings(Settings):
+    """What stands in the databases."""
+
+    domains: tuple[str, ...] = Field(default=tuple(DOMAINS), strict=False)
+    """Tables that come along, or folders of tables of your own: facts.tsv, aliases.tsv, and
+    noise.tsv and collision.tsv if you have them."""
+
+    topologies: tuple[str, ...] = Field(default=tuple(PUBLISHED_TOPOLOGIES), strict=False)
+    """How facts are stored."""
+
+    styles: tuple[str, ...] = Field(default=tuple(AUDIT_STYLES), strict=False)
+    """Styles of prompts."""
+
+    seed: int = 0
+    """Seed of drawn near misses."""
+
+
+def add(build: App) -> None:
+    """Describe `build` and its data sets.
+
+    Args:
+        build: The command `build`.
+    """
+    build.command(
+        record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
     )
-    build_audit.add(data_sets)
-    build_redirectqa.add(data_sets)
+    build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
+    build.command(record_command(_audit, settings=AuditSettings), name="audit")
+
+
+def _redirectqa(
+    *, dumps: _Dumps, plan: _Plan = False, build: BuildSettings, target: WriteSettings
+) -> None:
+    """Build RedirectQA from dumps of a Wikipedia and Wikidata.
+
+    From local dump files into a folder that load_dataset reads, with a card. A stopped build goes
+    on from its finished steps.
+    """
+    _check(target)
+    found = build.plan(dumps)
+    if plan:
+        _show_plan(found)
+        return
+    written = write_redirectqa(dumps, _out(target, found), builds=[build], **_resources(target))
+    _finish(written, target)
+
+
+def _popqa(
+    *,
+    dumps: _Dumps,
+    popqa: Annotated[str, Parameter(help="Hub id, folder or file.")] = "akariasai/PopQA",
+    revision: Annotated[
+        str | None, Parameter(help="Commit, tag or branch of PopQA's rows.")
+    ] = None,
+    plan: _Plan = False,
+    build: DumpSettings,
+    target: WriteSettings,
+) -> None:
+    """Augment PopQA with the Wikipedia redirects of its subjects (RedirectQA, appendix B.1)."""
+    _check(target)
+    found = build.plan(dumps, needs_views=False)
+    if plan:
+        _show_plan(found)
+        return
+    out = _out(target, found)
+    rows = load_popqa(popqa, revision=revision)
+    _finish(write_popqa_redirect(rows, dumps, out, build=build, **_resources(target)), target)
+
+
+def _audit(
+    *, out: Annotated[Path, Parameter(help="Folder of the databases.")], settings: AuditSettings
+) -> None:
+    """Build databases of the audit of forgetting, with their prompts.
+
+    Written are DOMAIN/TOPOLOGY.json and DOMAIN/prompts/TOPOLOGY/prompts_STYLE.jsonl in the
+    published layout, from the tables that come with the package or from your own.
+    """
+    for name, chosen, known in (
+        ("topologies", settings.topologies, TOPOLOGIES),
+        ("styles", settings.styles, AUDIT_STYLES),
+    ):
+        if unknown := sorted(set(chosen) - set(known)):
+            raise ValueError(f"--{name}: {', '.join(unknown)} is none of {', '.join(known)}")
+    built = build_audit_databases(
+        out,
+        domains=[
+            domain if domain in DOMAINS else read_fact_table(domain) for domain in settings.domains
+        ],
+        topologies=settings.topologies,  # type: ignore[arg-type]
+        styles=style_writers(settings.styles),  # type: ignore[arg-type]
+        seed=settings.seed,
+    )
+    for item in built:
+        print(
+            f"{item.path}: {item.n_triplets} triplets, {item.n_facts} facts in "
+            f"{len(item.prompt_paths)} prompt styles"
+        )
+
+
+def _check(target: WriteSettings) -> None:
+    """Refuse an upload to nowhere before any work."""
+    if target.push_to_hub is None and not target.dry_run:
+        raise ValueError("--no-dry-run belongs to --push-to-hub OWNER/NAME")
+    if target.push_to_hub is not None:
+        check_repo_id(target.push_to_hub)
+
+
+def _out(target: WriteSettings, plan: DumpPlan) -> Path:
+    """Find where to write, and say what the files that are there decide."""
+    if target.out is None:
+        raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
+    if not target.quiet and not plan.missing:
+        for note in plan.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return target.out
+
+
+def _resources(target: WriteSettings) -> dict[str, Any]:
+    """Gather where the work is done and who hears of it."""
+    return {
+        "work": target.work,
+        "overwrite": target.overwrite,
+        "checksums": target.checksums,
+        "progress": None if target.quiet else _Lines(),
+    }
+
+
+def _show_plan(plan: DumpPlan) -> None:
+    """List the files of a build."""
+    print(f"{plan.config.wiki} from {plan.folder}, route {plan.route}\n")
+    for dump in plan.dumps:
+        if dump.path is not None:
+            print(f"found    {_size(dump.n_bytes)}  {dump.path}")
+        else:
+            state = "missing " if dump.is_needed else "optional"
+            others = "".join(f"  (not {name})" for name in dump.other_dates)
+            about = _size(dump.about_bytes, about=True)
+            print(f"{state} {about}  {dump.name}  from {dump.url}{others}")
+    n_missing = len(plan.missing)
+    for note in plan.notes:
+        print(f"note: {note}")
+    expected = plan.about_missing_bytes
+    size = "" if expected is None else f" (about {_amount(expected)})"
+    said = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
+        n_missing, f"{n_missing} needed files are missing{size}"
+    )
+    print(f"\n{said}; {_amount(plan.total_bytes)} found")
+
+
+def _size(n_bytes: int | None, *, about: bool = False) -> str:
+    """Write a size, or that it is not known."""
+    if n_bytes is None:
+        return f"{'?':>12}"
+    return f"{'~' if about else ''}{_amount(n_bytes)}".rjust(12)
+
+
+def _amount(n_bytes: int) -> str:
+    """Write a number of bytes in the unit that suits it."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
+def _duration(seconds: float) -> str:
+    """Write a time to the nearest unit that matters."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _finish(written: PublishedFolder, target: WriteSettings) -> None:
+    """Say what was written, and show or make the upload."""
+    for name, counts in written.counts.items():
+        print(f"{name}: {sum(counts.rows.values()):,} rows")
+    print(f"folder: {written.folder}\ncard: {Path(written.folder) / 'README.md'}")
+    if target.push_to_hub is None:
+        return
+    plan = publish_folder(written.folder, target.push_to_hub, dry_run=target.dry_run)
+    for upload in plan.uploads:
+        print(f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}")
+    total = f"{len(plan.uploads)} files, {plan.total_bytes:,} bytes"
+    done = f"uploaded {total} to" if plan.is_done else f"would upload {total} to"
+    print(f"{done} {plan.url or plan.repo_id}")
+    if not plan.is_done:
+        print("nothing was uploaded; add --no-dry-run to do it")
+
+
+class _Lines:
+    """Prints how far a build is: in place on a terminal, else a line a stage and a minute."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._printed = 0.0
+
+    def __call__(self, progress: BuildProgress) -> None:
+        """Print, unless too little happened."""
+        now = time.monotonic()
+        is_new = progress.stage != self._stage
+        on_terminal = sys.stderr.isatty()
+        pause = _SECONDS_ON_TERMINAL if on_terminal else _SECONDS_IN_LOG
+        if not is_new and now - self._printed < pause:
+            return
+        self._stage, self._printed = progress.stage, now
+        print(
+            f"\r\x1b[K{self._line(progress)}" if on_terminal else self._line(progress),
+            end="" if on_terminal and not is_new else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def _line(self, progress: BuildProgress) -> str:
+        """Say what is done and how long the reading will take."""
+        if progress.is_reused:
+            return f"{progress.stage}: kept, an earlier start read it"
+        if progress.path is None:
+            return f"step {progress.steps_done + 1}/{progress.steps_total}: {progress.stage}"
+        left = progress.seconds_left
+        rest = "" if math.isnan(left) else f", about {_duration(left)} of reading left"
+        done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
+        return f"{progress.stage}: {done}{rest}"

@@ -87,7 +87,8 @@ def record_command(
                 raise ValueError(text) from error
             raise
 
-    command.__doc__ = help_text if help_text is not None else inspect.getdoc(function)
+    text = help_text if help_text is not None else inspect.getdoc(function) or ""
+    command.__doc__ = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     command.__annotations__ = {item.name: item.annotation for item in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command

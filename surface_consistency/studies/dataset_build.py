@@ -4,11 +4,10 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 import surface_consistency
 from surface_consistency.data.popqa import PopQA
@@ -25,6 +24,7 @@ from surface_consistency.data.publishing import (
     write_folder,
 )
 from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.settings_options import Flag, Settings
 from surface_consistency.wikimedia.construction import (
     CATEGORY_CAP,
     BuildHook,
@@ -44,6 +44,7 @@ from surface_consistency.wikimedia.wikis import WikiConfig
 __all__ = [
     "ROW_KEY",
     "BuildSettings",
+    "DumpSettings",
     "write_popqa_redirect",
     "write_redirectqa",
 ]
@@ -61,45 +62,35 @@ ROW_KEY: Final = (
 _VERSION: Final = "1.0.0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildSettings:
-    """One way to build RedirectQA from dumps."""
-
-    name: str = "default"
-    """Name of the configuration in the folder."""
+class DumpSettings(Settings):
+    """How dumps are read and drawn from."""
 
     wiki: str = "enwiki"
-    """Name of a wiki's configuration, or a TOML or JSON file with one."""
+    """A known wiki, or a TOML or JSON file that describes one."""
 
     route: Route | None = None
-    """Where redirects and their categories come from; None for the wiki's best."""
+    """Where redirects and their categories come from; the wiki's best by default."""
 
-    months: Sequence[str] | None = None
-    """Months of pageviews as "YYYYMM"; None for all that are there."""
-
-    triples: int = 500_000
-    """Candidate triples that are drawn."""
+    months: tuple[str, ...] = Field(default=(), strict=False)
+    """Months of pageviews to sum, as YYYYMM; all that are there by default."""
 
     seed: int = 0
-    """Seed of the draws."""
+    """Seed of all draws."""
 
-    category_cap: int | None = CATEGORY_CAP
-    """Instances at which a category is down-sampled; None for no balancing."""
-
-    variant: Variant = "subject"
-    """Whose surface form varies."""
-
-    unambiguous: Unambiguous = "subject"
-    """Whose canonical surface form must be that of one entity alone."""
+    category_cap: int | None = Field(default=None, ge=0)
+    """Instances at which a category is down-sampled; 0 or none for no balancing."""
 
     memory_limit: str = "2GB"
     """Memory for DuckDB; beyond it spills to disk."""
 
-    threads: int | None = None
-    """Threads for reading and for DuckDB; None for all processors."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads for reading and for DuckDB; all processors by default."""
 
     allow_truncated: bool = False
     """Whether a dump that ends early counts as far as it goes."""
+
+    name: str = "default"
+    """Name of the configuration in the folder."""
 
     def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = True) -> DumpPlan:
         """Look for the dump files of this build.
@@ -112,15 +103,35 @@ class BuildSettings:
             The files that are there, and those that are missing.
         """
         return find_dumps(
-            dumps, self.wiki, route=self.route, months=self.months, needs_views=needs_views
+            dumps,
+            self.wiki,
+            route=self.route,
+            months=self.months or None,
+            needs_views=needs_views,
         )
+
+
+class BuildSettings(DumpSettings):
+    """How RedirectQA is built."""
+
+    triples: int = Field(default=500_000, ge=1)
+    """Candidate triples that are drawn."""
+
+    category_cap: int | None = Field(default=CATEGORY_CAP, ge=0)
+    """Instances at which a category is down-sampled; 0 or none for no balancing."""
+
+    variant: Annotated[Variant, Flag("--vary")] = "subject"
+    """Whose surface form varies."""
+
+    unambiguous: Unambiguous = "subject"
+    """Whose canonical surface form must be that of one entity alone."""
 
     def to_manifest(self) -> dict[str, JsonValue]:
         """List what decides the rows beside the dumps, for the card."""
         return {
             "wiki": Path(self.wiki).name,
             "triples": self.triples,
-            "category_cap": self.category_cap,
+            "category_cap": self.category_cap or None,
             "vary": self.variant,
             "unambiguous": self.unambiguous,
             "allow_truncated": self.allow_truncated,
@@ -176,7 +187,7 @@ def write_redirectqa(
             config=plan.config,
             triples=build.triples,
             seed=build.seed,
-            category_cap=build.category_cap,
+            category_cap=build.category_cap or None,
             variant=build.variant,
             unambiguous=build.unambiguous,
             memory_limit=build.memory_limit,
@@ -207,7 +218,7 @@ def write_popqa_redirect(
     dumps: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    build: BuildSettings | None = None,
+    build: DumpSettings | None = None,
     templates: Sequence[str] | None = None,
     work: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -257,7 +268,7 @@ def write_popqa_redirect(
         _work_folder(work, out, plan),
         config=wiki,
         seed=build.seed,
-        category_cap=build.category_cap,
+        category_cap=build.category_cap or None,
         memory_limit=build.memory_limit,
         threads=build.threads,
         allow_truncated=build.allow_truncated,
@@ -281,7 +292,7 @@ def _redirectqa_options(build: BuildSettings, plan: DumpPlan) -> dict[str, JsonV
 
 
 def _popqa_options(
-    popqa: PopQA, build: BuildSettings, plan: DumpPlan, wiki: WikiConfig
+    popqa: PopQA, build: DumpSettings, plan: DumpPlan, wiki: WikiConfig
 ) -> dict[str, JsonValue]:
     """List what decides the rows of PopQA with redirects."""
     source = popqa.source
@@ -292,7 +303,7 @@ def _popqa_options(
         "wiki": Path(build.wiki).name,
         "months": _months(plan),
         "route": plan.route,
-        "category_cap": build.category_cap,
+        "category_cap": build.category_cap or None,
         "allow_truncated": build.allow_truncated,
         "templates": list(wiki.question_templates),
         "notes": wiki.notes,

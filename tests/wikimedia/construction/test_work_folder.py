@@ -63,7 +63,7 @@ def test_file_system_without_locks_is_told_of(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("fcntl.flock", no_locks)
 
     with _work_folder.locked_folder(tmp_path / "work") as folder:
-        assert (folder / ".owner").read_text() == str(os.getpid())
+        assert folder.is_dir()
 
     assert "has no locks" in caplog.text
 
