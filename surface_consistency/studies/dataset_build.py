@@ -252,7 +252,7 @@ def write_popqa_redirect(
         SurfaceConsistencyWarning: If subjects have no Wikidata item, so that their names are
             taken as the titles of their articles.
     """
-    build = build or BuildSettings(category_cap=None)
+    build = build or DumpSettings()
     plan = build.plan(dumps, needs_views=False)
     wiki = plan.config
     if templates is not None:
