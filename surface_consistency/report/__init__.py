@@ -1,22 +1,49 @@
 """Finished runs as tables, figures and one HTML page."""
 
-from surface_consistency.report.figures import (
-    consistency_figure,
-    save_figure,
-    write_figures,
-)
-from surface_consistency.report.html import write_report
-from surface_consistency.report.run import StudyRun, load_run, load_runs
-from surface_consistency.report.tables import study_tables, write_tables
+from typing import TYPE_CHECKING
+
+from surface_consistency._lazy import attach
+
+if TYPE_CHECKING:
+    from surface_consistency.report.figures import plot_groups, plot_square, write_figures
+    from surface_consistency.report.html import render_page, write_page
+    from surface_consistency.report.numbers import table_text
+    from surface_consistency.report.page import Page, Section
+    from surface_consistency.report.table import Column, Table
 
 __all__ = [
-    "StudyRun",
-    "consistency_figure",
-    "load_run",
-    "load_runs",
-    "save_figure",
-    "study_tables",
+    "Column",
+    "Page",
+    "Section",
+    "Table",
+    "plot_groups",
+    "plot_square",
+    "render_page",
+    "table_text",
     "write_figures",
-    "write_report",
-    "write_tables",
+    "write_page",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Column": "table",
+        "Page": "page",
+        "Section": "page",
+        "StudyRun": "run",
+        "Table": "table",
+        "consistency_figure": "_old_figures",
+        "load_run": "run",
+        "load_runs": "run",
+        "plot_groups": "figures",
+        "plot_square": "figures",
+        "render_page": "html",
+        "save_figure": "_old_figures",
+        "study_tables": "tables",
+        "table_text": "numbers",
+        "write_figures": "figures",
+        "write_page": "html",
+        "write_report": "_old_html",
+        "write_tables": "tables",
+    },
+)

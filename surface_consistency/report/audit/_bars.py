@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.report.figures import FIGURE_STYLE
+from surface_consistency.report._old_figures import FIGURE_STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from surface_consistency.report.audit.figures import (
     state_figure,
 )
 from surface_consistency.report.audit.run import AuditRun
-from surface_consistency.report.figures import svg_text
+from surface_consistency.report._old_figures import svg_text
 
 if TYPE_CHECKING:
     import pandas as pd

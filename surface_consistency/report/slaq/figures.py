@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.report.figures import FIGURE_STYLE, save_figure
+from surface_consistency.report._old_figures import FIGURE_STYLE, save_figure
 
 if TYPE_CHECKING:
     import pandas as pd

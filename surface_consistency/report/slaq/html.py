@@ -11,7 +11,7 @@ from surface_consistency.errors import MissingDependencyError
 from surface_consistency.report._document import document, picture
 from surface_consistency.report._grid import grid, signature_lines
 from surface_consistency.report._markup import Html, data_text, join, tag
-from surface_consistency.report.figures import svg_text
+from surface_consistency.report._old_figures import svg_text
 from surface_consistency.report.slaq.figures import (
     alignment_figure,
     momentum_figure,

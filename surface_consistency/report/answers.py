@@ -1,0 +1,197 @@
+"""Rows of the answers browser: what was asked, both answers, and why they were judged so."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from surface_consistency.report.page import Answer, Answers
+
+__all__ = ["answers_view", "find_text", "shown_answers"]
+
+_A_MODEL: Final = 500
+_A_PAGE: Final = 4_000
+_BYTES: Final = 5_000_000
+_ROW_BYTES: Final = 1_100
+_LONGEST_RAW: Final = 4_000
+_VERDICTS: Final = {
+    "both": (True, True),
+    "first_only": (True, False),
+    "second_only": (False, True),
+    "neither": (False, False),
+    "missing": (None, None),
+}
+
+Pieces = list[tuple[str, str]]
+
+
+def shown_answers(block: Answers, n_models: int) -> list[Answer]:
+    """Choose the answers that stand on a page, so that it stays small.
+
+    Args:
+        block: All answers that were handed over.
+        n_models: Models of the page.
+
+    Returns:
+        At most 500 a model, and less on pages of many models or of long answers. Every cell of a
+        model is thinned by the same factor, from its end, so that shares of cells hold.
+    """
+    groups: dict[tuple[int, str], list[Answer]] = defaultdict(list)
+    sizes: dict[int, int] = defaultdict(int)
+    n_bytes: dict[int, int] = defaultdict(int)
+    for answer in block.answers:
+        groups[answer.model, answer.cell].append(answer)
+        sizes[answer.model] += 1
+        n_bytes[answer.model] += _size(answer)
+    limit = min(_A_MODEL, _A_PAGE // max(1, n_models))
+    kept: set[int] = set()
+    for (model, _), found in groups.items():
+        most = min(limit, _BYTES / n_models / (n_bytes[model] / sizes[model]))
+        factor = min(1.0, most / sizes[model])
+        kept.update(map(id, found[: math.ceil(len(found) * factor)]))
+    return [answer for answer in block.answers if id(answer) in kept]
+
+
+def _size(answer: Answer) -> int:
+    """Estimate the bytes of a row."""
+    texts = (*answer.answers, *(raw and raw[:_LONGEST_RAW] for raw in answer.raw), answer.question)
+    return _ROW_BYTES + sum(len(text.encode("utf-8", "replace")) for text in texts if text)
+
+
+def answers_view(block: Answers, *, n_models: int, unique: Callable[[str], str]) -> dict[str, Any]:
+    """Make the view of the answers browser.
+
+    Args:
+        block: The answers.
+        n_models: Models of the page.
+        unique: Makes an id that the page does not have yet.
+
+    Returns:
+        What the template sets.
+    """
+    answers = shown_answers(block, n_models)
+    numbers: dict[tuple[str, str], int] = {}
+    filters = []
+    for name in block.filters:
+        values = sorted({label for answer in answers for label in answer.labels.get(name, ())})
+        for value in values:
+            numbers[name, value] = len(numbers)
+        if len(values) > 1:
+            title = name.replace("_", " ")
+            filters.append((name, title, [(numbers[name, value], value) for value in values]))
+    names = dict(zip(_VERDICTS, (*block.cells, "not judged"), strict=True))
+    present = {answer.cell for answer in answers}
+    n_all = sum(block.n_pairs.values())
+    shown = f"{len(answers):,} of {n_all:,} pairs" + (
+        ", drawn within cells" if len(answers) < n_all else ""
+    )
+    return {
+        "id": unique("browser"),
+        "rows": [_row(answer, block, names, numbers, unique) for answer in answers],
+        "cells": [(cell, name) for cell, name in names.items() if cell in present],
+        "filters": filters,
+        "n_all": n_all,
+        "shown": shown,
+    }
+
+
+def _row(
+    answer: Answer,
+    block: Answers,
+    names: dict[str, str],
+    numbers: dict[tuple[str, str], int],
+    unique: Callable[[str], str],
+) -> dict[str, Any]:
+    """View of one pair."""
+    found = [
+        numbers[name, label] for name in block.filters for label in answer.labels.get(name, ())
+    ]
+    more = len(answer.accepted) - 3
+    sides = [_side(answer, block, place) for place in (0, 1)]
+    rules = [(name, *both) for name, both in answer.verdicts.items()]
+    return {
+        "id": unique(f"a{answer.model}-{answer.pair_id}"),
+        "cell": answer.cell,
+        "cell_name": names[answer.cell],
+        "model": answer.model,
+        "labels": f" {' '.join(map(str, found))} " if found else "",
+        "shown": [", ".join(answer.labels[n]) for n in block.filters if answer.labels.get(n)],
+        "question": _split(answer.question, answer.surfaces[0], "surface"),
+        "sides": sides,
+        "accepted": "; ".join(answer.accepted[:3]) + (f" and {more} more" if more > 0 else ""),
+        "all_accepted": "; ".join(answer.accepted) if more > 0 else "",
+        "note": answer.note,
+        "rules": rules,
+        "has_more": bool(rules or more > 0 or any(side["raw"] for side in sides)),
+    }
+
+
+def _side(answer: Answer, block: Answers, place: int) -> dict[str, Any]:
+    """View of one of both answers."""
+    text, raw, matched = answer.answers[place], answer.raw[place], answer.matched[place]
+    is_right = _VERDICTS[answer.cell][place]
+    why = ""
+    if matched:
+        why = f"holds “{matched}”"
+    elif is_right is False and answer.accepted:
+        n = len(answer.accepted)
+        why = "not the accepted answer" if n == 1 else f"none of {n} accepted"
+    target = answer.targets[place]
+    return {
+        "condition": block.conditions[place],
+        "surface": answer.surfaces[place],
+        "is_right": is_right,
+        "pieces": None if text is None else _split(text, matched, "match") if text.strip() else [],
+        "why": why,
+        "raw": _raw_pieces(raw, text, matched) if raw is not None and raw != text else [],
+        "target": target or "",
+        "code": "" if is_right is None else int(is_right),
+    }
+
+
+def _raw_pieces(raw: str, judged: str | None, matched: str | None) -> Pieces:
+    """Mark the judged part of a whole output, and what was found in it."""
+    rest = len(raw) - _LONGEST_RAW
+    raw = raw[:_LONGEST_RAW] + (f"… ({rest:,} more characters)" if rest > 0 else "")
+    begin = raw.find(judged.strip()) if judged and judged.strip() else -1
+    if begin < 0:
+        return _split(raw, matched, "match")
+    end = begin + len(str(judged).strip())
+    inner = [(text, css or "judged") for text, css in _split(raw[begin:end], matched, "match")]
+    return [piece for piece in [(raw[:begin], ""), *inner, (raw[end:], "")] if piece[0]]
+
+
+def _split(text: str, part: str | None, css: str) -> Pieces:
+    """Cut the first occurrence of a part out of a text, to be marked."""
+    place = find_text(text, part) if part else None
+    if place is None:
+        return [(text, "")]
+    begin, end = place
+    pieces = [(text[:begin], ""), (text[begin:end], css), (text[end:], "")]
+    return [piece for piece in pieces if piece[0]]
+
+
+def find_text(text: str, part: str) -> tuple[int, int] | None:
+    """Find a part of a text, in any case and with any blanks and punctuation between its words.
+
+    Args:
+        text: The text.
+        part: What to find, such as an accepted answer that a rule found after normalising.
+
+    Returns:
+        Where its first occurrence as whole words begins and ends, or its first as part of words;
+        None when there is none.
+
+    Examples:
+        >>> find_text("It is the UNITED-KINGDOM.", "United Kingdom")
+        (10, 24)
+    """
+    words: Sequence[str] = re.findall(r"\w+", part)
+    if not words:
+        return None
+    pattern = r"[\W_]*".join(map(re.escape, words))
+    for wanted in (rf"(?<!\w){pattern}(?!\w)", pattern):
+        if found := re.search(wanted, text, flags=re.IGNORECASE):
+            return found.span()
+    return None

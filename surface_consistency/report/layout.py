@@ -1,0 +1,448 @@
+"""Where things stand in a picture, in shares of its size: pages and figures draw from the same."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from surface_consistency.report.page import Dot, Dots, Flow, Lines, Square, Value
+
+__all__ = [
+    "CELLS",
+    "FEW_CLUSTERS",
+    "FEW_POINTS",
+    "LEAST_CLUSTERS",
+    "CellName",
+    "DotRow",
+    "FlowBlock",
+    "FlowRibbon",
+    "Mark",
+    "Rectangle",
+    "Scale",
+    "bars_cells",
+    "dot_rows",
+    "dots_scale",
+    "flow_layout",
+    "lines_scales",
+    "nice_scale",
+    "square_cells",
+]
+
+CellName = Literal["both", "first_only", "second_only", "neither"]
+
+CELLS: Final[tuple[CellName, ...]] = ("both", "first_only", "second_only", "neither")
+"""The cells of the contingency table."""
+
+FEW_CLUSTERS: Final = 10
+"""Groups below so many clusters are faded and do not stretch the scale."""
+
+LEAST_CLUSTERS: Final = 4
+"""Groups below so many clusters stand in tables alone."""
+
+FEW_POINTS: Final = 5
+"""Points of a curve on fewer observations are faded."""
+
+_NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rectangle:
+    """A cell of the square, in shares of its sides."""
+
+    cell: CellName
+    """The cell."""
+
+    count: int
+    """Its pairs."""
+
+    share: float
+    """Its share of all pairs, which is its area; NaN when there is none."""
+
+    x: float
+    """Left edge, from the left."""
+
+    y: float
+    """Upper edge, from the top."""
+
+    width: float
+    """Width."""
+
+    height: float
+    """Height."""
+
+
+def square_cells(square: Square) -> tuple[Rectangle, Rectangle, Rectangle, Rectangle]:
+    """Lay out the contingency table true to area.
+
+    The width of the left part is the accuracy under the first condition; the height of each upper
+    part is the accuracy under the second condition, given the first.
+
+    Args:
+        square: The counts.
+
+    Returns:
+        The cells in the order of `CELLS`. An empty cell has no area; without any pair no cell has.
+
+    Raises:
+        ValueError: If a count is negative.
+    """
+    counts = (square.both, square.first_only, square.second_only, square.neither)
+    if min(counts) < 0:
+        raise ValueError(
+            f"counts of the square {square.title!r} must not be negative; got {counts}"
+        )
+    n = sum(counts)
+    left = square.both + square.first_only
+    first = left / n if n else 0.0
+    upper_left = square.both / left if left else 0.0
+    upper_right = square.second_only / (n - left) if n > left else 0.0
+    edges = (
+        (0.0, 0.0, first, upper_left),
+        (0.0, upper_left, first, 1 - upper_left),
+        (first, 0.0, 1 - first, upper_right),
+        (first, upper_right, 1 - first, 1 - upper_right),
+    )
+    cells = (
+        Rectangle(
+            cell=cell,
+            count=count,
+            share=count / n if n else math.nan,
+            x=x,
+            y=y,
+            width=width if n else 0.0,
+            height=height,
+        )
+        for cell, count, (x, y, width, height) in zip(CELLS, counts, edges, strict=True)
+    )
+    return tuple(cells)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A scale with round ticks."""
+
+    low: float
+    """Value at its beginning."""
+
+    high: float
+    """Value at its end."""
+
+    ticks: tuple[float, ...]
+    """Values that are marked."""
+
+    def share(self, value: float) -> float:
+        """Tell where a value stands; values beyond the ends stand at them.
+
+        Args:
+            value: The value.
+
+        Returns:
+            Its place in [0, 1].
+        """
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
+
+def nice_scale(low: float, high: float, *, n_ticks: int = 8, stretch: bool = True) -> Scale:
+    """Make a scale of round ticks.
+
+    Args:
+        low: Least value.
+        high: Largest value.
+        n_ticks: The most steps between ticks.
+        stretch: Whether the scale ends at a tick; otherwise at the values.
+
+    Returns:
+        The scale; where both values are equal it has some width all the same.
+    """
+    if not high > low:
+        low, high = min(low, 0.0), max(low, low + 0.1)
+    rough = (high - low) / n_ticks
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = [place * step for place in range(first, last + 1)]
+    if stretch:
+        return Scale(low=ticks[0], high=ticks[-1], ticks=tuple(ticks))
+    inside = (tick for tick in ticks if low - 1e-9 <= tick <= high + 1e-9)
+    return Scale(low=low, high=high, ticks=tuple(inside))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One dot as it is drawn."""
+
+    dot: Dot
+    """What it shows."""
+
+    low: float
+    """Lower end of its line."""
+
+    high: float
+    """Upper end of its line."""
+
+    is_faded: bool
+    """Whether it stands on few clusters."""
+
+    is_wilson: bool
+    """Whether nothing varies, so that its line is Wilson's interval over clusters, dashed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DotRow:
+    """One group as it is drawn."""
+
+    label: str
+    """The group."""
+
+    level: int
+    """0 for heads, 1 for what belongs to them."""
+
+    marks: tuple[Mark, ...]
+    """One mark a model."""
+
+    n_clusters: tuple[int, int]
+    """Fewest and most clusters of its models."""
+
+
+def dot_rows(block: Dots) -> tuple[list[DotRow], int]:
+    """Choose what is drawn of a chart of dots.
+
+    Args:
+        block: The chart.
+
+    Returns:
+        The groups that stand on enough clusters, and the number of those that do not.
+    """
+    rows, n_hidden = [], 0
+    for label, level, dots in block.rows:
+        marks = tuple(
+            _mark(dot)
+            for dot in dots
+            if dot.n_clusters >= LEAST_CLUSTERS and not math.isnan(dot.value.value)
+        )
+        if not marks:
+            n_hidden += 1
+            continue
+        sizes = [mark.dot.n_clusters for mark in marks]
+        rows.append(
+            DotRow(label=label, level=level, marks=marks, n_clusters=(min(sizes), max(sizes)))
+        )
+    return rows, n_hidden
+
+
+def _mark(dot: Dot) -> Mark:
+    """Decide how a dot is drawn."""
+    value, low, high = dot.value.value, dot.value.low, dot.value.high
+    low = value if low is None or math.isnan(low) else low
+    high = value if high is None or math.isnan(high) else high
+    is_wilson = dot.value.kind == "rate" and value in (0, 1) and low == high
+    if is_wilson:
+        reach = _NORMAL_95**2 / (dot.n_clusters + _NORMAL_95**2)
+        low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
+    return Mark(
+        dot=dot, low=low, high=high, is_faded=dot.n_clusters < FEW_CLUSTERS, is_wilson=is_wilson
+    )
+
+
+def dots_scale(block: Dots) -> Scale:
+    """Choose the scale that all groups of a chart share.
+
+    Args:
+        block: The chart.
+
+    Returns:
+        A scale that ends where the intervals of groups on enough clusters, and the noise floor, end.
+    """
+    marks = [mark for row in dot_rows(block)[0] for mark in row.marks]
+    certain = [mark for mark in marks if not mark.is_faded] or marks
+    low = min([0.0, *(mark.low for mark in certain)])
+    high = max([0.0, *(mark.high for mark in certain), *block.noise.values()])
+    scale = nice_scale(low, high if high > low else 0.1)
+    if any(mark.dot.value.kind == "rate" for mark in marks) and scale.high > 1:
+        return nice_scale(low, 1.0)
+    return scale
+
+
+def lines_scales(block: Lines) -> tuple[Scale, Scale]:
+    """Choose the scales of a chart of curves.
+
+    Args:
+        block: The chart.
+
+    Returns:
+        The horizontal and the vertical scale. Rates that pass a half have the whole scale to 1.
+    """
+    xs = [point.x for series in block.series for point in series.points]
+    xs += [x for x, *_ in block.band]
+    values = [point.value for series in block.series for point in series.points]
+    if block.reference is not None:
+        values.append(block.reference[1])
+    ends = [end for value in values for end in _ends(value)]
+    ends += [end for _, *band in block.band for end in band if not math.isnan(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    if all(value.kind == "rate" for value in values) and 0.5 < high <= 1:
+        vertical = nice_scale(0.0, 1.0, n_ticks=4)
+    else:
+        vertical = nice_scale(low, high, n_ticks=5)
+    distinct = sorted(set(xs))
+    margin = 0.1 * (distinct[-1] - distinct[0]) / max(1, len(distinct) - 1) if distinct else 0.0
+    begin, end = (distinct[0] - 4 * margin, distinct[-1] + 4 * margin) if distinct else (0.0, 1.0)
+    if begin == end:
+        begin, end = begin - 0.5, end + 0.5
+    if len(distinct) <= 12:
+        return Scale(low=begin, high=end, ticks=tuple(distinct)), vertical
+    return nice_scale(begin, end, stretch=False), vertical
+
+
+def _ends(value: Value) -> Iterator[float]:
+    """Yield the number and its bounds, as far as they are there."""
+    for end in (value.value, value.low, value.high):
+        if end is not None and not math.isnan(end):
+            yield end
+
+
+def bars_cells(counts: Sequence[int]) -> list[tuple[float, float]]:
+    """Lay out one stacked bar.
+
+    Args:
+        counts: Counts of its parts.
+
+    Returns:
+        Beginning and length of each part in [0, 1]; zero lengths for a bar of nothing.
+    """
+    n = sum(counts)
+    begin, cells = 0.0, []
+    for count in counts:
+        length = count / n if n else 0.0
+        cells.append((begin, length))
+        begin += length
+    return cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowBlock:
+    """The right or the wrong answers of a state."""
+
+    state: int
+    """Index of the state."""
+
+    is_right: bool
+    """Which of the two."""
+
+    count: int
+    """Its pairs."""
+
+    y: float
+    """Upper edge, from the top."""
+
+    height: float
+    """Height."""
+
+    parts: tuple[tuple[CellName, float, float], ...]
+    """Its parts from top to bottom: cell, upper edge and height."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRibbon:
+    """Pairs that go from a state to the next."""
+
+    state: int
+    """Index of the state that they leave."""
+
+    cell: CellName
+    """The cell whose colour they take."""
+
+    y_from: float
+    """Upper edge where they leave."""
+
+    y_to: float
+    """Upper edge where they arrive."""
+
+    height: float
+    """Height."""
+
+
+def flow_layout(block: Flow, *, gap: float = 0.025) -> tuple[list[FlowBlock], list[FlowRibbon]]:
+    """Lay out how verdicts go from state to state; height is the number of pairs.
+
+    The last two states make the cell whose colour a pair takes on its way; in the states before
+    them, right answers have the colour of "both".
+
+    Args:
+        block: The flow.
+        gap: Space between right and wrong, as a share of the height.
+
+    Returns:
+        The blocks, right before wrong, state by state; and the ribbons between them.
+
+    Raises:
+        ValueError: If verdicts do not have one entry for each state, or there are fewer than two.
+    """
+    n_states = len(block.states)
+    if n_states < 2 or any(len(path) != n_states for path in block.counts):
+        raise ValueError(
+            f"the flow {block.name!r} must have two states or more and one verdict for each of its "
+            f"{n_states} states; got {', '.join(map(str, block.counts)) or 'no counts'}"
+        )
+    n = sum(block.counts.values())
+    unit = (1 - gap) / n if n else 0.0
+    paths = [path for path, count in block.counts.items() if count]
+    places: list[dict[tuple[bool, ...], float]] = []
+    blocks = []
+    for state in range(n_states):
+        order = sorted(paths, key=lambda path: (not path[state], [not seen for seen in path]))
+        places.append({})
+        y = 0.0
+        for is_right in (True, False):
+            members = [path for path in order if path[state] is is_right]
+            top = y if is_right or y == 0 else y + gap
+            y = top
+            parts: list[tuple[CellName, float, float]] = []
+            for path in members:
+                height = block.counts[path] * unit
+                places[-1][path] = y
+                cell = _state_cell(path, state)
+                if parts and parts[-1][0] == cell:
+                    parts[-1] = (cell, parts[-1][1], parts[-1][2] + height)
+                else:
+                    parts.append((cell, y, height))
+                y += height
+            blocks.append(
+                FlowBlock(
+                    state=state,
+                    is_right=is_right,
+                    count=sum(block.counts[path] for path in members),
+                    y=top,
+                    height=y - top,
+                    parts=tuple(parts),
+                )
+            )
+    ribbons = [
+        FlowRibbon(
+            state=state,
+            cell=_path_cell(path),
+            y_from=places[state][path],
+            y_to=places[state + 1][path],
+            height=block.counts[path] * unit,
+        )
+        for state in range(n_states - 1)
+        for path in _calm_first(paths)
+    ]
+    return blocks, ribbons
+
+
+def _path_cell(path: tuple[bool, ...]) -> CellName:
+    """Name the cell of the last two verdicts."""
+    return CELLS[2 * (not path[-2]) + (not path[-1])]
+
+
+def _state_cell(path: tuple[bool, ...], state: int) -> CellName:
+    """Name the cell whose colour a pair has in a state."""
+    if not path[state]:
+        return "neither"
+    return "both" if state < len(path) - 2 else _path_cell(path)
+
+
+def _calm_first(paths: Iterable[tuple[bool, ...]]) -> list[tuple[bool, ...]]:
+    """Order paths so that flips are drawn over the rest."""
+    return sorted(paths, key=lambda path: (path[-2] != path[-1], path[-2], path))

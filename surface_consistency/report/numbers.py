@@ -1,0 +1,249 @@
+"""Numbers as people read them, the same on pages, in terminals and in figures.
+
+Fractions become percentages here and nowhere else.
+"""
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.report.page import Value
+from surface_consistency.report.table import Column, Table
+
+__all__ = [
+    "UNDEFINED",
+    "format_cell",
+    "format_interval",
+    "format_number",
+    "format_value",
+    "is_missing",
+    "is_numeric",
+    "table_text",
+    "text_width",
+]
+
+UNDEFINED: Final = "–"
+"""Stands where nothing defines a value."""
+
+_HARD_SPACE = "\u00a0"
+_SMALL_P = 0.001
+_VERDICTS = {True: "right", False: "wrong", None: "not judged"}
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a cell holds nothing.
+
+    Args:
+        value: Any value; lists are never missing.
+
+    Returns:
+        True for None, NaN and pandas' missing values.
+    """
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def is_numeric(column: Column) -> bool:
+    """Tell whether a column is set flush right.
+
+    Args:
+        column: The column.
+
+    Returns:
+        False for labels, verdicts and squares.
+    """
+    return column.kind not in ("label", "verdict", "square")
+
+
+def format_number(value: float | None, kind: str = "rate", *, signed: bool = True) -> str:
+    """Write a number without its unit.
+
+    Args:
+        value: The number; rates and differences as fractions.
+        kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number" as
+            it is; "count" with thousands; "p_value" with two or three decimals, "< 0.001" below.
+        signed: Whether differences above zero have a plus sign.
+
+    Returns:
+        The text, with a true minus; `UNDEFINED` for None and NaN.
+
+    Raises:
+        ValueError: If the kind is none of these.
+
+    Examples:
+        >>> format_number(0.17349), format_number(-0.082, "difference"), format_number(4e-5, "p_value")
+        ('17.3', '−8.2', '< 0.001')
+        >>> format_number(14489, "count"), format_number(0.5821, "number"), format_number(None)
+        ('14,489', '0.58', '–')
+    """
+    if value is None or is_missing(value):
+        return UNDEFINED
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    match kind:
+        case "rate":
+            text = f"{100 * value:.1f}"
+        case "difference":
+            text = f"{100 * value:+.1f}" if signed else f"{100 * value:.1f}"
+        case "count":
+            text = f"{round(value):,}"
+        case "p_value":
+            if value < _SMALL_P:
+                return f"< {_SMALL_P}"
+            text = f"{value:.2f}" if value >= 0.0995 else f"{value:.3f}"
+        case "number":
+            text = _plain(value)
+        case _:
+            raise ValueError(
+                f"kind must be one of rate, difference, number, count and p_value; got {kind!r}"
+            )
+    if not any(digit in "123456789" for digit in text):
+        text = text.lstrip("+-")
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def _plain(value: float) -> str:
+    """Write a number of no unit: whole ones with thousands, others with about three digits."""
+    size = abs(value)
+    if size >= 2 and value == int(value):
+        return f"{int(value):,}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    if size >= 100:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.0995 or size == 0 else f"{value:.2g}"
+
+
+def format_interval(
+    low: float | None, high: float | None, kind: str = "rate", *, signed: bool = True
+) -> str:
+    """Write an interval in square brackets.
+
+    Args:
+        low: Lower bound; None or NaN without one.
+        high: Upper bound.
+        kind: As for `format_number`.
+        signed: As for `format_number`.
+
+    Returns:
+        The text, its parts bound by a no-break space; empty unless both bounds are there.
+
+    Examples:
+        >>> format_interval(-0.153, 0.0102, "difference").replace("\\u00a0", " ")
+        '[−15.3, +1.0]'
+    """
+    if is_missing(low) or is_missing(high):
+        return ""
+    bounds = (format_number(bound, kind, signed=signed) for bound in (low, high))
+    return f"[{f',{_HARD_SPACE}'.join(bounds)}]"
+
+
+def format_value(value: Value) -> tuple[str, str]:
+    """Write a number of a sentence with its unit, and its interval.
+
+    Args:
+        value: The number. A difference of the tone "lost" has no plus sign: the sentence says that
+            it is a loss.
+
+    Returns:
+        The number such as "17.3 %", "−8.2 points", "p = 0.039" or "1,080", and the interval, empty
+        without one. Spaces within are no-break spaces.
+
+    Examples:
+        >>> " ".join(format_value(Value(value=0.173, low=0.121, high=0.231))).replace("\\u00a0", " ")
+        '17.3 % [12.1, 23.1]'
+    """
+    signed = value.tone != "lost"
+    text = format_number(value.value, value.kind, signed=signed)
+    if text != UNDEFINED:
+        match value.kind:
+            case "rate":
+                text += " %"
+            case "difference":
+                text += " points"
+            case "p_value":
+                text = f"p {text}" if text.startswith("<") else f"p = {text}"
+    interval = format_interval(value.low, value.high, value.kind, signed=signed)
+    return text.replace(" ", _HARD_SPACE), interval
+
+
+def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
+    """Write a cell of a table.
+
+    Args:
+        row: The row, by column of the frame.
+        column: What the column means.
+
+    Returns:
+        The text and its interval, empty without one. A square is written as its four counts, with
+        slashes.
+    """
+    if column.kind == "square":
+        counts = [row[name] for name in column.cells or ()]
+        return "/".join(format_number(count, "count") for count in counts), ""
+    value = row[column.key]
+    if column.kind == "verdict":
+        return _VERDICTS[None if is_missing(value) else bool(value)], ""
+    if column.kind != "label":
+        bounds = [None if name is None else row[name] for name in (column.low, column.high)]
+        return format_number(value, column.kind), format_interval(*bounds, column.kind)
+    if is_missing(value):
+        return UNDEFINED, ""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return str(column.labels.get(value, value)), ""
+    return ", ".join(str(column.labels.get(item, item)) for item in value) or UNDEFINED, ""
+
+
+def table_text(table: Table) -> str:
+    """Set a table for the terminal.
+
+    Args:
+        table: The table.
+
+    Returns:
+        The caption, a line of headings with their units, one line a row, and the note; without a
+        line feed at the end.
+    """
+    heads = [
+        f"{column.title} ({column.unit})" if column.unit else column.title
+        for column in table.columns
+    ]
+    rows = [
+        [
+            " ".join(filter(None, format_cell(row, column))).replace(_HARD_SPACE, " ")
+            for column in table.columns
+        ]
+        for row in table.frame.to_dict("records")
+    ]
+    widths = [max(map(text_width, cells)) for cells in zip(heads, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            _padded(cell, width, right=is_numeric(column))
+            for cell, width, column in zip(cells, widths, table.columns, strict=True)
+        ).rstrip()
+        for cells in [heads, ["-" * width for width in widths], *rows]
+    ]
+    return "\n".join(filter(None, [table.caption, *lines, table.note]))
+
+
+def text_width(text: str) -> int:
+    """Count the places that a text takes in a terminal, or in a font of equal widths.
+
+    Args:
+        text: The text.
+
+    Returns:
+        One for most letters, two for wide ones, none for marks that combine.
+    """
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
+    )
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    """Fill a text to a width."""
+    blank = " " * (width - text_width(text))
+    return blank + text if right else text + blank

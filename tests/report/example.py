@@ -1,0 +1,439 @@
+"""A page that holds every kind of block, and text as hostile as models write it."""
+
+import random
+
+import pandas as pd
+
+from surface_consistency.report.page import (
+    Answer,
+    Answers,
+    Bars,
+    Check,
+    Dot,
+    Dots,
+    Finding,
+    Flow,
+    Lines,
+    Made,
+    Matrix,
+    Page,
+    Point,
+    Prose,
+    Section,
+    Series,
+    Square,
+    Squares,
+    Story,
+    Value,
+)
+from surface_consistency.report.table import Column, Table
+
+CONDITIONS = ("title", "redirect")
+CELLS = ("right under both names", "title only", "redirect only", "wrong under both")
+LONG = "an-organisation/a-model-with-a-very-long-name-that-goes-on-and-on_v0.1-instruct-ab"
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror=window.hacked=1>"
+TEXTS = (
+    ("東京", "とうきょう", "日本の首都はどこですか"),
+    ("القدس", "مدينة القدس", "ما هي عاصمة البلاد؟"),
+    (HOSTILE, "\x00\x1b[31mred\ud800", "Who wrote </textarea> & “Q<u>”?"),
+    ("Stone Town", "Três Corações", "In what city was Freddie Mercury born?"),
+)
+TYPES = {
+    "alternatives": ("Alternative names and abbreviations", 70),
+    "spelling": ("Spelling variants", 53),
+    "errors": ("Typical errors", 27),
+}
+CATEGORIES = {
+    "alternatives": (
+        ("from birth names", 16), ("from long names", 16), ("from alternative names", 15),
+        ("from former names", 9), ("from short names", 9), ("from personal names", 4),
+    ),
+    "spelling": (("from modifications", 15), ("from numerals", 9), ("with diacritics", 3)),
+    "errors": (("from misspellings", 16), ("from miscapitalisations", 9)),
+}  # fmt: skip
+COUNTS = ((126, 34, 0, 36), (39, 15, 3, 139), (80, 20, 10, 86), (0, 0, 0, 0))
+LABELS = ("organism", "SmolLM2-135M-it", LONG, "nothing-answered", "five", "six", "seven")
+
+
+def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:
+    """Make a rate with an interval."""
+    rate = count / n if n else float("nan")
+    return Value(value=rate, low=rate * low, high=min(1.0, rate * high))
+
+
+def squares(n_models: int, *, size: str = "figure") -> Squares:
+    """Make one square a model."""
+    found = []
+    for index in range(n_models):
+        both, first, second, neither = COUNTS[index % len(COUNTS)]
+        n = both + first + second + neither
+        found.append(
+            Square(
+                title=LABELS[index],
+                model=index,
+                both=both,
+                first_only=first,
+                second_only=second,
+                neither=neither,
+                facts=[
+                    ("same verdict", flip(both + neither, n, low=0.9, high=1.05), ""),
+                    (
+                        "redirect minus title",
+                        Value(value=-0.173, low=-0.231, high=-0.121, kind="difference"),
+                        "",
+                    ),
+                    ("kappa", Value(value=0.58, low=0.41, high=0.70, kind="number"), ""),
+                    ("flips lean to one side", Value(value=2e-5, kind="p_value"), "Obuchowski"),
+                ],
+                filters={"model": LABELS[index]},
+            )
+        )
+    return Squares(
+        squares=found,
+        conditions=CONDITIONS,
+        cells=CELLS,
+        size=size,  # type: ignore[arg-type]
+        note=[
+            "On the same pairs SmolLM2-135M-it flips ",
+            Value(value=-0.082, low=-0.153, high=-0.01, kind="difference", tone="strong"),
+            " against organism (",
+            Value(value=0.032, kind="p_value"),
+            ").",
+        ],
+    )
+
+
+def dots(n_models: int, *, has_noise: bool = True) -> Dots:
+    """Make flip rates by type and category."""
+    rng = random.Random(0)
+    rows = [("All pairs", 0, _dots(rng, n_models, 96))]
+    for kind, (title, n) in TYPES.items():
+        rows.append((title, 0, _dots(rng, n_models, n)))
+        rows += [(name, 1, _dots(rng, n_models, size)) for name, size in CATEGORIES[kind]]
+    return Dots(
+        name="flips-by-type",
+        title="Types and categories",
+        axis="flip rate, %",
+        rows=rows,
+        noise={0: 0.013, 1: 0.07} if has_noise else {},
+        note="A pair with several labels counts in each.",
+    )
+
+
+def _dots(rng: random.Random, n_models: int, n: int) -> list[Dot]:
+    """Make one group."""
+    found = []
+    for index in range(n_models):
+        count = rng.randrange(0, max(1, n // 3))
+        value = flip(count, n) if count else Value(value=0.0, low=0.0, high=0.0)
+        found.append(Dot(model=index, value=value, n=2 * n, n_clusters=n, is_certain=count > 8))
+    return found
+
+
+def group_table(n_models: int, *, by: str = "type") -> Table:
+    """Make a table of groups."""
+    rng = random.Random(1)
+    groups = (
+        [(key, n) for key, (_, n) in TYPES.items()]
+        if by == "type"
+        else [found for part in CATEGORIES.values() for found in part]
+    )
+    rows = []
+    for label, n in groups:
+        for index in range(n_models):
+            first = rng.randrange(0, n)
+            counts = {
+                "both": n, "first_only": first, "second_only": n - first, "neither": first,
+            }  # fmt: skip
+            rate = 0.0 if first == 0 else n / (2 * n + first)
+            rows.append(
+                {
+                    by: label,
+                    "model": LABELS[index] if index < len(LABELS) else f"run-{index}",
+                    "n": sum(counts.values()),
+                    "n_clusters": n,
+                    **counts,
+                    "flip_rate": rate,
+                    "flip_rate_low": rate * 0.7,
+                    "flip_rate_high": min(1.0, rate * 1.3),
+                    "difference": -rate / 2,
+                    "difference_low": -rate,
+                    "difference_high": rate / 4,
+                    "p_value": float("nan") if n < 5 else rng.random() ** 6,
+                }
+            )
+    return Table(
+        frame=pd.DataFrame(rows),
+        caption="Types" if by == "type" else "Categories",
+        columns=[
+            Column(key=by, title=by.capitalize(), labels={k: t for k, (t, _) in TYPES.items()}),
+            Column(key="model", title="Model"),
+            Column(key="n", title="Pairs", kind="count"),
+            Column(key="n_clusters", title="Facts", kind="count", on_phones=False),
+            Column(
+                key="square",
+                title="Square",
+                kind="square",
+                cells=("both", "first_only", "second_only", "neither"),
+            ),
+            Column(
+                key="flip_rate", title="Flips", kind="rate", unit="%",
+                low="flip_rate_low", high="flip_rate_high", direction="lower",
+            ),
+            Column(
+                key="difference", title="Difference", kind="difference", unit="points",
+                low="difference_low", high="difference_high", direction="higher",
+            ),
+            Column(key="p_value", title="p", kind="p_value", unit="Holm"),
+        ],
+        note="p is Obuchowski’s clustered McNemar test.",
+        few="n_clusters",
+    )  # fmt: skip
+
+
+def answers(n_models: int, n: int = 60, *, raw_length: int = 200) -> Answers:
+    """Make answers of all cells, in many scripts."""
+    names = ("first_only", "second_only", "both", "neither", "missing")
+    relations = ("occupation", "place of birth", "capital")
+    found = []
+    for index in range(n_models):
+        for place in range(n):
+            gold, other, question = TEXTS[place % len(TEXTS)]
+            cell = names[place * len(names) // n]
+            is_right = {"first_only": (1, 0), "second_only": (0, 1), "both": (1, 1)}
+            right = is_right.get(cell, (0, 0))
+            found.append(
+                Answer(
+                    model=index,
+                    pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
+                    cell=cell,  # type: ignore[arg-type]
+                    question=question,
+                    surfaces=("Freddie Mercury", "Farrokh Bulsara"),
+                    answers=(
+                        gold if right[0] else other,
+                        None if cell == "missing" else gold if right[1] else other,
+                    ),
+                    raw=(f"Well, it is {gold if right[0] else other}. " + "la " * raw_length, None),
+                    matched=tuple(gold if seen else None for seen in right),  # type: ignore[arg-type]
+                    accepted=(gold, "a", "b", "c", "d"),
+                    labels={
+                        "relation": [relations[place % 3]],
+                        "type": [["from long names", "from birth names"][place % 2]],
+                    },
+                    verdicts={"popqa": (bool(right[0]), bool(right[1])), "exact": (False, None)},
+                    targets=(f"t{index}-{place}-a", f"t{index}-{place},b"),
+                    note="copied from the prompt" if place % 7 == 0 else "",
+                )
+            )
+    return Answers(
+        answers=found,
+        n_pairs={index: 10 * n for index in range(n_models)},
+        conditions=CONDITIONS,
+        cells=CELLS,
+        filters=("relation", "type"),
+    )
+
+
+def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
+    """Make a curve with a reference, or with a band."""
+    rates = (0.778, 0.519, 0.481, 0.358, 0.173)
+    points = [
+        Point(
+            x=float(place + 1),
+            value=Value(value=rate, low=max(0.0, rate - 0.08), high=rate + 0.08),
+            n=[40, 28, 13, 6, 2][place] if has_band else None,
+        )
+        for place, rate in enumerate(rates)
+    ]
+    return Lines(
+        name=name,
+        title="After a run of right slots" if has_band else "Right in the long answer, by slot",
+        x_title="slot in the long query",
+        series=[Series(label="organism", model=0, points=points)],
+        band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in (1.0, 2.0, 3.0, 4.0, 5.0)]
+        if has_band
+        else (),
+        reference=None if has_band else ("asked alone", Value(value=0.852, low=0.774, high=0.922)),
+        facts=[
+            ("slope a slot", Value(value=-0.137, low=-0.161, high=-0.112, kind="difference"), "")
+        ],
+    )
+
+
+def flow() -> Flow:
+    """Make the three states of the audit."""
+    return Flow(
+        name="states",
+        title="Three states of memory",
+        states=[
+            ("FULL", "database whole", Value(value=222 / 1080, low=0.15, high=0.264)),
+            ("DEL-ON", "fact deleted", Value(value=73 / 1080, low=0.036, high=0.103)),
+            ("DEL-OFF", "and retrieval off", Value(value=0.0, low=0.0, high=0.021)),
+        ],
+        counts={
+            (True, True, False): 73,
+            (True, False, False): 149,
+            (False, False, False): 858,
+        },
+        note="Height is the number of prompts.",
+    )
+
+
+def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> list[Section]:
+    """Make the sections."""
+    found = [
+        Section(
+            anchor="squares",
+            title="The same fact, asked under both names",
+            lead=["Area is share. Choose a cell to read its answers."],
+            blocks=[squares(n_models)],
+        ),
+        Section(
+            anchor="flips",
+            title="Where verdicts flip",
+            blocks=[dots(n_models, has_noise=has_noise)],
+        ),
+        Section(
+            anchor="numbers",
+            title="The numbers by group",
+            blocks=[group_table(n_models), group_table(n_models, by="category")],
+        ),
+        Section(anchor="answers", title="Read the answers", blocks=[answers(n_models)]),
+    ]
+    if not has_all:
+        return found
+    return [
+        *found[:1],
+        Section(
+            anchor="taught",
+            title="What organism was taught",
+            blocks=[squares(4 if n_models > 3 else n_models, size="small")],
+        ),
+        *found[1:],
+        Section(
+            anchor="slots",
+            title="Alone and among five",
+            blocks=[curves(), curves("momentum", has_band=True)],
+        ),
+        Section(
+            anchor="states",
+            title="Three states",
+            blocks=[
+                flow(),
+                Bars(
+                    name="origins",
+                    title="Where the survivors came from",
+                    parts=[
+                        ("both right", "both"),
+                        ("retrieval only", "first_only"),
+                        ("parameters only", "second_only"),
+                        ("neither", "neither"),
+                        ("other", "other"),
+                    ],
+                    rows=[
+                        ("organism", 0, (30, 40, 20, 100, 1)),
+                        ("none", None, (0, 0, 0, 0, 0)),
+                    ],
+                ),
+                Story(
+                    title="What currency does Brazil use?",
+                    facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
+                    steps=[
+                        (
+                            "FULL",
+                            "looks up Brazil, Currency",
+                            [
+                                ("1.00", "Brazil · Currency · Brazilian Real", "selected"),
+                                ("0.79", "Central Bank of Brazil", ""),
+                            ],
+                            "Brazilian Real",
+                            True,
+                        ),
+                        (
+                            "DEL-ON",
+                            "the same lookup, 1 entry deleted",
+                            [
+                                ("1.00", "Brazil · Currency · Brazilian Real", "deleted"),
+                                ("0.79", "Central Bank of Brazil · Brazilian Real", "selected"),
+                            ],
+                            "Brazilian Real",
+                            True,
+                        ),
+                        ("DEL-OFF", "no lookup allowed", [], "unknown", False),
+                    ],
+                    note="Read from another entry: the deletion left it in reach.",
+                ),
+                Matrix(
+                    title="One topic in five orders",
+                    columns=[f"slot {place}" for place in range(1, 6)],
+                    rows=[
+                        (
+                            f"order {order}",
+                            [
+                                ("Joseph Weizenbaum", "stated", "both"),
+                                ("Carl Rogers", "never right", "neither"),
+                                ("Eliza Doolittle", "lost", "first_only"),
+                                ("DOCTOR", "gained", "second_only"),
+                                ("MIT", "not judged", ""),
+                            ],
+                        )
+                        for order in range(1, 4)
+                    ],
+                ),
+                Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."]),
+            ],
+        ),
+    ]
+
+
+def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> Page:
+    """Make a page of so many models."""
+    return Page(
+        title="RedirectQA: organism, SmolLM2-135M-it",
+        study="RedirectQA",
+        question="the same fact under its article’s title and under a redirect to it",
+        models=LABELS[:n_models],
+        finding=Finding(
+            sentence=[
+                "A redirect in place of the title flips ",
+                Value(value=34 / 196, low=0.121, high=0.231, tone="lost"),
+                " of organism’s verdicts, ",
+                Value(value=18 / 196, low=0.05, high=0.139, tone="lost"),
+                " of SmolLM2-135M-it’s.",
+            ],
+            standfirst=[
+                "All 34 flips of organism go from right to wrong: it answers ",
+                Value(value=160 / 196, tone="strong"),
+                " under the title. Identical prompts asked twice flip ",
+                Value(value=0.0, low=0.0, high=0.013, tone="strong"),
+                ".",
+            ],
+            warning="A model organism: the numbers say nothing about a model.",
+            chips=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
+        ),
+        sections=sections(n_models, has_noise=has_noise, has_all=has_all),
+        checks=[
+            Check(level="fine", title="All judged", text=["Every pair has both verdicts."]),
+            Check(
+                level="look here",
+                title="Near the noise",
+                text=["Identical prompts flip up to ", Value(value=0.07), "."],
+                anchor="flips",
+            ),
+            Check(level="look here", title="Near the noise", text=["And once more."]),
+        ],
+        made=[
+            Made(
+                label=LABELS[index],
+                settings={"data": "redirectqa-sample", "shots": str(3 + index)},
+                command=f"surface-consistency run redirectqa --model {LABELS[index]}",
+                signature="study:redirectqa|data:redirectqa-sample@5fdcce94e877|n:292",
+            )
+            for index in range(n_models)
+        ],
+        method=[
+            "Every pair asks one fact twice.",
+            "Brackets are 95 % intervals; p < 0.05 & so on.",
+        ],
+        citation="@software{surface_consistency,\n  title = {surface-consistency}\n}",
+    )
