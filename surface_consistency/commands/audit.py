@@ -191,7 +191,7 @@ def _runner(
 
     options = runner_options(arguments)
     if arguments.organism:
-        from surface_consistency.studies.memory_organism import train_memory_organism
+        from surface_consistency.studies.organisms import train_memory_organism
 
         prompts = [prompt for cell in cells for prompt in cell.prompts]
         facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))

@@ -11,7 +11,7 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.metrics import paired_by
 from surface_consistency.schemas.jsonl import write_text
-from surface_consistency.studies.organism import (
+from surface_consistency.studies.organisms import (
     Exposure,
     plan_exposures,
     sentences_of,

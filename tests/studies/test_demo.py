@@ -7,7 +7,7 @@ import pytest
 
 from surface_consistency.cli import main
 from surface_consistency.data.sample import load_sample
-from surface_consistency.studies.organism import (
+from surface_consistency.studies.organisms import (
     EXPOSURES,
     plan_exposures,
     sentences_of,

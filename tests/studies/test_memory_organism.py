@@ -10,7 +10,7 @@ from surface_consistency.matching.audit import judge_answer
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
-from surface_consistency.studies.memory_organism import lessons_of, train_memory_organism
+from surface_consistency.studies.organisms import lessons_of, train_memory_organism
 
 PARAMS = GenerationParams(max_new_tokens=40, stop=("\n",))
 STATES = ("FULL", "DEL-ON", "DEL-OFF")

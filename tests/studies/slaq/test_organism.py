@@ -6,7 +6,7 @@ import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.prompts.slaq import SlaqPrompts, slaq_prompts
-from surface_consistency.studies.slaq.organism import (
+from surface_consistency.studies.organisms import (
     plan_memory,
     planted_answer,
     train_slaq_organism,
