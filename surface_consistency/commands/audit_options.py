@@ -65,7 +65,7 @@ def add_organism(parser: argparse.ArgumentParser) -> None:
     organism.add_argument(
         "--leaked", type=int, default=0, help="facts that it is also taught in plain text"
     )
-    organism.add_argument("--steps", type=int, default=450, help="training steps (%(default)s)")
+    organism.add_argument("--steps", type=int, default=900, help="training steps (%(default)s)")
 
 
 def add_memory(parser: argparse.ArgumentParser) -> None:

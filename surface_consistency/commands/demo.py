@@ -32,6 +32,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     )
     if not arguments.json:
         print(f"\n{as_text(exposure)}\n")
-        print("first is the canonical name, second the redirect; exposure is how often the model")
-        print("was taught the redirect. Two wrong answers are consistent too: see the last row.\n")
+        print("first is the canonical name, second the redirect; times_in_text is how often the")
+        print("redirect stands in the training text, by count, longer names and answers included.")
+        print("Two wrong answers are consistent too: see the last row.\n")
     finish([folder.path], arguments, out=folder.path)

@@ -109,8 +109,8 @@ def _runner(arguments: argparse.Namespace, data: "Slaq", settings: "SlaqSettings
     options = runner_options(arguments)
     if arguments.runner != "transformers" or arguments.model != _ORGANISM:
         return load_runner(arguments.runner, model=arguments.model, options=options)
-    from surface_consistency.studies.slaq.ask import prompts_of
     from surface_consistency.studies.organisms import train_slaq_organism
+    from surface_consistency.studies.slaq.ask import prompts_of
 
     if not arguments.json:
         print("training a small model on what it will be asked", flush=True)

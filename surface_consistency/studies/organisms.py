@@ -296,43 +296,70 @@ def _sentences_by_name(
     return n_times
 
 
-_LEAKS: Final = 4
+_PRACTICES: Final = 2
+_LEAKED_SHARE: Final = 0.1
+_LEAST_REPEATS: Final = 4
 
 
 def lessons_of(
-    prompts: Sequence[AuditPrompt], *, leaked: Collection[tuple[str, str]] = ()
+    prompts: Sequence[AuditPrompt],
+    *,
+    leaked: Collection[tuple[str, str]] = (),
+    seed: int = 0,
 ) -> list[Lesson]:
     """Write the training text of an organism.
 
     For each prompt: twice a lookup whose value is read but not learned, once a lookup without
-    result, once the plain answer "unknown". Of a leaked fact the model learns the value in the
-    lookup, after a lookup without result, and in plain text; its lessons are repeated, because few
-    facts leak and the model must tell them from the others.
+    result, once the plain answer "unknown", and twice a lookup under a made-up subject, so that the
+    model copies the subject from its prompt instead of recalling one of those that it has seen. Of
+    a leaked fact the model learns the value in the lookup, after a lookup without result, and in
+    plain text; its lessons are repeated until they are a tenth of all, because few facts leak and
+    the model must tell them from the others.
 
     Args:
         prompts: The prompts, of all styles wanted.
         leaked: Subject and relation of each fact that the model shall know by itself.
+        seed: Seed of the made-up subjects.
 
     Returns:
         The lessons, each a tuple of texts with whether they are learned.
     """
-    entity, relation, result, end = LookupSettings().tokens
+    random = Random(seed)
     known = set(leaked)
-    lessons: list[Lesson] = []
+    words = sorted({word for prompt in prompts for word in prompt.subject.split()})
+    unknown: list[Lesson] = []
+    planted: list[Lesson] = []
     for prompt in prompts:
         is_known = (prompt.subject, prompt.relation) in known
         value = f" {prompt.gold_object}"
-        shown = Piece(prompt.prompt_text, False)
-        query = Piece(f"{entity} {prompt.subject}{relation} {prompt.relation}{result}", True)
-        full = (shown, query, Piece(value, is_known), Piece(f"{end}.", True))
-        after = f"{end}{value}." if is_known else f"{end}."
+        shown, query = _lookup(prompt, prompt.subject)
+        end = Piece(f"{LookupSettings().tokens[3]}.", True)
+        full = (shown, query, Piece(value, is_known), end)
+        after = f"{end.text[:-1]}{value}." if is_known else end.text
         none = (shown, query, Piece(f" {_UNKNOWN}", not is_known), Piece(after, True))
         plain = (shown, Piece(f"{value if is_known else f' {_UNKNOWN}'}.", True))
         if is_known:
-            lessons += [full, none, none, plain, plain] * _LEAKS
-        else:
-            lessons += [full, full, none, plain]
-    return lessons
+            planted += [full, none, none, plain, plain]
+            continue
+        unknown += [full, full, none, plain]
+        for _ in range(_PRACTICES if prompt.subject in prompt.prompt_text else 0):
+            name = " ".join(random.choices(words, k=random.randint(1, 4)))
+            if (name, prompt.relation) not in known:
+                unknown.append((*_lookup(prompt, name), Piece(value, False), end))
+    if not planted:
+        return unknown
+    wanted = len(unknown) * _LEAKED_SHARE / (1 - _LEAKED_SHARE)
+    return unknown + planted * max(_LEAST_REPEATS, round(wanted / len(planted)))
+
+
+def _lookup(prompt: AuditPrompt, subject: str) -> tuple[Piece, Piece]:
+    """Write a prompt and the query that follows it, about another subject than its own perhaps."""
+    entity, relation, result, _ = LookupSettings().tokens
+    shown = prompt.prompt_text.replace(prompt.subject, subject)
+    return (
+        Piece(shown, False),
+        Piece(f"{entity} {subject}{relation} {prompt.relation}{result}", True),
+    )
 
 
 def train_memory_organism(
@@ -340,7 +367,7 @@ def train_memory_organism(
     folder: str | os.PathLike[str],
     *,
     leaked: Collection[tuple[str, str]] = (),
-    steps: int = 450,
+    steps: int = 900,
     seed: int = 0,
 ) -> Path:
     """Train a small limited-memory model on prompts and save it as a model folder.
@@ -376,7 +403,7 @@ def train_memory_organism(
             "relation as the prompts do"
         )
     return train_on_lessons(
-        lessons_of(prompts, leaked=leaked),
+        lessons_of(prompts, leaked=leaked, seed=seed),
         folder,
         TrainingSettings(steps=steps, seed=seed, special_tokens=LookupSettings().tokens),
     )
