@@ -245,7 +245,7 @@ def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     # Retrieval: what stands in the store alone survives by another entry of the same object.
     by_retrieval = on & ~off & ~is_leaked
     assert on[~is_leaked & ~has_other_entry].mean() < 0.02
-    assert by_retrieval[has_other_entry].mean() > 0.1
+    assert by_retrieval[has_other_entry].mean() > 0.05
     assert (frame.loc[by_retrieval, "attribution"] == "same_object").mean() > 0.9
     # Forgetting: the rest is gone with its entry.
     assert (full & ~on & ~off)[~is_leaked].mean() > 0.2
