@@ -26,7 +26,7 @@ from surface_consistency.inference.lookup import LookupRunner, LookupSettings
 from surface_consistency.matching.audit import parse_lookups
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
-from surface_consistency.studies.memory_organism import train_memory_organism
+from surface_consistency.studies.organisms import train_memory_organism
 
 # Hidden size, feed-forward size, layers, heads; 382m is the published LMLM-llama2-382M.
 SHAPES = {"70m": (512, 1408, 6, 8), "382m": (768, 11008, 12, 12)}

@@ -215,3 +215,37 @@ def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
     assert (out / "organism" / "config.json").is_file()
     assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
     assert "outcomes:" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+)
+def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
+    """As a user starts it: leaked facts survive without the store, others by another entry only."""
+    pytest.importorskip("torch")
+    out = tmp_path / "run"
+
+    assert audit("sample", out, "--organism", "--leaked", "4", "--retriever", "fuzzy") == 0
+
+    frame = pd.read_parquet(out / "outcomes.parquet")
+    database = json.loads((out / "databases" / "countries" / "noise.json").read_text("utf-8"))
+    entries = pd.Series([triplet[2] for triplet in database["triplets"]]).value_counts()
+    full, on, off = (
+        frame[f"{state}_correct"].astype(bool) for state in ("full", "first", "second")
+    )
+    is_leaked = frame["fact_id"].isin([f"countries/noise/{fact}" for fact in range(4)])
+    has_other_entry = frame["gold_object"].map(entries) > 1
+    assert len(frame) == 1080
+    assert is_leaked.sum() == 24
+    assert full.mean() > 0.9
+    # Leakage: what was taught into the weights survives without the store, and nothing else.
+    assert off[is_leaked].mean() > 0.9
+    assert off[~is_leaked].mean() < 0.01
+    # Retrieval: what stands in the store alone survives by another entry of the same object.
+    by_retrieval = on & ~off & ~is_leaked
+    assert on[~is_leaked & ~has_other_entry].mean() < 0.02
+    assert by_retrieval[has_other_entry].mean() > 0.05
+    assert (frame.loc[by_retrieval, "attribution"] == "same_object").mean() > 0.9
+    # Forgetting: the rest is gone with its entry.
+    assert (full & ~on & ~off)[~is_leaked].mean() > 0.2

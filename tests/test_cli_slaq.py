@@ -271,10 +271,10 @@ def test_the_organism_runs_without_network(tmp_path, capsys, monkeypatch):
     pytest.importorskip("torch")
     from functools import partial
 
-    from surface_consistency.studies.slaq import organism
+    from surface_consistency.studies import organisms
 
     monkeypatch.setattr(
-        organism, "train_slaq_organism", partial(organism.train_slaq_organism, steps=5)
+        organisms, "train_slaq_organism", partial(organisms.train_slaq_organism, steps=5)
     )
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "organism"]
     command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2", "--all-facts"]

@@ -27,6 +27,7 @@ def demo(
     )
     if not json:
         print(f"\n{exposure.to_string(index=False, float_format='{:.3f}'.format)}\n")
-        print("first is the canonical name, second the redirect; exposure is how often the model")
-        print("was taught the redirect. Two wrong answers are consistent too: see the last row.\n")
+        print("first is the canonical name, second the redirect; times_in_text is how often the")
+        print("redirect stands in the training text, by count, longer names and answers included.")
+        print("Two wrong answers are consistent too: see the last row.\n")
     finish(report_runs([folder.path], out), out, as_json=json)

@@ -3,26 +3,29 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.sample import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.metrics import paired_by
-from surface_consistency.runs.files import write_text
-from surface_consistency.studies.organism import (
+from surface_consistency.runs.files import write_csv
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.engine import run_study, score_run
+from surface_consistency.studies.organisms import (
     Exposure,
+    count_names,
     plan_exposures,
     sentences_of,
     train_organism,
 )
-from surface_consistency.studies.redirectqa import RedirectQASettings, run_redirectqa
-from surface_consistency.studies.run_folder import RunFolder
-from surface_consistency.studies.scoring import score_run
-
-if TYPE_CHECKING:
-    import pandas as pd
+from surface_consistency.studies.redirectqa import (
+    RedirectQASettings,
+    RedirectQASource,
+    RedirectQAStudy,
+)
 
 __all__ = ["DEFAULT_STEPS", "exposure_table", "run_demo"]
 
@@ -39,7 +42,7 @@ def run_demo(
     seed: int = 0,
     data: RedirectQA | None = None,
     say: Callable[[str], None] | None = None,
-) -> tuple[RunFolder, "pd.DataFrame"]:
+) -> tuple[RunFolder, pd.DataFrame]:
     """Train a model organism on the bundled sample, run the study on it and score it.
 
     Args:
@@ -66,26 +69,39 @@ def run_demo(
     tell("asking every fact under every name")
     runner = TransformersRunner(str(model), device="cpu", dtype="float32")
     settings = RedirectQASettings(shots=_SHOTS, seed=seed)
-    run_redirectqa(data, runner, folder.path, model="organism", settings=settings)
-    table = exposure_table(score_run(folder), exposures)
-    text = table.to_csv(index=False, lineterminator="\n")
-    write_text(folder.highlights / "consistency_by_planted_exposure.csv", text)
+    run_study(
+        RedirectQAStudy(),
+        data,
+        runner,
+        folder.path,
+        model="organism",
+        settings=settings,
+        source=RedirectQASource(source="sample"),
+    )
+    counts = count_names(sentences, {name for _, name in exposures})
+    table = exposure_table(score_run(folder), exposures, counts)
+    folder.highlights.mkdir(exist_ok=True)
+    write_csv(folder.highlights / "consistency_by_planted_exposure.csv", table)
     return folder, table
 
 
 def exposure_table(
-    outcomes: "pd.DataFrame", exposures: Mapping[tuple[str, str], Exposure]
-) -> "pd.DataFrame":
-    """Group the pairs of taught facts by how often the redirect name was taught.
+    outcomes: pd.DataFrame,
+    exposures: Mapping[tuple[str, str], Exposure],
+    counts: Mapping[str, int],
+) -> pd.DataFrame:
+    """Group the pairs of taught facts by how often the redirect name was planted.
 
     Args:
         outcomes: The outcomes frame.
         exposures: Exposure by (fact id, surface text).
+        counts: How often each surface text stands in the training text, as from `count_names`.
 
     Returns:
-        One row an exposure of the redirect name, "frequent" first: exposure, n, first_accuracy,
-        second_accuracy, consistency with its bounds, flip_rate. Facts that were held out under all
-        their names stand in a row of their own, "fact held out".
+        One row an exposure of the redirect name, "frequent" first: exposure, times_in_text (the
+        largest count among its redirect names; `sentences_of` makes them equal), n,
+        first_accuracy, second_accuracy, consistency with its bounds, flip_rate. Facts that were
+        held out under all their names stand in a row of their own, "fact held out".
     """
     keys = list(zip(outcomes["fact_id"], outcomes["first_surface"], strict=True))
     seconds = list(zip(outcomes["fact_id"], outcomes["second_surface"], strict=True))
@@ -97,8 +113,10 @@ def exposure_table(
         # Facts that were held out have no right canonical answer to condition on.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         table = paired_by(outcomes.assign(exposure=labels), by="exposure")
+    times = outcomes["second_surface"].map(counts).groupby(labels).max()
+    table["times_in_text"] = table["exposure"].map(times)
     order = {name: rank for rank, name in enumerate(("frequent", "rare", "absent"))}
     ranks = table["exposure"].map(lambda name: order.get(name, len(order)))
-    shown = ["exposure", "n", "first_accuracy", "second_accuracy"]
+    shown = ["exposure", "times_in_text", "n", "first_accuracy", "second_accuracy"]
     shown += ["consistency", "consistency_low", "consistency_high", "flip_rate"]
     return table.iloc[ranks.argsort(kind="stable")][shown].reset_index(drop=True)

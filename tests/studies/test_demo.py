@@ -6,13 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli import main
-from surface_consistency.data.sample import load_sample
-from surface_consistency.studies.organism import (
-    EXPOSURES,
-    plan_exposures,
-    sentences_of,
-    train_organism,
-)
+from surface_consistency.studies.organisms import train_organism
 
 pytest.importorskip("torch")
 
@@ -32,6 +26,7 @@ def test_demo_finds_the_planted_frequencies(demo):
     table = table.set_index("exposure")
 
     assert list(table.index) == ["frequent", "rare", "absent", "fact held out"]
+    assert list(table["times_in_text"]) == [24, 1, 0, 0]
     assert table.loc["frequent", "consistency_low"] > table.loc["absent", "consistency_high"]
     assert (table["first_accuracy"].drop("fact held out") > 0.9).all()
     assert table.loc["fact held out", "first_accuracy"] < 0.2
@@ -85,40 +80,6 @@ def test_demo_again_trains_and_asks_nothing(demo, capsys):
     assert (demo / "organism" / "model.safetensors").stat().st_mtime_ns == model
     assert (demo / "generations.jsonl").read_bytes() == log
     assert json.loads(capsys.readouterr().out)["tables"]["overall"][0]["n"] == 196
-
-
-def test_plan_exposures_deals_redirects_in_equal_parts():
-    """One fact in six is held out; of the others' redirects a third is frequent, rare, absent."""
-    questions = load_sample().select(templates="original").questions
-    plan = plan_exposures(questions, seed=1)
-
-    canonical = {(q.triple.id, q.surface.text) for q in questions if q.surface.is_canonical}
-    held_out = {fact for fact, name in canonical if plan[fact, name] == "absent"}
-    dealt = [plan[key] for key in plan if key not in canonical and key[0] not in held_out]
-    assert len(held_out) == 16
-    assert len(canonical) == 96
-    assert all(level == "absent" for (fact, _), level in plan.items() if fact in held_out)
-    assert max(map(dealt.count, EXPOSURES)) - min(map(dealt.count, EXPOSURES)) <= 1
-    assert plan_exposures(questions, seed=1) == plan
-    assert plan_exposures(questions, seed=2) != plan
-
-
-def test_sentences_stand_as_often_as_planned():
-    """The training text holds each question as often as its exposure says, and no other."""
-    questions = load_sample().select(templates="original").questions
-    plan = plan_exposures(questions)
-
-    sentences = sentences_of(questions, plan)
-
-    for question in questions:
-        expected = EXPOSURES[plan[question.triple.id, question.surface.text]]
-        sentence = f"Q: {question.question} A: {question.triple.answers[0]}"
-        assert sentences.count(sentence) == expected
-
-
-def test_train_organism_rejects_an_empty_text(tmp_path):
-    with pytest.raises(ValueError, match="sentences is empty"):
-        train_organism([], tmp_path)
 
 
 def test_train_organism_rejects_no_steps(tmp_path, capsys):

@@ -5,7 +5,7 @@ import pytest
 from surface_consistency.inference.lookup import LookupSettings
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
-from surface_consistency.studies.memory_organism import train_memory_organism
+from surface_consistency.studies.organisms import train_memory_organism
 
 TABLE = {
     "France": ("Paris", "Euro", "French"),

@@ -21,7 +21,7 @@ from surface_consistency.studies.audit import (
     run_audit,
     sweep_audit,
 )
-from surface_consistency.studies.memory_organism import train_memory_organism
+from surface_consistency.studies.organisms import train_memory_organism
 
 pytestmark = [pytest.mark.slow]
 
