@@ -16,9 +16,9 @@ from surface_consistency.errors import (
 )
 from surface_consistency.inference._decoding import cut_at_stop
 from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 
 torch = pytest.importorskip("torch")

@@ -14,7 +14,6 @@ import surface_consistency
 from surface_consistency.data.slaq import Slaq
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,
@@ -24,6 +23,7 @@ from surface_consistency.prompts.slaq import (
 )
 from surface_consistency.prompts.slaq.queries import QueryWording
 from surface_consistency.prompts.slaq.questions import SlaqStyle
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import GenerationParams, Prompt, RunManifest, write_jsonl
 from surface_consistency.schemas.slaq import SlaqForm
 from surface_consistency.studies.noise import Relayable, sample_prompts

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.inference._loading import quiet_bars
 from surface_consistency.prompts.slaq import SlaqPrompts
-from surface_consistency.schemas import Prompt
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.slaq import SlaqPrompt, SlaqTopic
 from surface_consistency.studies.memory_organism import _batches, _Example, _fit, _new_model
 from surface_consistency.studies.organism import _seeded, _train_tokenizer

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from surface_consistency.schemas._record import Items, Record
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas._record import Items, Record
 from surface_consistency.wikimedia.construction.attrition import StepCount
 
 __all__ = ["Checkpoints", "Marker"]

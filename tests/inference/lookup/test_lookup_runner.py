@@ -6,9 +6,9 @@ from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOu
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.lookup import LookupRunner, LookupSettings
 from surface_consistency.inference.lookup import lookup_runner as module
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.matching.audit import judge_answer, parse_lookups
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 
