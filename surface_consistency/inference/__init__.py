@@ -1,7 +1,7 @@
-"""Prompts to generations: runners, the run log, and what drives them."""
+"""Prompts to generations: runners, the run log, and what asks them."""
 
-from surface_consistency.inference.drive import RunSummary, run_prompts
 from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.inference.generate import RunSummary, run_prompts
 from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.inference.registry import available_runners, load_runner

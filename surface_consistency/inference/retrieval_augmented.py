@@ -7,10 +7,10 @@ from itertools import islice
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.lookup.source import (
+from surface_consistency.inference.fact_store import (
+    FactStore,
     LookupRequest,
-    LookupSource,
-    ask_source,
+    ask_store,
     mode_of,
 )
 from surface_consistency.inference.runner import BatchPlanner, Runner
@@ -69,7 +69,7 @@ class RetrievalAugmentedRunner:
     def __init__(
         self,
         runner: Runner,
-        source: LookupSource,
+        source: FactStore,
         *,
         query: Callable[[Prompt], LookupQuery],
         n_facts: int = 5,
@@ -174,7 +174,7 @@ class RetrievalAugmentedRunner:
         asking = [prompt for prompt, mode in zip(new, modes, strict=True) if mode == "answer"]
         requests = [LookupRequest(prompt, queries[prompt.key]) for prompt in asking]
         answers = dict(
-            zip((one.key for one in asking), ask_source(self._source, requests), strict=True)
+            zip((one.key for one in asking), ask_store(self._source, requests), strict=True)
         )
         for prompt in new:
             query = queries.get(prompt.key)

@@ -14,8 +14,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.inference._loading import quiet_bars
-from surface_consistency.inference.lookup.settings import LookupSettings
+from surface_consistency.inference.loading import quiet_bars
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.organism import _seeded

@@ -10,8 +10,8 @@ from surface_consistency.errors import (
     RunnerError,
     RunnerOutOfMemoryError,
 )
-from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.inference.generate import run_prompts
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import Generation, GenerationParams, Message, Prompt
 
@@ -351,9 +351,9 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
 
 def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
     """A runner that yields as it goes loses little by a kill."""
-    from surface_consistency.inference import drive
+    from surface_consistency.inference import generate
 
-    monkeypatch.setattr(drive, "_STORE_SECONDS", -1.0)
+    monkeypatch.setattr(generate, "_STORE_SECONDS", -1.0)
     path, logged = tmp_path / "log.jsonl", []
 
     def answer(prompt):
@@ -362,6 +362,6 @@ def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monk
 
     prompts = [Prompt(id=f"q{n}", text=str(n)) for n in range(4)]
     with RunLog.open(path, manifest, manifest_path=tmp_path / "manifest.json") as log:
-        drive.run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, progress=False)
+        generate.run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, progress=False)
 
     assert logged == [0, 1, 2, 3]

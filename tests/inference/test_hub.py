@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from surface_consistency.errors import RunnerError, SourceNotFoundError
-from surface_consistency.inference._hub import find_model
+from surface_consistency.inference.loading import find_model
 
 
 def raising(monkeypatch, error):

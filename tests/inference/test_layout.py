@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.inference._layout import common_prefix_length, cut_batches
+from surface_consistency.inference._batching import common_prefix_length, cut_batches
 
 PROMPTS = st.lists(
     st.tuples(st.integers(1, 50), st.sampled_from([None, "a", "b", "c"])), min_size=1

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from surface_consistency.inference.progress import Progress, progress_reporter
+from surface_consistency.inference.generate import Progress, progress_reporter
 
 
 class Terminal(io.StringIO):

@@ -55,7 +55,7 @@ class Relaid:
     def fingerprint(self):
         return {"runner": self.name, "layout": self.layout}
 
-    def relaid(self, seed):
+    def rebatched(self, seed):
         return Relaid(self.inner, seed)
 
     def generate(self, prompts, params):

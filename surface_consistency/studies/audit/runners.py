@@ -4,7 +4,8 @@ import os
 from dataclasses import fields
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.lookup import LookupRunner, LookupSettings
+from surface_consistency.inference.lookup import LookupRunner
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.studies.audit.ask import RunnerFactory

@@ -8,8 +8,7 @@ from typing import Final
 
 import surface_consistency
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.progress import Progress
+from surface_consistency.inference.generate import Progress, run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.judging.judge_reply import (
     FactState,

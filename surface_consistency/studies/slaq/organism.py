@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.inference._loading import quiet_bars
+from surface_consistency.inference.loading import quiet_bars
 from surface_consistency.prompts.slaq import SlaqPrompts
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Prompt

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.inference.lookup import LookupSettings
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.memory_organism import train_memory_organism

@@ -3,9 +3,10 @@
 import pytest
 
 from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.lookup import LookupRunner, LookupSettings
-from surface_consistency.inference.lookup import lookup_runner as module
+from surface_consistency.inference import lookup as module
+from surface_consistency.inference.generate import run_prompts
+from surface_consistency.inference.lookup import LookupRunner
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.matching.audit import judge_answer, parse_lookups
 from surface_consistency.runs.log import RunLog, read_generations

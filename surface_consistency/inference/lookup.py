@@ -3,22 +3,17 @@
 import copy
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from surface_consistency.errors import RunnerOutOfMemoryError
-from surface_consistency.inference._planner import Planner
-from surface_consistency.inference._settings import context_length, end_tokens
-from surface_consistency.inference.lookup._decoder import decode
-from surface_consistency.inference.lookup._results import Results
-from surface_consistency.inference.lookup._row import Kind, Reader, Row
-from surface_consistency.inference.lookup.settings import LookupSettings, find_tokens
-from surface_consistency.inference.lookup.source import LookupMode, LookupSource, mode_of
-from surface_consistency.inference.transformers_runner import (
-    TransformersRunner,
-    _is_out_of_memory,
-)
+from surface_consistency.inference._decoding import context_length, end_tokens
+from surface_consistency.inference._lookup_loop import decode
+from surface_consistency.inference._lookup_rows import Kind, Reader, Results, Row
+from surface_consistency.inference.fact_store import FactStore, LookupMode, mode_of
+from surface_consistency.inference.lookup_settings import LookupSettings, find_tokens
+from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
@@ -72,11 +67,13 @@ class LookupRunner(TransformersRunner):
     name: str = "lookup"
     """The runner's name."""
 
+    _smaller = " or dtype='bfloat16'"
+
     def __init__(
         self,
         model: str | os.PathLike[str],
         *,
-        source: LookupSource,
+        source: FactStore,
         settings: LookupSettings | None = None,
         revision: str | None = None,
         dtype: str = "auto",
@@ -108,16 +105,10 @@ class LookupRunner(TransformersRunner):
         self._ends = end_tokens(loaded.generation_config) | further
         self._context = context_length(loaded, tokenizer)
         together = self._padding == "left" and self._engine.keeps_cache
-        self._planner = Planner(
-            self._encoder,
-            label=self._source.label,
-            context=self._context,
-            batch_size=batch_size if together else 1,
-            reuse_prefix=False,
-            shuffle_seed=None,
-        )
+        size = batch_size if together else 1
+        self._planner = replace(self._planner, batch_size=size, reuse_prefix=False)
 
-    def with_source(self, source: LookupSource) -> "LookupRunner":
+    def with_source(self, source: FactStore) -> "LookupRunner":
         """Give a runner of the same model, sharing its memory, that asks another store.
 
         Args:
@@ -184,32 +175,8 @@ class LookupRunner(TransformersRunner):
             )
         return super().generate(prompts, params)
 
-    def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
-        """Answer one batch; report a full memory without holding on to it."""
-        import torch
-
-        encoded = self._planner.rows(prompts, params.max_new_tokens)
-        try:
-            with torch.inference_mode():
-                generations = self._look_up(prompts, encoded, params)
-        except RuntimeError as error:
-            if not _is_out_of_memory(error):
-                raise
-        else:
-            self._planner.release(prompts)
-            return generations
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        raise RunnerOutOfMemoryError(
-            f"{len(prompts)} prompts of up to {max(map(len, encoded))} tokens do not fit into the "
-            f"memory of {self._engine.model.device}; use a smaller batch_size or dtype='bfloat16'"
-        )
-
-    def _look_up(
-        self,
-        prompts: Sequence[Prompt],
-        encoded: "Sequence[array[int]]",
-        params: GenerationParams,
+    def _ask(
+        self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
     ) -> list[Generation]:
         """Run one batch through model and store."""
         modes = [mode_of(self._lookup_source, prompt) for prompt in prompts]
@@ -221,15 +188,16 @@ class LookupRunner(TransformersRunner):
             max_new_tokens=params.max_new_tokens,
         )
         results = Results(
-            self._lookup_source,
-            prompts,
-            modes,
+            store=self._lookup_source,
+            prompts=prompts,
+            modes=modes,
             reader=reader,
             settings=self.settings,
             context=self._context,
         )
-        rows = _rows(encoded, modes)
-        ended = decode(self._engine, rows, results.split, reader=reader, settings=self.settings)
+        ended = decode(
+            self._engine, _rows(rows, modes), results.split, reader=reader, settings=self.settings
+        )
         return _generations(prompts, ended, reader, results)
 
 

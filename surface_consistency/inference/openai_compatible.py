@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
-from surface_consistency.inference.openai_compatible._payload import request_of
-from surface_consistency.inference.openai_compatible._session import Limits, Session
+from surface_consistency.inference._http_session import Limits, Session
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
@@ -142,7 +141,7 @@ class OpenAICompatibleRunner:
             base_url=self._base_url,
             key=key,
             limits=self._limits,
-            request=lambda prompt: request_of(
+            request=lambda prompt: _request(
                 prompt,
                 params,
                 model=self._model,
@@ -198,3 +197,33 @@ def _address(base_url: str | None) -> str:
             f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {found!r}"
         )
     return found.rstrip("/")
+
+
+def _request(
+    prompt: Prompt,
+    params: GenerationParams,
+    *,
+    model: str,
+    text_as_chat: bool,
+    max_tokens_field: str,
+    extra: Mapping[str, JsonValue],
+) -> tuple[str, dict[str, JsonValue]]:
+    """Build the path and the body that ask for one prompt."""
+    body: dict[str, JsonValue] = {
+        "model": model,
+        max_tokens_field: params.max_new_tokens,
+        "temperature": params.temperature,
+    }
+    if params.stop:
+        body["stop"] = list(params.stop)
+    if params.temperature > 0:
+        body["top_p"] = params.top_p
+        if params.seed is not None:
+            body["seed"] = params.seed
+    if prompt.messages is not None:
+        body["messages"] = [{"role": t.role, "content": t.content} for t in prompt.messages]
+    elif text_as_chat:
+        body["messages"] = [{"role": "user", "content": prompt.text}]
+    else:
+        return "completions", {**body, "prompt": prompt.text, **extra}
+    return "chat/completions", {**body, **extra}

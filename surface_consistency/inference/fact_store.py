@@ -7,13 +7,12 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["MODES", "LookupMode", "LookupRequest", "LookupSource", "ask_source", "mode_of"]
+__all__ = ["MODES", "FactStore", "LookupMode", "LookupRequest", "ask_store", "mode_of"]
 
 LookupMode = Literal["answer", "allow", "forbid", "null"]
 """What becomes of a prompt's lookups: they are answered; or, with retrieval off, the model may
 write lookup tokens and goes on to write the value itself, or it cannot write them, or the null
 result is inserted without asking the store."""
-
 MODES: tuple[LookupMode, ...] = ("answer", "allow", "forbid", "null")
 """All modes."""
 
@@ -29,7 +28,7 @@ class LookupRequest(NamedTuple):
 
 
 @runtime_checkable
-class LookupSource(Protocol):
+class FactStore(Protocol):
     """A store of facts in one or several states.
 
     Any class with these two members is one; it need not inherit from this. If it has a method
@@ -44,7 +43,7 @@ class LookupSource(Protocol):
         ...     def look_up(self, requests):
         ...         found = {"France": "Paris"}
         ...         return [Lookup(query=q, value=found.get(q.entity)) for _, q in requests]
-        >>> isinstance(Capitals(), LookupSource)
+        >>> isinstance(Capitals(), FactStore)
         True
     """
 
@@ -69,7 +68,7 @@ class LookupSource(Protocol):
         """
 
 
-def mode_of(source: LookupSource, prompt: Prompt) -> LookupMode:
+def mode_of(source: FactStore, prompt: Prompt) -> LookupMode:
     """Ask a source for the mode of a prompt and hold it to its word.
 
     Args:
@@ -91,7 +90,7 @@ def mode_of(source: LookupSource, prompt: Prompt) -> LookupMode:
     return mode
 
 
-def ask_source(source: LookupSource, requests: Sequence[LookupRequest]) -> list[Lookup]:
+def ask_store(source: FactStore, requests: Sequence[LookupRequest]) -> list[Lookup]:
     """Ask a source and hold it to its word.
 
     Args:

@@ -1,39 +1,40 @@
-"""One batch of requests on an event loop in a thread of its own."""
+"""One batch of requests to a server: many at once, asked again where that may help."""
 
 import asyncio
 import contextlib
+import math
 import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.openai_compatible._payload import (
-    MalformedReplyError,
-    generation_of,
-)
-from surface_consistency.inference.openai_compatible._retry import (
-    backoff,
-    is_transient,
-    retry_after,
-)
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import Prompt
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Limits", "Session"]
+__all__ = ["Limits", "Session", "backoff", "retry_after"]
 
 _SHOWN = 300
+_FINISH: Mapping[object, Literal["stop", "length"]] = {"length": "length", "max_tokens": "length"}
 _BAD_KEY = frozenset({401, 402, 403, 407})
 _FATAL = _BAD_KEY | {404, 405}
+_PASSING = frozenset({408, 409, 425, 429})
+_LASTING = frozenset({501, 505})
+
+
+class _MalformedReplyError(ValueError):
+    """A response that is not what the protocol says; asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ class Session:
             response = await client.post(f"{self._base_url}/{path}", json=body)
         except (httpx.TransportError, httpx.DecodingError) as error:
             return None, f"{type(error).__name__}: {error}".rstrip(": "), None
-        if is_transient(response.status_code):
+        if _is_transient(response.status_code):
             asked = retry_after(response.headers)
             if asked is not None and response.status_code in (429, 503):
                 self._quiet_until = max(self._quiet_until, time.monotonic() + self._capped(asked))
@@ -202,8 +203,8 @@ class Session:
             )
             return None, refused, error_record
         try:
-            generation, model = generation_of(prompt, response.json())
-        except (MalformedReplyError, ValueError, RecursionError) as error:
+            generation, model = _generation(prompt, response.json())
+        except (_MalformedReplyError, ValueError, RecursionError) as error:
             return None, f"a malformed reply: {error}", None
         self._check_model(model)
         return None, "", generation
@@ -250,3 +251,82 @@ class Session:
         if self._key:
             text = text.replace(self._key, "<key>")
         return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"
+
+
+def _is_transient(status: int) -> bool:
+    """Tell whether a status may pass: too many requests, time-outs, and a server in trouble."""
+    return status in _PASSING or (status >= 500 and status not in _LASTING)
+
+
+def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -> float:
+    """Return the seconds to wait after a failed attempt, from 0: doubled each time, jittered."""
+    return float(min(longest, first * 2**attempt) * (0.5 + rng.random() / 2))
+
+
+def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the seconds that the server asks to wait; None when it does not say, or nonsense."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    with contextlib.suppress(ValueError):
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def _generation(prompt: Prompt, reply: object) -> tuple[Generation, str | None]:
+    """Read the answer and the id of the model that gave it."""
+    if not isinstance(reply, dict):
+        raise _MalformedReplyError(f"a JSON object was expected, got {type(reply).__name__}")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise _MalformedReplyError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
+    choice: dict[str, Any] = choices[0]
+    usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else {}
+    model = reply.get("model")
+    text = _text(choice)
+    finish = choice.get("finish_reason")
+    if text is None:
+        generation = Generation(
+            prompt_id=prompt.id,
+            text=None,
+            finish_reason="error",
+            error=f"the server returned no text (finish_reason {finish!r})",
+        )
+    else:
+        generation = Generation(
+            prompt_id=prompt.id,
+            text=text,
+            finish_reason=_FINISH.get(finish, "stop"),
+            n_prompt_tokens=_count(usage, "prompt_tokens"),
+            n_new_tokens=_count(usage, "completion_tokens"),
+        )
+    return generation, model if isinstance(model, str) else None
+
+
+def _text(choice: Mapping[str, Any]) -> str | None:
+    """Find the text of a choice; a refusal is an answer too."""
+    message = choice.get("message")
+    if message is None:
+        found = choice.get("text")
+    elif isinstance(message, dict):
+        found = message.get("content")
+        if found is None:
+            found = message.get("refusal")
+    else:
+        raise _MalformedReplyError(f"`message` is a {type(message).__name__}, not an object")
+    if found is not None and not isinstance(found, str):
+        raise _MalformedReplyError(f"the answer is a {type(found).__name__}, not a text")
+    return found
+
+
+def _count(usage: object, name: str) -> int | None:
+    """Read a token count where the server tells it."""
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and value >= 0 else None
