@@ -1,22 +1,22 @@
 """Stores of facts: triplet databases, deletion, retrievers and their traces."""
 
+from surface_consistency.retrieval.alias_groups import KEYS, AliasGroups, NameKey
+from surface_consistency.retrieval.canonical import CanonicalDatabase, canonicalise
 from surface_consistency.retrieval.closure import (
-    KEYS,
-    AliasGroups,
-    CanonicalDatabase,
     Closure,
-    ClosureReport,
-    FactClosure,
-    NameKey,
-    alias_closure,
     alias_closures,
-    canonicalise,
     deleted_entries,
     deletion_masks,
     similarity_closures,
-    verify_closures,
 )
-from surface_consistency.retrieval.content import content_digest
+from surface_consistency.retrieval.embedding_index import (
+    EmbeddingIndex,
+    build_index,
+    cached_index,
+    index_identity,
+    load_index,
+    save_index,
+)
 from surface_consistency.retrieval.encoders import (
     BUNDLED_MINILM,
     MINILM,
@@ -25,30 +25,19 @@ from surface_consistency.retrieval.encoders import (
     SentenceEncoder,
     bundled_minilm,
 )
-from surface_consistency.retrieval.index import (
-    EmbeddingIndex,
-    build_index,
-    cached_index,
-    index_identity,
-    load_index,
-    save_index,
+from surface_consistency.retrieval.hybrid_retriever import HybridRetriever
+from surface_consistency.retrieval.policy import Fallback, Selection, select_candidate
+from surface_consistency.retrieval.retriever import (
+    Deleted,
+    Hits,
+    Retriever,
+    content_digest,
+    lookup_key,
 )
-from surface_consistency.retrieval.lookup_key import lookup_key
-from surface_consistency.retrieval.retriever import Deleted, Hits, Retriever
-from surface_consistency.retrieval.retrievers import (
-    BM25Retriever,
-    EmbeddingRetriever,
-    FaissRetriever,
-    FuzzyRetriever,
-    FuzzyScorer,
-    HybridRetriever,
-)
-from surface_consistency.retrieval.store import (
-    Fallback,
-    Selection,
-    TripletStore,
-    select_candidate,
-)
+from surface_consistency.retrieval.triplet_store import TripletStore
+from surface_consistency.retrieval.vector_retrievers import EmbeddingRetriever, FaissRetriever
+from surface_consistency.retrieval.verification import ClosureReport, FactClosure, verify_closures
+from surface_consistency.retrieval.word_retrievers import BM25Retriever, FuzzyRetriever, FuzzyScorer
 
 __all__ = [
     "BUNDLED_MINILM",
@@ -76,7 +65,6 @@ __all__ = [
     "Selection",
     "SentenceEncoder",
     "TripletStore",
-    "alias_closure",
     "alias_closures",
     "build_index",
     "bundled_minilm",
