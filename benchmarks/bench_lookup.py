@@ -146,7 +146,7 @@ class Runner:
     def __init__(self, folder, store, settings, arguments, batch_size):
         self.runner = LookupRunner(
             folder,
-            source=store,
+            store=store,
             settings=settings,
             batch_size=batch_size,
             device=arguments.device,

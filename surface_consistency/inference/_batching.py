@@ -20,7 +20,7 @@ _WORTHWHILE = 0.75
 _CHUNK = 1024
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Encoder:
     """Tokenises texts as the tokenizer does by default, and chats by its template."""
 
@@ -104,7 +104,7 @@ class Encoder:
         return array("i", ids)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Planner:
     """Cuts runs into batches and lays batches out; remembers token ids between the two."""
 
@@ -240,12 +240,6 @@ def cut_batches(
 
     Groups of at least half a batch get batches of their own, of nearly equal size; smaller groups
     are packed whole. With a seed, order and cuts are random, but each group still stays together.
-
-    Args:
-        lengths: Tokens of each prompt.
-        groups: Group of each prompt.
-        batch_size: Prompts a batch at most.
-        shuffle_seed: Seed of another composition; None for the ordered one.
 
     Returns:
         Positions of the prompts, batch by batch.

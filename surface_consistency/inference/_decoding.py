@@ -3,6 +3,7 @@
 import copy
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
@@ -116,32 +117,29 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
     return text[: min(ends)] if ends else None
 
 
+@dataclass(eq=False)
 class StopTracker:
-    """Tells `generate` which rows have ended, and remembers where: a stopping criterion.
+    """Tells `generate` which rows have ended, and remembers where: a stopping criterion."""
 
-    Args:
-        tokenizer: A tokenizer of transformers.
-        stop: Stop strings.
-        eos: End-of-sequence tokens.
-        n_rows: Rows of the batch.
-        n_prompt: Columns before the first new token.
-    """
+    tokenizer: Any
+    """A tokenizer of transformers."""
 
-    def __init__(
-        self,
-        tokenizer: Any,  # noqa: ANN401
-        *,
-        stop: Sequence[str],
-        eos: frozenset[int],
-        n_rows: int,
-        n_prompt: int,
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._stop = stop
-        self._eos = eos
-        self._n_prompt = n_prompt
-        self._rows: list[list[int]] = [[] for _ in range(n_rows)]
-        self._texts: list[str | None] = [None] * n_rows
+    stop: Sequence[str]
+    """Stop strings."""
+
+    eos: frozenset[int]
+    """End-of-sequence tokens."""
+
+    n_rows: int
+    """Rows of the batch."""
+
+    n_prompt: int
+    """Columns before the first new token."""
+
+    def __post_init__(self) -> None:
+        """Start with every row going on."""
+        self._rows: list[list[int]] = [[] for _ in range(self.n_rows)]
+        self._texts: list[str | None] = [None] * self.n_rows
 
     def __call__(
         self, input_ids: "torch.Tensor", scores: object, **kwargs: object
@@ -149,7 +147,7 @@ class StopTracker:
         """Look at the newest tokens."""
         import torch
 
-        for row, ids in enumerate(input_ids[:, self._n_prompt :].tolist()):
+        for row, ids in enumerate(input_ids[:, self.n_prompt :].tolist()):
             if self._texts[row] is None:
                 self._rows[row] = ids
                 self._texts[row] = self._ended(ids)
@@ -165,13 +163,13 @@ class StopTracker:
 
     def _ended(self, ids: list[int]) -> str | None:
         """Return the text of a row that ends here, else None."""
-        if ids[-1] in self._eos:
+        if ids[-1] in self.eos:
             return self._decode(ids[:-1])
-        return cut_at_stop(self._decode(ids), self._stop) if self._stop else None
+        return cut_at_stop(self._decode(ids), self.stop) if self.stop else None
 
     def _decode(self, ids: list[int]) -> str:
         """Turn tokens into text as they are: no special tokens, no tidying of spaces."""
-        text: str = self._tokenizer.decode(
+        text: str = self.tokenizer.decode(
             ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return text

@@ -73,16 +73,9 @@ class Engine:
         criteria: Sequence[Any] = (),
         processors: Sequence[Any] = (),
     ) -> Any:  # noqa: ANN401
-        """Call the model's `generate` on a batch.
+        """Call the model's `generate`; the first `n_columns(batch)` columns are the prompts.
 
-        Args:
-            batch: The rows.
-            config: Generation settings.
-            criteria: Stopping criteria.
-            processors: Logits processors, after those of the settings.
-
-        Returns:
-            What `generate` returns; the first `n_columns(batch)` columns are the prompts.
+        The processors come after those of the settings.
         """
         import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
@@ -100,12 +93,9 @@ class Engine:
             )
 
     def read(self, ids: "torch.Tensor", mask: "torch.Tensor", cache: Any) -> "torch.Tensor":  # noqa: ANN401
-        """Read columns behind those of a cache and add them to it.
+        """Read new columns behind those of a cache, and add them to it.
 
-        Args:
-            ids: The new columns.
-            mask: 1 for tokens and 0 for padding, of all columns up to the last new one.
-            cache: What was read before.
+        `mask` has 1 for tokens and 0 for padding, for all columns up to the last new one.
 
         Returns:
             The logits of each row's next token.
@@ -124,18 +114,11 @@ class Engine:
         return logits
 
     def new_cache(self, n_columns: int, *, prefix: Any, owner: Sequence[int]) -> Any:  # noqa: ANN401
-        """Make a key-value cache with room for what is to come: steps need not copy it.
+        """Make a key-value cache with room for `n_columns`: steps need not copy it.
 
         The growing cache of transformers copies all keys and values at every step, which takes most
-        of the time of a decoding step on a CPU.
-
-        Args:
-            n_columns: Columns that the cache will hold at most.
-            prefix: Cache of distinct beginnings; None to start empty.
-            owner: Row of `prefix` that each row starts with.
-
-        Returns:
-            A cache of transformers.
+        of the time of a decoding step on a CPU. Row `owner[i]` of `prefix`, a cache of distinct
+        beginnings, is what row i starts with; None starts empty.
         """
         from transformers import DynamicCache
         from transformers.cache_utils import Cache

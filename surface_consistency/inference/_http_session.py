@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -57,29 +57,34 @@ class Limits:
     """Longest wait, also for a server that names one itself."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Session:
     """Asks a batch and hands the answers over as they come."""
 
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        key: str | None,
-        limits: Limits,
-        request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]],
-        check_model: Callable[[str | None], None],
-        key_hint: str,
-    ) -> None:
-        self._base_url = base_url
-        self._key = key
-        self._limits = limits
-        self._request = request
-        self._check_model = check_model
-        self._key_hint = key_hint
-        self._rng = random.Random()
-        self._answers: queue.SimpleQueue[Generation | BaseException | None] = queue.SimpleQueue()
-        self._quiet_until = 0.0
-        self._n_lost_in_a_row = 0
+    base_url: str
+    """Where the API begins."""
+
+    key: str | None
+    """The key; None to send none."""
+
+    limits: Limits
+    """How hard to press the server."""
+
+    request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]]
+    """Makes path and body of a request."""
+
+    check_model: Callable[[str | None], None]
+    """Refuses answers of another model."""
+
+    key_hint: str
+    """What to do when the key is refused."""
+
+    _rng: random.Random = field(default_factory=random.Random, init=False)
+    _answers: "queue.SimpleQueue[Generation | BaseException | None]" = field(
+        default_factory=queue.SimpleQueue, init=False
+    )
+    _quiet_until: float = field(default=0.0, init=False)
+    _n_lost_in_a_row: int = field(default=0, init=False)
 
     def ask(self, prompts: Sequence[Prompt]) -> Iterator[Generation]:
         """Yield one generation a prompt, in the order of their arrival."""
@@ -125,7 +130,7 @@ class Session:
 
             clients = [
                 await stack.enter_async_context(client)
-                for client in self._clients(min(self._limits.concurrency, len(prompts)))
+                for client in self._clients(min(self.limits.concurrency, len(prompts)))
             ]
             workers = [asyncio.create_task(work(client)) for client in clients]
             stopped = asyncio.create_task(stop.wait())
@@ -145,9 +150,9 @@ class Session:
         import httpx
 
         context = httpx.create_ssl_context()
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
-        timeout = httpx.Timeout(self._limits.timeout)
+        timeout = httpx.Timeout(self.limits.timeout)
         return [
             httpx.AsyncClient(headers=headers, timeout=timeout, limits=one, verify=context)
             for _ in range(n)
@@ -155,20 +160,20 @@ class Session:
 
     async def _one(self, client: "httpx.AsyncClient", prompt: Prompt) -> Generation:
         """Ask for one prompt until it is answered, refused or lost."""
-        path, body = self._request(prompt)
+        path, body = self.request(prompt)
         problem = ""
-        for attempt in range(self._limits.max_retries + 1):
+        for attempt in range(self.limits.max_retries + 1):
             await self._quiet()
             wait, problem, generation = await self._try(client, prompt, path, body)
             if generation is not None:
                 self._n_lost_in_a_row = 0
                 return generation
-            if attempt < self._limits.max_retries:
+            if attempt < self.limits.max_retries:
                 await self._wait(attempt, wait)
         self._n_lost_in_a_row += 1
-        if self._n_lost_in_a_row >= max(3, self._limits.concurrency):
+        if self._n_lost_in_a_row >= max(3, self.limits.concurrency):
             raise RunnerError(
-                f"{self._n_lost_in_a_row} requests in a row to {self._base_url} failed for good, "
+                f"{self._n_lost_in_a_row} requests in a row to {self.base_url} failed for good, "
                 f"the last with {problem}; see whether the server runs, then start again: answers "
                 "so far are kept"
             )
@@ -176,7 +181,7 @@ class Session:
             prompt_id=prompt.id,
             text=None,
             finish_reason="error",
-            error=f"gave up after {self._limits.max_retries + 1} attempts: {problem}",
+            error=f"gave up after {self.limits.max_retries + 1} attempts: {problem}",
         )
 
     async def _try(
@@ -186,7 +191,7 @@ class Session:
         import httpx
 
         try:
-            response = await client.post(f"{self._base_url}/{path}", json=body)
+            response = await client.post(f"{self.base_url}/{path}", json=body)
         except (httpx.TransportError, httpx.DecodingError) as error:
             return None, f"{type(error).__name__}: {error}".rstrip(": "), None
         if _is_transient(response.status_code):
@@ -206,7 +211,7 @@ class Session:
             generation, model = _generation(prompt, response.json())
         except (_MalformedReplyError, ValueError, RecursionError) as error:
             return None, f"a malformed reply: {error}", None
-        self._check_model(model)
+        self.check_model(model)
         return None, "", generation
 
     async def _quiet(self) -> None:
@@ -216,16 +221,16 @@ class Session:
 
     async def _wait(self, attempt: int, asked: float | None) -> None:
         """Wait longer after each attempt, and at least as long as the server asks."""
-        limits = self._limits
+        limits = self.limits
         own = backoff(attempt, first=limits.first_wait, longest=limits.longest_wait, rng=self._rng)
         await asyncio.sleep(max(own, self._capped(asked or 0.0)))
 
     def _capped(self, seconds: float) -> float:
         """Refuse to sleep longer than the user allows."""
-        if seconds > self._limits.longest_wait:
+        if seconds > self.limits.longest_wait:
             raise RunnerError(
-                f"{self._base_url} asks to wait {seconds:.0f} s, more than longest_wait = "
-                f"{self._limits.longest_wait:.0f} s; start again later, answers so far are kept"
+                f"{self.base_url} asks to wait {seconds:.0f} s, more than longest_wait = "
+                f"{self.limits.longest_wait:.0f} s; start again later, answers so far are kept"
             )
         return seconds
 
@@ -233,14 +238,14 @@ class Session:
         """Say what a refusal that concerns every prompt may come from."""
         problem = self._problem(response)
         if response.status_code in _BAD_KEY:
-            return f"{self._base_url} refused the request ({problem}); {self._key_hint}"
+            return f"{self.base_url} refused the request ({problem}); {self.key_hint}"
         if response.is_redirect:
             return (
-                f"{self._base_url}/{path} is elsewhere ({problem}): requests are not sent on, give "
+                f"{self.base_url}/{path} is elsewhere ({problem}): requests are not sent on, give "
                 "the new address as base_url"
             )
         return (
-            f"{self._base_url}/{path} is not served, or not this model ({problem}); see the "
+            f"{self.base_url}/{path} is not served, or not this model ({problem}); see the "
             "model's name, that base_url ends where the server's API begins (often /v1), and "
             "text_as_chat for servers without plain completions"
         )
@@ -248,8 +253,8 @@ class Session:
     def _problem(self, response: "httpx.Response") -> str:
         """Name the status and what the server says about it, the key left out if it is quoted."""
         text = " ".join(response.text.split())
-        if self._key:
-            text = text.replace(self._key, "<key>")
+        if self.key:
+            text = text.replace(self.key, "<key>")
         return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"
 
 

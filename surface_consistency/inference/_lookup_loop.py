@@ -25,20 +25,12 @@ def decode(
     reader: Reader,
     settings: LookupSettings,
 ) -> list[Row]:
-    """Write all rows of a batch to their ends.
+    """Write all rows of a batch to their ends; `split` looks up what waiting rows ask.
 
     A round lasts until no more than half of its rows still write. Then all lookups that wait are
     asked at once, and the next round has the rows that got their results and those that write on.
-
-    Args:
-        engine: The model; without a cache of this package it takes one row.
-        rows: Rows that hold their prompts.
-        split: Looks up what the waiting rows ask.
-        reader: Reads the rows.
-        settings: The decoding.
-
-    Returns:
-        The rows at their ends; each prompt is a member of one of them, unless `split` dropped it.
+    Each prompt is a member of one of the rows that come back, unless `split` dropped it. An engine
+    without a cache of this package takes one row.
     """
     feeder = _CachedFeeder(engine) if engine.keeps_cache else _PlainFeeder(engine)
     ended: list[Row] = []
@@ -138,16 +130,10 @@ class _CachedFeeder:
         self._n_columns = 0
 
     def begin(self, rows: Sequence[Row], owner: Sequence[int], n_left: int) -> "torch.Tensor":
-        """Feed each row what it has not read yet.
+        """Feed each row what it has not read yet, and return the logits of its next token.
 
-        Args:
-            rows: The rows of this round.
-            owner: For each, the number of the row of the last round that it goes on from; empty in
-                the first round.
-            n_left: Steps that may follow.
-
-        Returns:
-            The logits of each row's next token.
+        `owner` tells the row of the last round that each goes on from, and is empty in the first
+        round; `n_left` steps may follow.
         """
         import torch
 
@@ -168,14 +154,7 @@ class _CachedFeeder:
         return self._feed(rows, ids)
 
     def step(self, rows: Sequence[Row]) -> "torch.Tensor":
-        """Feed the newest token of each row that goes on, and padding to the others.
-
-        Args:
-            rows: The rows of this round.
-
-        Returns:
-            The logits of each row's next token.
-        """
+        """Feed the newest token of each row that goes on, and padding to the others."""
         import torch
 
         goes_on = torch.tensor([row.state == "going" for row in rows], dtype=torch.long)

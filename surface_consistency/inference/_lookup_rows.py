@@ -183,12 +183,6 @@ class Results:
 
         All lookups are asked at once. A query without entity or relation is not asked: it gets the
         null result.
-
-        Args:
-            rows: Rows that wait.
-
-        Returns:
-            For each the rows that it becomes.
         """
         queries = [self.reader.query(row) for row in rows]
         asking = [

@@ -1,7 +1,7 @@
 """Where lookups are answered: a store of facts as a runner sees it."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas.memory import Lookup, LookupQuery
@@ -13,7 +13,7 @@ LookupMode = Literal["answer", "allow", "forbid", "null"]
 """What becomes of a prompt's lookups: they are answered; or, with retrieval off, the model may
 write lookup tokens and goes on to write the value itself, or it cannot write them, or the null
 result is inserted without asking the store."""
-MODES: tuple[LookupMode, ...] = ("answer", "allow", "forbid", "null")
+MODES: tuple[LookupMode, ...] = get_args(LookupMode)
 """All modes."""
 
 
@@ -68,11 +68,11 @@ class FactStore(Protocol):
         """
 
 
-def mode_of(source: FactStore, prompt: Prompt) -> LookupMode:
-    """Ask a source for the mode of a prompt and hold it to its word.
+def mode_of(store: FactStore, prompt: Prompt) -> LookupMode:
+    """Ask a store for the mode of a prompt and hold it to its word.
 
     Args:
-        source: The store.
+        store: The store.
         prompt: The prompt.
 
     Returns:
@@ -81,20 +81,20 @@ def mode_of(source: FactStore, prompt: Prompt) -> LookupMode:
     Raises:
         RunnerError: If it is none of `MODES`.
     """
-    mode = source.mode(prompt)
+    mode = store.mode(prompt)
     if mode not in MODES:
         raise RunnerError(
-            f"{type(source).__name__}.mode gave {mode!r} for prompt {prompt.id!r}; a mode is one "
+            f"{type(store).__name__}.mode gave {mode!r} for prompt {prompt.id!r}; a mode is one "
             f"of {', '.join(MODES)}"
         )
     return mode
 
 
-def ask_store(source: FactStore, requests: Sequence[LookupRequest]) -> list[Lookup]:
-    """Ask a source and hold it to its word.
+def ask_store(store: FactStore, requests: Sequence[LookupRequest]) -> list[Lookup]:
+    """Ask a store and hold it to its word.
 
     Args:
-        source: The store.
+        store: The store.
         requests: What to ask; nothing is asked when there are none.
 
     Returns:
@@ -105,11 +105,11 @@ def ask_store(source: FactStore, requests: Sequence[LookupRequest]) -> list[Look
     """
     if not requests:
         return []
-    answers: Sequence[object] = source.look_up(requests)
+    answers: Sequence[object] = store.look_up(requests)
     lookups = [answer for answer in answers if isinstance(answer, Lookup)]
     if not len(lookups) == len(answers) == len(requests):
         raise RunnerError(
-            f"{type(source).__name__}.look_up gave {len(answers)} answers, {len(lookups)} of them "
+            f"{type(store).__name__}.look_up gave {len(answers)} answers, {len(lookups)} of them "
             f"a Lookup, for {len(requests)} requests, the first of prompt "
             f"{requests[0].prompt.id!r}; it gives one Lookup for each, in order"
         )

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
-    "LoadedModel",
     "ModelSource",
     "check_dependencies",
     "find_model",
     "load_model",
-    "pick_device",
     "quiet_bars",
 ]
 
@@ -165,17 +163,6 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedModel:
-    """A model ready to be asked."""
-
-    model: Any
-    """The causal language model, in evaluation mode on its device."""
-
-    tokenizer: Any
-    """Its tokenizer."""
-
-
 def check_dependencies(dtype: str, quantization: str | None) -> None:
     """Check the options and that the libraries they need are there.
 
@@ -209,19 +196,8 @@ def check_dependencies(dtype: str, quantization: str | None) -> None:
             raise MissingDependencyError("8-bit loading", library, "quant")
 
 
-def pick_device(device: str | None) -> "torch.device":
-    """Turn a name into a device that is there; None takes the GPU if there is one.
-
-    Args:
-        device: Such as "cuda", "cuda:1", "mps" or "cpu".
-
-    Returns:
-        The device.
-
-    Raises:
-        ValueError: If the name is no device.
-        RunnerError: If there is no such device here.
-    """
+def _pick_device(device: str | None) -> "torch.device":
+    """Turn a name into a device that is there; None takes a GPU if there is one."""
     import torch
 
     has_mps = torch.backends.mps.is_available()
@@ -246,27 +222,29 @@ def load_model(
     source: ModelSource,
     *,
     dtype: str,
-    device: "torch.device",
+    device: str | None,
     quantization: str | None,
     trust_remote_code: bool,
-) -> LoadedModel:
+) -> tuple[Any, Any]:
     """Load tokenizer, then model.
 
     Args:
         source: Where they are.
         dtype: Name of the number format.
-        device: Where the model goes.
+        device: Where the model goes, such as "cuda:1" or "cpu"; None takes a GPU if there is one.
         quantization: None or "int8".
         trust_remote_code: Whether code of the repository may run.
 
     Returns:
-        Both.
+        The model, in evaluation mode on its device, and its tokenizer.
 
     Raises:
-        RunnerError: If either cannot be loaded; says why and what to do.
+        ValueError: If `device` is none.
+        RunnerError: If there is no such device here, or either cannot be loaded; says what to do.
     """
     import torch
 
+    place = _pick_device(device)
     transformers: Any = import_module("transformers")
     common: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if source.revision is not None:
@@ -278,20 +256,20 @@ def load_model(
     options = common | {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
     if quantization is not None:
         options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
-        options["device_map"] = {"": device}
+        options["device_map"] = {"": place}
     try:
         with quiet_bars(transformers.utils.logging):
             model = transformers.AutoModelForCausalLM.from_pretrained(source.location, **options)
         if quantization is None:
-            model = model.to(device)
+            model = model.to(place)
     except torch.OutOfMemoryError as error:
         raise RunnerError(
-            f"{source.label} does not fit into the memory of {device}; use dtype='bfloat16' or "
+            f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16' or "
             "quantization='int8', or a smaller model"
         ) from error
     except (ImportError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise _failed(source, "model", error) from error
-    return LoadedModel(model=model.eval(), tokenizer=tokenizer)
+    return model.eval(), tokenizer
 
 
 @contextmanager

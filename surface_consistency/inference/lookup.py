@@ -3,7 +3,7 @@
 import copy
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
@@ -46,7 +46,7 @@ class LookupRunner(TransformersRunner):
 
     Args:
         model: Folder of a model and its tokenizer, or hub id.
-        source: The store, and what becomes of the lookups of each prompt.
+        store: The store, and what becomes of the lookups of each prompt.
         settings: Token names, penalty, biases, limits.
         revision: Branch, tag or commit of the hub repository; pinned to its commit.
         dtype: Number format; "auto" takes the checkpoint's.
@@ -73,7 +73,7 @@ class LookupRunner(TransformersRunner):
         self,
         model: str | os.PathLike[str],
         *,
-        source: FactStore,
+        store: FactStore,
         settings: LookupSettings | None = None,
         revision: str | None = None,
         dtype: str = "auto",
@@ -91,7 +91,7 @@ class LookupRunner(TransformersRunner):
         )
         self.settings = settings or LookupSettings()
         """The decoding."""
-        self._lookup_source = source
+        self._store = store
         loaded = self._engine.model
         tokenizer = self._encoder.tokenizer
         self._tokens = find_tokens(
@@ -108,29 +108,29 @@ class LookupRunner(TransformersRunner):
         size = batch_size if together else 1
         self._planner = replace(self._planner, batch_size=size, reuse_prefix=False)
 
-    def with_source(self, source: FactStore) -> "LookupRunner":
+    def with_store(self, store: FactStore) -> "LookupRunner":
         """Give a runner of the same model, sharing its memory, that asks another store.
 
         Args:
-            source: The store.
+            store: The store.
 
         Returns:
             The runner.
         """
         other = copy.copy(self)
-        other._lookup_source = source
+        other._store = store
         return other
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model, decoding and store."""
         told = super().fingerprint()
         together = self._planner.batch_size > 1
-        tell = getattr(self._lookup_source, "fingerprint", None)
+        tell = getattr(self._store, "fingerprint", None)
         return told | {
             "generation_config": {"eos_token_id": sorted(self._ends)},
             "prefix_reuse": "prompts of one content" if together else told["prefix_reuse"],
-            "lookup": self.settings.fingerprint(),
-            "source": type(self._lookup_source).__name__ if tell is None else tell(),
+            "lookup": asdict(self.settings),
+            "source": type(self._store).__name__ if tell is None else tell(),
         }
 
     def plan(
@@ -154,7 +154,7 @@ class LookupRunner(TransformersRunner):
         """Answer prompts; more than one batch of them are planned first.
 
         Args:
-            prompts: What to answer; the source tells the mode of each.
+            prompts: What to answer; the store tells the mode of each.
             params: Limit of tokens that the model writes, inserted values not counted, and stop
                 strings, which end the text outside of lookups.
 
@@ -167,7 +167,7 @@ class LookupRunner(TransformersRunner):
             ValueError: If the temperature is not 0.
             PromptTooLongError: If a prompt does not fit the model's context.
             RunnerOutOfMemoryError: If the batch does not fit the device.
-            RunnerError: If the source answers others than it was asked.
+            RunnerError: If the store answers others than it was asked.
         """
         if params.temperature > 0:
             raise ValueError(
@@ -179,7 +179,7 @@ class LookupRunner(TransformersRunner):
         self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
     ) -> list[Generation]:
         """Run one batch through model and store."""
-        modes = [mode_of(self._lookup_source, prompt) for prompt in prompts]
+        modes = [mode_of(self._store, prompt) for prompt in prompts]
         reader = Reader(
             self._encoder.tokenizer,
             tokens=self._tokens,
@@ -188,7 +188,7 @@ class LookupRunner(TransformersRunner):
             max_new_tokens=params.max_new_tokens,
         )
         results = Results(
-            store=self._lookup_source,
+            store=self._store,
             prompts=prompts,
             modes=modes,
             reader=reader,

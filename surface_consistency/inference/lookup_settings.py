@@ -1,9 +1,7 @@
 """How a model that looks facts up is asked."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
-
-from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 
@@ -60,10 +58,6 @@ class LookupSettings:
     def tokens(self) -> tuple[str, str, str, str]:
         """The four lookup tokens in the order of a lookup."""
         return self.entity_token, self.relation_token, self.return_token, self.end_token
-
-    def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell all settings as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,6 @@ from surface_consistency.inference.loading import (
     check_dependencies,
     find_model,
     load_model,
-    pick_device,
 )
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -97,24 +96,24 @@ class TransformersRunner:
             raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
         check_dependencies(dtype, quantization)
         self._source = find_model(model, revision)
-        loaded = load_model(
+        loaded, tokenizer = load_model(
             self._source,
             dtype=dtype,
-            device=pick_device(device),
+            device=device,
             quantization=quantization,
             trust_remote_code=trust_remote_code,
         )
         self._quantization = quantization
-        self._engine = Engine(loaded.model)
+        self._engine = Engine(loaded)
         self._encoder = Encoder(
-            tokenizer=loaded.tokenizer,
+            tokenizer=tokenizer,
             label=self._source.label,
-            vocabulary=loaded.model.get_input_embeddings().num_embeddings,
+            vocabulary=loaded.get_input_embeddings().num_embeddings,
             chat_options=chat_options or {},
         )
-        loaded.model.generation_config = greedy_config(loaded.model, loaded.tokenizer)
+        loaded.generation_config = greedy_config(loaded, tokenizer)
         self._shuffle_seed = shuffle_seed
-        exact = quantization is None and loaded.model.dtype.itemsize >= 4
+        exact = quantization is None and loaded.dtype.itemsize >= 4
         obstacle = padding_obstacle(self._engine, exact=exact)
         self._padding = "left" if obstacle is None else f"one by one: {obstacle}"
         if reuse_prefix and obstacle is None:
@@ -126,7 +125,7 @@ class TransformersRunner:
         self._planner = Planner(
             encoder=self._encoder,
             label=self._source.label,
-            context=context_length(loaded.model, loaded.tokenizer),
+            context=context_length(loaded, tokenizer),
             batch_size=batch_size if self._padding == "left" else 1,
             reuse_prefix=can_reuse,
             shuffle_seed=shuffle_seed,
@@ -266,7 +265,7 @@ class TransformersRunner:
         config = copy.deepcopy(self._engine.model.generation_config)
         config.max_new_tokens = params.max_new_tokens
         tracker = StopTracker(
-            self._encoder.tokenizer,
+            tokenizer=self._encoder.tokenizer,
             stop=params.stop,
             eos=end_tokens(config),
             n_rows=len(rows),

@@ -182,16 +182,9 @@ def top_keys(
     """Return at least the `need` best keys of each row, and all that may be as good.
 
     Scores are computed into one kept buffer; a running threshold a row (its `need`-th best score
-    so far) lets only few of them out of it. Masked keys are no candidates.
-
-    Args:
-        score: Fills a block of scores.
-        keys: The columns, for errors that name one.
-        need: How many keys each row needs, shape (n_rows,).
-        masked: Keys that a row may not see; None to see all.
-        slack: How far a score may lie under the threshold and still be kept, for scores that are
-            computed again more exactly; up to 1,024 such keys a row are kept.
-        n_rows_at_once: How many rows a block has where the keys are many.
+    so far) lets only few of them out of it. Masked keys are no candidates. Scores that are computed
+    again more exactly may lie `slack` under the threshold and are still kept, up to 1,024 such keys
+    a row. `keys` are the columns, for errors that name one.
 
     Raises:
         RetrievalError: If a score is NaN; names the key.

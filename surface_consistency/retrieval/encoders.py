@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -175,8 +175,9 @@ class SentenceEncoder:
             ) from error
         location = str(bundled_minilm()) if model == BUNDLED_MINILM else os.fspath(model)
         self._label = Path(location).name if Path(location).is_dir() else location
-        if model == BUNDLED_MINILM or location == _bundled_or_none():
-            self._label = BUNDLED_MINILM
+        with suppress(RetrievalError):
+            if location == str(bundled_minilm()):
+                self._label = BUNDLED_MINILM
         self._batch_size = batch_size
         try:
             with _quiet_bars():
@@ -226,14 +227,6 @@ class SentenceEncoder:
             show_progress_bar=False,
         )
         return np.ascontiguousarray(vectors, dtype=np.float32)
-
-
-def _bundled_or_none() -> str | None:
-    """Return the folder of the bundled model where there is one."""
-    try:
-        return str(bundled_minilm())
-    except RetrievalError:
-        return None
 
 
 def _not_loaded(model: str, error: Exception) -> RetrievalError:

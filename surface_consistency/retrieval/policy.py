@@ -1,7 +1,7 @@
 """Which of the retained candidates answers a lookup."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ __all__ = ["Fallback", "Selection", "check_policy", "select_candidate"]
 Fallback = Literal["abstain", "top1_anyway"]
 """What happens where no candidate reaches the threshold: nothing, or the closest one is taken."""
 
-_FALLBACKS = ("abstain", "top1_anyway")
+_FALLBACKS = get_args(Fallback)
 
 
 class Selection(NamedTuple):

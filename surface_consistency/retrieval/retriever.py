@@ -82,12 +82,8 @@ def lookup_key(entity: str, relation: str) -> str:
         >>> lookup_key(" New_York", "Capital Of ")
         'new york capital of'
     """
-    return f"{_plain(entity)} {_plain(relation)}"
-
-
-def _plain(text: str) -> str:
-    """Return a part of the key."""
-    return text.lower().replace("_", " ").strip()
+    parts = (part.lower().replace("_", " ").strip() for part in (entity, relation))
+    return " ".join(parts)
 
 
 def content_digest(triplets: Iterable[Triplet]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, get_args
 
 import numpy as np
 from pydantic import JsonValue
@@ -297,7 +297,7 @@ def _check_lengths(n_queries: int, **given: Sequence[object]) -> None:
             raise ValueError(
                 f"{name} must hold one item a query; got {len(items)} for {n_queries} queries"
             )
-    unknown = {*map(str, given["states"])} - {"FULL", "DEL-ON", "DEL-OFF"}
+    unknown = {*map(str, given["states"])} - {*get_args(MemoryState)}
     if unknown:
         raise ValueError(f"states must be FULL, DEL-ON or DEL-OFF; got {sorted(unknown)}")
 

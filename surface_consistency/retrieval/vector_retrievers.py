@@ -93,8 +93,14 @@ class EmbeddingRetriever:
         self._table = KeyTable.of(triplets)
         self._encoder = encoder if isinstance(encoder, CachedEncoder) else CachedEncoder(encoder)
         self._encoded_by = encoder.fingerprint()
+        expected = index_identity(self._table.content, self._encoded_by)
         if index is not None:
-            self._check_identity(index)
+            if index.identity != expected or len(index.vectors) != self._table.n_keys:
+                raise RetrievalError(
+                    f"the index {index.identity[:12]} was built of another store or by another "
+                    f"encoder than this retriever's ({expected[:12]}); build it of these triplets "
+                    "with this encoder"
+                )
         elif cache_dir is not None:
             index = cached_index(self._table, self._encoder, cache_dir=cache_dir, verify=verify)
         else:
@@ -183,16 +189,6 @@ class EmbeddingRetriever:
             theirs = self._vectors[keys[some]].astype(np.float64)
             scores[some] = np.einsum("ij,ij->i", ours, theirs)
         return scores
-
-    def _check_identity(self, index: EmbeddingIndex) -> None:
-        """Refuse an index of another store or another encoder."""
-        expected = index_identity(self._table.content, self._encoded_by)
-        if index.identity != expected or len(index.vectors) != self._table.n_keys:
-            raise RetrievalError(
-                f"the index {index.identity[:12]} was built of another store or by another "
-                f"encoder than this retriever's ({expected[:12]}); build it of these triplets "
-                "with this encoder"
-            )
 
 
 class FaissRetriever(EmbeddingRetriever):

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import JsonValue
@@ -24,7 +24,7 @@ __all__ = ["BM25Retriever", "FuzzyRetriever", "FuzzyScorer"]
 
 FuzzyScorer = Literal["ratio", "token_sort_ratio", "token_set_ratio", "WRatio"]
 """A scorer of `rapidfuzz.fuzz`."""
-_SCORERS = ("ratio", "token_sort_ratio", "token_set_ratio", "WRatio")
+_SCORERS = get_args(FuzzyScorer)
 
 
 class _WordSearch(ABC):
@@ -35,10 +35,6 @@ class _WordSearch(ABC):
 
     def __init__(self, triplets: Sequence[Triplet]) -> None:
         self._table = KeyTable.of(triplets)
-
-    @abstractmethod
-    def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell kind, settings and content."""
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`."""

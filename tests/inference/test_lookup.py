@@ -136,7 +136,7 @@ def random_models(tiny_models, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runner(organism, make_store):
-    return LookupRunner(organism, source=make_store(), device="cpu")
+    return LookupRunner(organism, store=make_store(), device="cpu")
 
 
 class Echo:
@@ -245,7 +245,7 @@ def test_trained_model_looks_up_what_it_is_asked(runner, state_prompts, audit_pr
 
 @pytest.mark.parametrize("off", ["allow", "forbid", "null"])
 def test_batches_agree_with_one_by_one(organism, make_store, state_prompts, off):
-    runner = LookupRunner(organism, source=make_store(off=off), device="cpu", batch_size=64)
+    runner = LookupRunner(organism, store=make_store(off=off), device="cpu", batch_size=64)
 
     together = ask(runner, state_prompts)
 
@@ -263,7 +263,7 @@ def some_query(reader, row):
 def test_random_models_agree_with_one_by_one(random_models, shot_prompts, family, monkeypatch):
     monkeypatch.setattr(module.Reader, "query", some_query)
     runner = LookupRunner(
-        random_models(family), source=Echo(), settings=EAGER, device="cpu", batch_size=40
+        random_models(family), store=Echo(), settings=EAGER, device="cpu", batch_size=40
     )
     shared = family not in ("mistral", "mamba")
     prompts = [
@@ -282,7 +282,7 @@ def test_random_models_agree_with_one_by_one(random_models, shot_prompts, family
 
 
 def test_random_model_agrees_with_generate(random_models, shot_prompts):
-    runner = LookupRunner(random_models("llama"), source=Echo(), settings=EAGER, device="cpu")
+    runner = LookupRunner(random_models("llama"), store=Echo(), settings=EAGER, device="cpu")
     prompts = [Prompt(id=prompt.id, text=prompt.text[-60:]) for prompt in shot_prompts[::3]]
 
     found = ask(runner, prompts)
@@ -308,7 +308,7 @@ def test_trained_model_agrees_with_generate(runner, state_prompts, make_store):
 
 def test_lookups_are_asked_together(organism, state_prompts, make_store):
     store = make_store()
-    runner = LookupRunner(organism, source=store, device="cpu", batch_size=64)
+    runner = LookupRunner(organism, store=store, device="cpu", batch_size=64)
 
     ask(runner, state_prompts)
 
@@ -317,7 +317,7 @@ def test_lookups_are_asked_together(organism, state_prompts, make_store):
 
 
 def test_prompts_of_one_content_are_one_row(organism, state_prompts, make_store, monkeypatch):
-    runner = LookupRunner(organism, source=make_store(), device="cpu", batch_size=64)
+    runner = LookupRunner(organism, store=make_store(), device="cpu", batch_size=64)
     n_rows = []
     decode = module.decode
     monkeypatch.setattr(
@@ -341,7 +341,7 @@ def test_lookups_are_limited(random_models, shot_prompts, n_lookups):
     settings = LookupSettings(
         entity_bias=0.0, other_bias=9.0, repetition_penalty=1.2, max_lookups=n_lookups
     )
-    runner = LookupRunner(random_models("llama"), source=Echo(), settings=settings, device="cpu")
+    runner = LookupRunner(random_models("llama"), store=Echo(), settings=settings, device="cpu")
 
     found = ask(runner, shot_prompts[:6])
 
@@ -388,7 +388,7 @@ def test_stop_strings_hold_outside_of_lookups(runner, stop, text):
 
 
 def test_stop_strings_agree_with_one_by_one(random_models, shot_prompts):
-    runner = LookupRunner(random_models("llama"), source=Echo(), settings=EAGER, device="cpu")
+    runner = LookupRunner(random_models("llama"), store=Echo(), settings=EAGER, device="cpu")
     plain = ask(runner, shot_prompts[:12])
     outside = "".join(one.text.partition("<|")[0] for one in plain.values())
     params = GenerationParams(max_new_tokens=30, stop=tuple(sorted({*outside} - {"\n"})[:12]))
@@ -410,7 +410,7 @@ def test_conversations_are_refused_without_template(runner):
 def test_null_result_is_inserted_without_asking(organism, make_store, state_prompts):
     store = make_store(off="null")
     settings = LookupSettings(null_text="n/a")
-    runner = LookupRunner(organism, source=store, settings=settings, device="cpu")
+    runner = LookupRunner(organism, store=store, settings=settings, device="cpu")
     prompts = [prompt for prompt in state_prompts if prompt.condition == "DEL-OFF"]
 
     found = ask(runner, prompts)
@@ -422,7 +422,7 @@ def test_null_result_is_inserted_without_asking(organism, make_store, state_prom
 
 def test_null_result_may_be_empty(organism, make_store, state_prompts):
     runner = LookupRunner(
-        organism, source=make_store(), settings=LookupSettings(null_text=""), device="cpu"
+        organism, store=make_store(), settings=LookupSettings(null_text=""), device="cpu"
     )
 
     found = next(runner.generate([state_prompts[1]], PARAMS))
@@ -468,7 +468,7 @@ def test_query_of_a_nested_lookup_is_the_innermost(runner):
 def test_huge_values_are_errors_of_their_prompt(organism, facts, make_store, state_prompts):
     store = make_store()
     store.facts = facts | {("Peru", "Capital"): "Lima " * 600}
-    runner = LookupRunner(organism, source=store, device="cpu")
+    runner = LookupRunner(organism, store=store, device="cpu")
     prompts = [prompt for prompt in state_prompts if prompt.condition == "FULL"]
 
     found = ask(runner, prompts)
@@ -483,7 +483,7 @@ def test_huge_values_are_errors_of_their_prompt(organism, facts, make_store, sta
 def test_values_with_lookup_tokens_are_errors_of_their_prompt(organism, facts, make_store):
     store = make_store()
     store.facts = facts | {("Peru", "Capital"): "Lima<|db_end|> Oslo"}
-    runner = LookupRunner(organism, source=store, device="cpu")
+    runner = LookupRunner(organism, store=store, device="cpu")
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
 
     found = next(runner.generate([prompt], PARAMS))
@@ -493,7 +493,7 @@ def test_values_with_lookup_tokens_are_errors_of_their_prompt(organism, facts, m
 
 def test_lookup_runner_rejects_a_tokenizer_without_lookup_tokens(tiny_models, store):
     with pytest.raises(RunnerError, match=r"<\|db_entity\|>, .*<\|db_end\|>.*RetrievalAugmented"):
-        LookupRunner(tiny_models("llama"), source=store, device="cpu")
+        LookupRunner(tiny_models("llama"), store=store, device="cpu")
 
 
 def test_lookup_runner_rejects_tokens_that_the_model_does_not_know(
@@ -505,7 +505,7 @@ def test_lookup_runner_rejects_tokens_that_the_model_does_not_know(
     transformers.AutoTokenizer.from_pretrained(random_models("llama")).save_pretrained(tmp_path)
 
     with pytest.raises(RunnerError, match="never trained on them: resize_token_embeddings"):
-        LookupRunner(tmp_path, source=store, device="cpu")
+        LookupRunner(tmp_path, store=store, device="cpu")
 
 
 def test_lookup_runner_rejects_sampling(runner, state_prompts):
@@ -536,12 +536,12 @@ def test_lookup_runner_rejects_a_store_that_answers_otherwise(runner, answers, m
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="answer")
 
     with pytest.raises(RunnerError, match=f"Broken.look_up {message}.*prompt 'q'"):
-        list(runner.with_source(Broken()).generate([prompt], PARAMS))
+        list(runner.with_store(Broken()).generate([prompt], PARAMS))
 
 
 def test_lookup_runner_rejects_unknown_modes(runner, state_prompts):
     with pytest.raises(RunnerError, match=r"Echo\.mode gave 'FULL' for prompt '0/FULL'; a mode is"):
-        list(runner.with_source(Echo()).generate(state_prompts[:1], PARAMS))
+        list(runner.with_store(Echo()).generate(state_prompts[:1], PARAMS))
 
 
 @pytest.mark.parametrize(
@@ -580,7 +580,7 @@ def test_other_failures_are_not_told_as_full_memory(runner, state_prompts, monke
 
 
 def test_states_are_asked_apart_and_logged(organism, make_store, state_prompts, manifest, tmp_path):
-    runner = LookupRunner(organism, source=make_store(), device="cpu", batch_size=12)
+    runner = LookupRunner(organism, store=make_store(), device="cpu", batch_size=12)
     manifest = manifest.model_copy(update={"params": PARAMS, "runner": runner.fingerprint()})
     with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
         first = run_prompts(runner, state_prompts[:20], PARAMS, log, progress=False)
@@ -600,8 +600,8 @@ def test_fingerprint_tells_decoding_and_store(organism, make_store):
         def fingerprint(self):
             return {"database": "d41d8cd9"}
 
-    plain = LookupRunner(organism, source=make_store(), device="cpu").fingerprint()
-    told = LookupRunner(organism, source=Told(), settings=EAGER, device="cpu").fingerprint()
+    plain = LookupRunner(organism, store=make_store(), device="cpu").fingerprint()
+    told = LookupRunner(organism, store=Told(), settings=EAGER, device="cpu").fingerprint()
 
     assert plain["runner"] == "lookup"
     assert plain["source"] == "Store"
@@ -616,7 +616,7 @@ def test_fingerprint_tells_decoding_and_store(organism, make_store):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_gpu_agrees_with_cpu(organism, make_store, state_prompts):
     on_gpu, on_cpu = (
-        ask(LookupRunner(organism, source=make_store(), device=device), state_prompts)
+        ask(LookupRunner(organism, store=make_store(), device=device), state_prompts)
         for device in ("cuda", "cpu")
     )
 

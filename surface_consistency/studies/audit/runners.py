@@ -36,7 +36,7 @@ def lookup_runners(model: str | os.PathLike[str], **options: object) -> RunnerFa
         """Load the model, or share the memory of the one that was loaded."""
         if not loaded:
             loaded.append(_loaded(model, source, decoding, others))
-        return loaded[0].with_source(source)
+        return loaded[0].with_store(source)
 
     return make
 
@@ -65,6 +65,6 @@ def _loaded(
     """Load a model, saying in a line which options it does not take."""
     try:
         settings = LookupSettings(**decoding)  # type: ignore[arg-type]
-        return LookupRunner(model, source=source, settings=settings, **others)  # type: ignore[arg-type]
+        return LookupRunner(model, store=source, settings=settings, **others)  # type: ignore[arg-type]
     except TypeError as error:
         raise RunnerError(f"the lookup runner cannot be made: {error}") from error
