@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "FakeRunner": "inference.fake",
-    "OpenAICompatibleRunner": "inference.openai_compatible.runner",
+    "OpenAICompatibleRunner": "inference.openai_compatible",
     "PairedTable": "metrics.paired.table",
     "Runner": "inference.runner",
     "TransformersRunner": "inference.transformers_runner",
