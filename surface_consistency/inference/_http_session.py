@@ -62,23 +62,11 @@ class Session:
     """Asks a batch and hands the answers over as they come."""
 
     base_url: str
-    """Where the API begins."""
-
     key: str | None
-    """The key; None to send none."""
-
     limits: Limits
-    """How hard to press the server."""
-
     request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]]
-    """Makes path and body of a request."""
-
     check_model: Callable[[str | None], None]
-    """Refuses answers of another model."""
-
     key_hint: str
-    """What to do when the key is refused."""
-
     _rng: random.Random = field(default_factory=random.Random, init=False)
     _answers: "queue.SimpleQueue[Generation | BaseException | None]" = field(
         default_factory=queue.SimpleQueue, init=False

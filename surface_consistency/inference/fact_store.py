@@ -71,13 +71,6 @@ class FactStore(Protocol):
 def mode_of(store: FactStore, prompt: Prompt) -> LookupMode:
     """Ask a store for the mode of a prompt and hold it to its word.
 
-    Args:
-        store: The store.
-        prompt: The prompt.
-
-    Returns:
-        The mode.
-
     Raises:
         RunnerError: If it is none of `MODES`.
     """
@@ -91,14 +84,7 @@ def mode_of(store: FactStore, prompt: Prompt) -> LookupMode:
 
 
 def ask_store(store: FactStore, requests: Sequence[LookupRequest]) -> list[Lookup]:
-    """Ask a store and hold it to its word.
-
-    Args:
-        store: The store.
-        requests: What to ask; nothing is asked when there are none.
-
-    Returns:
-        One lookup for each request.
+    """Ask a store, if there is anything to ask, and hold it to its word.
 
     Raises:
         RunnerError: If it gives fewer or more answers than it was asked, or something else.

@@ -166,10 +166,6 @@ def _digest(folder: Path) -> str:
 def check_dependencies(dtype: str, quantization: str | None) -> None:
     """Check the options and that the libraries they need are there.
 
-    Args:
-        dtype: Name of the number format.
-        quantization: None or "int8".
-
     Raises:
         ValueError: If an option is unknown.
         MissingDependencyError: If a library is missing.
