@@ -194,8 +194,8 @@ class EmbeddingRetriever:
 class FaissRetriever(EmbeddingRetriever):
     """Exact search over all entries with `faiss.IndexFlatIP`, for those who have FAISS (extra).
 
-    Same arguments and hits as `EmbeddingRetriever`. Deletion is by over-fetch: FAISS is asked for as
-    many more keys as a query has lost, and the deleted are dropped before the ranks are given.
+    Same arguments and hits as `EmbeddingRetriever`. Deletion is by over-fetch: FAISS is asked for
+    as many more keys as a query has lost, and the deleted are dropped before the ranks are given.
 
     Raises:
         MissingDependencyError: If FAISS is not installed.
