@@ -22,7 +22,8 @@ import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from surface_consistency.inference.lookup import LookupRunner, LookupSettings
+from surface_consistency.inference.lookup import LookupRunner
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.matching.audit import parse_lookups
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
@@ -145,7 +146,7 @@ class Runner:
     def __init__(self, folder, store, settings, arguments, batch_size):
         self.runner = LookupRunner(
             folder,
-            source=store,
+            store=store,
             settings=settings,
             batch_size=batch_size,
             device=arguments.device,

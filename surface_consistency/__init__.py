@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from surface_consistency.data.redirectqa import load_redirectqa
     from surface_consistency.data.slaq.load import load_slaq
     from surface_consistency.inference.fake import FakeRunner
-    from surface_consistency.inference.openai_compatible.runner import OpenAICompatibleRunner
+    from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
     from surface_consistency.inference.runner import Runner
     from surface_consistency.inference.transformers_runner import TransformersRunner
     from surface_consistency.matching.rules import match
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "FakeRunner": "inference.fake",
-    "OpenAICompatibleRunner": "inference.openai_compatible.runner",
+    "OpenAICompatibleRunner": "inference.openai_compatible",
     "PairedTable": "metrics.paired_tables",
     "Runner": "inference.runner",
     "TransformersRunner": "inference.transformers_runner",

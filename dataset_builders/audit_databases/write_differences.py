@@ -20,8 +20,8 @@ from surface_consistency.data.audit import (
     prompt_file_name,
     read_audit_prompts,
 )
-from surface_consistency.schemas import Triplet
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Triplet
 
 __all__ = ["differences_page", "main", "read_corrections"]
 

@@ -20,10 +20,10 @@ from surface_consistency.data.slaq.rows import write_slaq_csv
 from surface_consistency.data.slaq.rules import check_topic
 from surface_consistency.data.slaq.written import WrittenTopic, parse_written, topic_from_written
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.slaq.writer import WriterLayout, writer_prompt
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import DataSource, GenerationParams, Prompt, RunManifest
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
 

@@ -1,15 +1,104 @@
 """How a continuation is chosen and where it ends."""
 
+import copy
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
 
 from surface_consistency.schemas.prompts import GenerationParams
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SeededSampling", "StopTracker", "cut_at_stop"]
+__all__ = [
+    "SeededSampling",
+    "StopTracker",
+    "context_length",
+    "cut_at_stop",
+    "end_tokens",
+    "greedy_config",
+    "greedy_settings",
+]
+
+_SAMPLING_DEFAULTS = {
+    "do_sample": False,
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "temperature": 1.0,
+    "top_k": 50,
+    "top_p": 1.0,
+    "typical_p": 1.0,
+    "epsilon_cutoff": 0.0,
+    "eta_cutoff": 0.0,
+    "min_p": None,
+    "top_h": None,
+    "penalty_alpha": None,
+    "max_length": None,
+    "cache_implementation": None,
+    "stop_strings": None,
+    "return_dict_in_generate": False,
+    "use_cache": True,
+}
+_GREEDY_SETTINGS = (
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "encoder_no_repeat_ngram_size",
+    "encoder_repetition_penalty",
+    "eos_token_id",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "guidance_scale",
+    "min_length",
+    "min_new_tokens",
+    "no_repeat_ngram_size",
+    "repetition_penalty",
+    "sequence_bias",
+    "suppress_tokens",
+)
+_CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length")
+_NO_LIMIT = 1_000_000
+
+
+def greedy_config(model: Any, tokenizer: Any) -> Any:  # noqa: ANN401
+    """Return a copy of the model's generation settings without sampling, beams or lengths."""
+    config = copy.deepcopy(model.generation_config)
+    for name, value in _SAMPLING_DEFAULTS.items():
+        if hasattr(config, name):
+            setattr(config, name, value)
+    if config.eos_token_id is None:
+        config.eos_token_id = tokenizer.eos_token_id
+    if config.pad_token_id is None:
+        config.pad_token_id = min(end_tokens(config), default=0)
+    return config
+
+
+def end_tokens(config: Any) -> frozenset[int]:  # noqa: ANN401
+    """Return the end-of-sequence tokens of generation settings."""
+    eos = config.eos_token_id
+    if eos is None:
+        return frozenset()
+    return frozenset([eos] if isinstance(eos, int) else eos)
+
+
+def greedy_settings(config: Any) -> dict[str, JsonValue]:  # noqa: ANN401
+    """Return those generation settings that change greedy decoding and differ from none."""
+    different = config.to_diff_dict()
+    return {name: different[name] for name in _GREEDY_SETTINGS if different.get(name) is not None}
+
+
+def context_length(model: Any, tokenizer: Any) -> int | None:  # noqa: ANN401
+    """Return how many tokens the model can read and write together; None when nothing says so."""
+    config = model.config.get_text_config()
+    for name in _CONTEXT_NAMES:
+        value = getattr(config, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    limit = tokenizer.model_max_length
+    return int(limit) if limit is not None and limit < _NO_LIMIT else None
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
@@ -28,32 +117,29 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
     return text[: min(ends)] if ends else None
 
 
+@dataclass(eq=False)
 class StopTracker:
-    """Tells `generate` which rows have ended, and remembers where: a stopping criterion.
+    """Tells `generate` which rows have ended, and remembers where: a stopping criterion."""
 
-    Args:
-        tokenizer: A tokenizer of transformers.
-        stop: Stop strings.
-        eos: End-of-sequence tokens.
-        n_rows: Rows of the batch.
-        n_prompt: Columns before the first new token.
-    """
+    tokenizer: Any
+    """A tokenizer of transformers."""
 
-    def __init__(
-        self,
-        tokenizer: Any,  # noqa: ANN401
-        *,
-        stop: Sequence[str],
-        eos: frozenset[int],
-        n_rows: int,
-        n_prompt: int,
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._stop = stop
-        self._eos = eos
-        self._n_prompt = n_prompt
-        self._rows: list[list[int]] = [[] for _ in range(n_rows)]
-        self._texts: list[str | None] = [None] * n_rows
+    stop: Sequence[str]
+    """Stop strings."""
+
+    eos: frozenset[int]
+    """End-of-sequence tokens."""
+
+    n_rows: int
+    """Rows of the batch."""
+
+    n_prompt: int
+    """Columns before the first new token."""
+
+    def __post_init__(self) -> None:
+        """Start with every row going on."""
+        self._rows: list[list[int]] = [[] for _ in range(self.n_rows)]
+        self._texts: list[str | None] = [None] * self.n_rows
 
     def __call__(
         self, input_ids: "torch.Tensor", scores: object, **kwargs: object
@@ -61,7 +147,7 @@ class StopTracker:
         """Look at the newest tokens."""
         import torch
 
-        for row, ids in enumerate(input_ids[:, self._n_prompt :].tolist()):
+        for row, ids in enumerate(input_ids[:, self.n_prompt :].tolist()):
             if self._texts[row] is None:
                 self._rows[row] = ids
                 self._texts[row] = self._ended(ids)
@@ -77,13 +163,13 @@ class StopTracker:
 
     def _ended(self, ids: list[int]) -> str | None:
         """Return the text of a row that ends here, else None."""
-        if ids[-1] in self._eos:
+        if ids[-1] in self.eos:
             return self._decode(ids[:-1])
-        return cut_at_stop(self._decode(ids), self._stop) if self._stop else None
+        return cut_at_stop(self._decode(ids), self.stop) if self.stop else None
 
     def _decode(self, ids: list[int]) -> str:
         """Turn tokens into text as they are: no special tokens, no tidying of spaces."""
-        text: str = self._tokenizer.decode(
+        text: str = self.tokenizer.decode(
             ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return text

@@ -1,18 +1,34 @@
 """Batches of token ids through a causal language model, the shared prefixes computed once."""
 
 import inspect
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from surface_consistency.inference._roomy_cache import roomy_cache
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batch", "Engine", "Tokens", "n_columns"]
+__all__ = [
+    "Batch",
+    "Engine",
+    "Tokens",
+    "n_columns",
+    "padding_obstacle",
+    "prefix_obstacle",
+]
 
 Tokens = tuple[int, ...]
+"""Token ids that rows may share."""
+
+_logger = logging.getLogger(__name__)
+
+_PREFIX, _SHORT, _LONG = 12, 2, 40
+_TOLERANCE_EXACT = 1e-3
+_TOLERANCE_LOW_PRECISION = 0.15
+_CANNOT = (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +46,7 @@ class Batch:
 
 
 class Engine:
-    """Runs `generate` on batches; keeps the cache of the last prefixes for the next batch.
+    """Runs a model on batches; keeps the cache of the last prefixes for the next batch.
 
     A row is laid out as [padding | prefix | padding | suffix]. All rows of one prefix then hold it
     in the same columns, so its keys and values are computed once and repeated; padding has mask 0
@@ -44,7 +60,7 @@ class Engine:
         self.model = model
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
-        self._prefill_options = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._last_logits = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._cached: tuple[tuple[Tokens, ...], Any] = ((), None)
         self.keeps_cache = False
         """Whether batches get this package's cache, which can start with prefixes."""
@@ -57,16 +73,9 @@ class Engine:
         criteria: Sequence[Any] = (),
         processors: Sequence[Any] = (),
     ) -> Any:  # noqa: ANN401
-        """Call the model's `generate` on a batch.
+        """Call the model's `generate`; the first `n_columns(batch)` columns are the prompts.
 
-        Args:
-            batch: The rows.
-            config: Generation settings.
-            criteria: Stopping criteria.
-            processors: Logits processors, after those of the settings.
-
-        Returns:
-            What `generate` returns; the first `n_columns(batch)` columns are the prompts.
+        The processors come after those of the settings.
         """
         import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
@@ -82,6 +91,44 @@ class Engine:
                 logits_processor=LogitsProcessorList(processors),
                 **cache,
             )
+
+    def read(self, ids: "torch.Tensor", mask: "torch.Tensor", cache: Any) -> "torch.Tensor":  # noqa: ANN401
+        """Read new columns behind those of a cache, and add them to it.
+
+        `mask` has 1 for tokens and 0 for padding, for all columns up to the last new one.
+
+        Returns:
+            The logits of each row's next token.
+        """
+        device = self.model.device
+        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        options = {"position_ids": positions.to(device)} if self._takes_positions else {}
+        logits: torch.Tensor = self.model(
+            input_ids=ids.to(device),
+            attention_mask=mask.to(device),
+            past_key_values=cache,
+            use_cache=True,
+            **options,
+            **self._last_logits,
+        ).logits[:, -1]
+        return logits
+
+    def new_cache(self, n_columns: int, *, prefix: Any, owner: Sequence[int]) -> Any:  # noqa: ANN401
+        """Make a key-value cache with room for `n_columns`: steps need not copy it.
+
+        The growing cache of transformers copies all keys and values at every step, which takes most
+        of the time of a decoding step on a CPU. Row `owner[i]` of `prefix`, a cache of distinct
+        beginnings, is what row i starts with; None starts empty.
+        """
+        from transformers import DynamicCache
+        from transformers.cache_utils import Cache
+
+        n_layers = len(DynamicCache(config=self.model.config).layers)
+        layers = [_layer_class()(n_columns) for _ in range(n_layers)]
+        if prefix is not None:
+            for layer, of_prefix in zip(layers, prefix.layers, strict=True):
+                layer.start(of_prefix.keys, of_prefix.values, owner)
+        return Cache(layers=layers)
 
     def forget(self) -> None:
         """Free the cache of the last prefixes."""
@@ -101,14 +148,11 @@ class Engine:
 
     def _cache(self, batch: Batch, config: Any) -> Any:  # noqa: ANN401
         """Make the cache of a batch: each row starts with the keys and values of its prefix."""
-        from transformers import DynamicCache
-
         if batch.prefixes and self._cached[0] != batch.prefixes:
             self.forget()
             self._cached = (batch.prefixes, self._prefill(batch))
-        return roomy_cache(
-            len(DynamicCache(config=self.model.config).layers),
-            n_columns=n_columns(batch) + config.max_new_tokens,
+        return self.new_cache(
+            n_columns(batch) + config.max_new_tokens,
             prefix=self._cached[1] if batch.prefixes else None,
             owner=batch.owner,
         )
@@ -119,17 +163,8 @@ class Engine:
 
         rows = [_padded(prefix, _width(batch)) for prefix in batch.prefixes]
         ids, mask = (self._tensor(list(part)) for part in zip(*rows, strict=True))
-        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
-        options = {"position_ids": positions} if self._takes_positions else {}
         cache = DynamicCache(config=self.model.config)
-        self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            past_key_values=cache,
-            use_cache=True,
-            **options,
-            **self._prefill_options,
-        )
+        self.read(ids, mask, cache)
         return cache
 
     def _tensor(self, rows: list[list[int]]) -> "torch.Tensor":
@@ -153,3 +188,141 @@ def _padded(tokens: Sequence[int], width: int) -> tuple[list[int], list[int]]:
     """Pad on the left with the row's own first token: a penalty on tokens seen stays the same."""
     n_padding = width - len(tokens)
     return [tokens[0]] * n_padding + list(tokens), [0] * n_padding + [1] * len(tokens)
+
+
+@cache
+def _layer_class() -> Any:  # noqa: ANN401
+    """Make the class on first use, when transformers is there."""
+    import torch
+    from transformers.cache_utils import DynamicLayer
+
+    class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+        """A growing layer whose tensors are views of buffers of full length."""
+
+        def __init__(self, n_columns: int) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self._n_columns = n_columns
+
+        def start(self, keys: torch.Tensor, values: torch.Tensor, owner: Sequence[int]) -> None:
+            """Give each row the prefix that it owns."""
+            self._reserve(keys, values, len(owner))
+            if keys.shape[0] > 1:
+                rows = torch.tensor(owner, device=keys.device)
+                keys, values = keys[rows], values[rows]
+            length = keys.shape[-2]
+            self._all_keys[:, :, :length] = keys
+            self._all_values[:, :, :length] = values
+            self._grow(length)
+
+        def update(
+            self,
+            key_states: torch.Tensor,
+            value_states: torch.Tensor,
+            *args: object,
+            **kwargs: object,
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            """Write new columns behind the old ones."""
+            if not self.is_initialized:
+                self._reserve(key_states, value_states, key_states.shape[0])
+            start = self.get_seq_length()
+            end = start + key_states.shape[-2]
+            self._all_keys[:, :, start:end] = key_states
+            self._all_values[:, :, start:end] = value_states
+            return self._grow(end)
+
+        def _reserve(self, keys: torch.Tensor, values: torch.Tensor, n_rows: int) -> None:
+            """Allocate buffers like these tensors, with all rows and columns."""
+            self.lazy_initialization(keys, values)
+            self._all_keys, self._all_values = (
+                like.new_empty(n_rows, like.shape[1], self._n_columns, like.shape[-1])
+                for like in (keys, values)
+            )
+
+        def _grow(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+            """Show the first columns."""
+            keys, values = (buffer[:, :, :length] for buffer in (self._all_keys, self._all_values))
+            self.keys, self.values = keys, values
+            return keys, values
+
+    return PreallocatedLayer
+
+
+def padding_obstacle(engine: Engine, *, exact: bool) -> str | None:
+    """Say why rows of unequal length cannot share a batch; None when outputs stay as they are.
+
+    Args:
+        engine: The model.
+        exact: Whether it computes in 32 bits or more, so that equal means equal.
+    """
+    rows = _rows(engine)
+    try:
+        alone = _alone(engine, rows)
+    except _CANNOT as error:
+        # A context that is shorter than the probe, for one.
+        return f"the model refuses the probe ({type(error).__name__})"
+    return _compare(engine, Batch(suffixes=rows), alone, exact=exact)
+
+
+def prefix_obstacle(engine: Engine, *, exact: bool) -> str | None:
+    """Say why shared prefixes cannot be reused, else switch that on; see `padding_obstacle`."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    kinds = {type(layer) for layer in DynamicCache(config=engine.model.config).layers}
+    special = sorted(kind.__name__ for kind in kinds if kind is not DynamicLayer)
+    if special:
+        return f"the model caches with {', '.join(special)}"
+    rows = _rows(engine)
+    alone = _alone(engine, rows)
+    batch = Batch(
+        prefixes=tuple(tuple(row[:_PREFIX]) for row in rows),
+        owner=range(len(rows)),
+        suffixes=[row[_PREFIX:] for row in rows],
+    )
+    engine.keeps_cache = True
+    obstacle = _compare(engine, batch, alone, exact=exact)
+    engine.keeps_cache = obstacle is None
+    engine.forget()
+    return obstacle
+
+
+def _rows(engine: Engine) -> list[list[int]]:
+    """Make rows of unequal length from the whole vocabulary."""
+    vocabulary = engine.model.get_input_embeddings().num_embeddings
+    lengths = (_PREFIX + _SHORT, _PREFIX + _LONG, _PREFIX + _SHORT)
+    return [
+        [(7919 * (17 * row + column) + 13) % vocabulary for column in range(length)]
+        for row, length in enumerate(lengths)
+    ]
+
+
+def _alone(engine: Engine, rows: list[list[int]]) -> list["torch.Tensor"]:
+    """Compute the first logits of each row by itself."""
+    return [_first_logits(engine, Batch(suffixes=[row]))[0] for row in rows]
+
+
+def _compare(
+    engine: Engine, batch: Batch, alone: list["torch.Tensor"], *, exact: bool
+) -> str | None:
+    """Compare the first logits of a batch with those of its rows alone."""
+    tolerance = _TOLERANCE_EXACT if exact else _TOLERANCE_LOW_PRECISION
+    try:
+        together = _first_logits(engine, batch)
+    except _CANNOT as error:
+        return f"the model refuses it ({type(error).__name__}: {str(error).splitlines()[0]})"
+    for expected, logits in zip(alone, together, strict=True):
+        distance = ((logits - expected).norm() / (expected - expected.mean()).norm()).item()
+        if not distance <= tolerance:
+            _logger.info("logits move by %.2g of their size", distance)
+            return "outputs change with it"
+    return None
+
+
+def _first_logits(engine: Engine, batch: Batch) -> "torch.Tensor":
+    """Return the logits of each row's first new token."""
+    transformers: Any = import_module("transformers")
+    config = transformers.GenerationConfig(
+        do_sample=False, max_new_tokens=1, output_logits=True, return_dict_in_generate=True
+    )
+    logits: torch.Tensor = engine.generate(batch, config).logits[0]
+    return logits.double()

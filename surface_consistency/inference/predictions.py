@@ -4,6 +4,8 @@ import csv
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,7 @@ from surface_consistency.errors import (
     RecordError,
     SourceNotFoundError,
 )
-from surface_consistency.inference._lm_eval import is_lm_eval, lm_eval_pair
-from surface_consistency.inference._rows import Row, identifier, shown, text_of
+from surface_consistency.schemas.generations import replace_surrogates
 
 __all__ = ["ID_COLUMNS", "TEXT_COLUMNS", "read_predictions"]
 
@@ -30,7 +31,6 @@ ID_COLUMNS = (
     "prompt",
 )
 """Columns looked for as the identifier, best first; the question's own text is the last resort."""
-
 TEXT_COLUMNS = (
     "prediction",
     "text",
@@ -42,9 +42,16 @@ TEXT_COLUMNS = (
     "completion",
 )
 """Columns looked for as the predicted text, best first."""
-
 _JSON_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of a file and where it stands."""
+
+    place: str
+    fields: Mapping[str, Any]
 
 
 def read_predictions(
@@ -82,21 +89,15 @@ def read_predictions(
     first = next(rows, None)
     if first is None:
         raise DataError(f"{file} holds no predictions; it is empty")
-    if is_lm_eval(first.fields):
-        pairs = (lm_eval_pair(row, id_column, text_column) for row in _chain(first, rows))
+    if _is_lm_eval(first.fields):
+        pairs = (_lm_eval_pair(row, id_column, text_column) for row in chain([first], rows))
     else:
         columns = (
             _column(file, "identifier", id_column, ID_COLUMNS, first.fields),
             _column(file, "prediction", text_column, TEXT_COLUMNS, first.fields),
         )
-        pairs = (_pair(row, *columns) for row in _chain(first, rows))
+        pairs = (_pair(row, *columns) for row in chain([first], rows))
     return _collect(pairs)
-
-
-def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
-    """Put the row that was looked at back in front."""
-    yield first
-    yield from rest
 
 
 def _collect(pairs: Iterator[tuple[str, str, str | None]]) -> dict[str, str]:
@@ -108,14 +109,14 @@ def _collect(pairs: Iterator[tuple[str, str, str | None]]) -> dict[str, str]:
             continue
         if texts.setdefault(name, text) != text:
             raise RecordError(
-                f"{place}: a second prediction for {shown(name)}, other than that of "
+                f"{place}: a second prediction for {_shown(name)}, other than that of "
                 f"{places[name]}; keep one of them, or name the identifier by `id_column`"
             )
         places.setdefault(name, place)
     return texts
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[_Row]:
     """Read the rows of a file by its suffix."""
     suffix = file.suffix.lower()
     if suffix in _JSON_SUFFIXES:
@@ -128,7 +129,7 @@ def _rows(file: Path) -> Iterator[Row]:
     )
 
 
-def _json_rows(file: Path) -> Iterator[Row]:
+def _json_rows(file: Path) -> Iterator[_Row]:
     """Read objects, one a line."""
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -144,12 +145,12 @@ def _json_rows(file: Path) -> Iterator[Row]:
                 ) from error
             if not isinstance(value, dict):
                 raise RecordError(
-                    f"{place}: expected an object with named fields, got {shown(value)}"
+                    f"{place}: expected an object with named fields, got {_shown(value)}"
                 )
-            yield Row(place, value)
+            yield _Row(place, value)
 
 
-def _csv_rows(file: Path, delimiter: str) -> Iterator[Row]:
+def _csv_rows(file: Path, delimiter: str) -> Iterator[_Row]:
     """Read rows under a header; every cell stays the text that it is."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -168,7 +169,7 @@ def _csv_rows(file: Path, delimiter: str) -> Iterator[Row]:
                         "cells that hold the delimiter or a line break"
                     )
                 else:
-                    yield Row(place, dict(zip(header, cells, strict=True)))
+                    yield _Row(place, dict(zip(header, cells, strict=True)))
         except (UnicodeDecodeError, csv.Error) as error:
             raise RecordError(
                 f"{file}:{start}: not readable as UTF-8 text with delimiter {delimiter!r} "
@@ -201,10 +202,94 @@ def _column(
     )
 
 
-def _pair(row: Row, id_column: str, text_column: str) -> tuple[str, str, str | None]:
+def _pair(row: _Row, id_column: str, text_column: str) -> tuple[str, str, str | None]:
     """Read one row of a plain file."""
     for name in (id_column, text_column):
         if name not in row.fields:
             raise RecordError(f"{row.place}: no field {name!r}; saw {', '.join(row.fields)}")
     text = row.fields[text_column]
-    return row.place, identifier(row, id_column, row.fields[id_column]), text_of(row, text)
+    return row.place, _identifier(row, id_column, row.fields[id_column]), _text_of(row, text)
+
+
+def _is_lm_eval(fields: Mapping[str, Any]) -> bool:
+    """Tell samples of lm-evaluation-harness by their fields."""
+    return "doc" in fields and ("resps" in fields or "filtered_resps" in fields)
+
+
+def _lm_eval_pair(
+    row: _Row, id_column: str | None, text_column: str | None
+) -> tuple[str, str, str | None]:
+    """Read one sample of lm-evaluation-harness."""
+    doc = row.fields.get("doc")
+    if not isinstance(doc, dict) or not _is_lm_eval(row.fields):
+        raise RecordError(f"{row.place}: not a sample of lm-evaluation-harness like the first line")
+    text = _text_of(row, _lm_eval_text(row, text_column))
+    return row.place, _lm_eval_identifier(row, doc, id_column), text
+
+
+def _lm_eval_identifier(row: _Row, doc: Mapping[str, Any], id_column: str | None) -> str:
+    """Take the document's identifier, else its question, else the prompt."""
+    for name in ("id", "question_id") if id_column is None else (id_column,):
+        if name in doc:
+            return _identifier(row, f"doc.{name}", doc[name])
+    if id_column is not None:
+        raise ColumnNotFoundError(
+            f"{row.place}: no field {id_column!r} in `doc`; saw {', '.join(map(str, doc))}"
+        )
+    question = doc.get("question")
+    if isinstance(question, str) and question:
+        return question
+    arguments = row.fields.get("arguments")
+    if isinstance(arguments, dict):
+        arguments = list(arguments.values())
+    request = arguments[0] if isinstance(arguments, list) and arguments else None
+    if isinstance(request, dict):
+        request = list(request.values())
+    prompt = request[0] if isinstance(request, list) and request else None
+    if not isinstance(prompt, str) or not prompt:
+        raise RecordError(
+            f"{row.place}: `doc` has neither id, question_id nor question and `arguments` holds "
+            "no prompt; name the identifier by `id_column`"
+        )
+    return prompt
+
+
+def _lm_eval_text(row: _Row, text_column: str | None) -> str:
+    """Take the first response."""
+    name = text_column or ("resps" if "resps" in row.fields else "filtered_resps")
+    value: object = row.fields.get(name)
+    while isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, str):
+        raise RecordError(
+            f"{row.place}: field {name!r} holds no generated text but {_shown(value)}; only "
+            "samples of generation tasks (output_type generate_until) can be scored"
+        )
+    return value
+
+
+def _identifier(row: _Row, field: str, value: object) -> str:
+    """Read an identifier: a string, or a whole number as its digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and value:
+        return value
+    raise RecordError(
+        f"{row.place}: field {field!r}: an identifier is a string or a whole number, got "
+        f"{_shown(value)}"
+    )
+
+
+def _text_of(row: _Row, value: object) -> str | None:
+    """Read a predicted text; what UTF-8 cannot hold is replaced."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    raise RecordError(f"{row.place}: a prediction is a string, got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """Show a value, shortened."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

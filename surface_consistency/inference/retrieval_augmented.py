@@ -7,10 +7,10 @@ from itertools import islice
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.lookup.source import (
+from surface_consistency.inference.fact_store import (
+    FactStore,
     LookupRequest,
-    LookupSource,
-    ask_source,
+    ask_store,
     mode_of,
 )
 from surface_consistency.inference.runner import BatchPlanner, Runner
@@ -33,9 +33,9 @@ class RetrievalAugmentedRunner:
 
     Args:
         runner: Who answers.
-        source: The store, and what becomes of each prompt.
+        store: The store, and what becomes of each prompt.
         query: What to look up for a prompt.
-        n_facts: Facts a prompt at most: the entries that a lookup retained, if the source keeps
+        n_facts: Facts a prompt at most: the entries that a lookup retained, if the store keeps
             traces, those below its threshold left out; without traces there is one.
         template: Text with the fields `{facts}` and `{prompt}`.
         fact_template: Text of one fact with the fields `{subject}`, `{relation}` and `{object}`;
@@ -69,7 +69,7 @@ class RetrievalAugmentedRunner:
     def __init__(
         self,
         runner: Runner,
-        source: LookupSource,
+        store: FactStore,
         *,
         query: Callable[[Prompt], LookupQuery],
         n_facts: int = 5,
@@ -82,7 +82,7 @@ class RetrievalAugmentedRunner:
         _check_fields("template", template, {"facts", "prompt"})
         _check_fields("fact_template", fact_template, {"subject", "relation", "object"})
         self._runner = runner
-        self._source = source
+        self._store = store
         self._query = query
         self._n_facts = n_facts
         self._template = template
@@ -92,14 +92,14 @@ class RetrievalAugmentedRunner:
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell templates, store, and the fingerprint of the runner that answers."""
-        tell = getattr(self._source, "fingerprint", None)
+        tell = getattr(self._store, "fingerprint", None)
         return {
             "runner": self.name,
             "n_facts": self._n_facts,
             "template": self._template,
             "fact_template": self._fact_template,
             "null_text": self._null_text,
-            "source": type(self._source).__name__ if tell is None else tell(),
+            "source": type(self._store).__name__ if tell is None else tell(),
             "asks": self._runner.fingerprint(),
         }
 
@@ -122,10 +122,7 @@ class RetrievalAugmentedRunner:
         if not isinstance(self._runner, BatchPlanner):
             rest = iter(prompts)
             return iter(lambda: list(islice(rest, _BATCH_SIZE)), [])
-        same: dict[str, list[Prompt]] = {}
-        for prompt, changed in zip(prompts, augmented, strict=True):
-            same.setdefault(changed.key, []).append(prompt)
-        distinct = {changed.key: changed for changed in augmented}
+        same, distinct = _by_content(prompts, augmented)
         batches = self._runner.plan(list(distinct.values()), params)
         return ([one for changed in batch for one in same[changed.key]] for batch in batches)
 
@@ -141,14 +138,11 @@ class RetrievalAugmentedRunner:
             asked.
 
         Raises:
-            RunnerError: If the source or the other runner answers others than it was asked.
+            RunnerError: If the store or the other runner answers others than it was asked.
         """
         augmented = self._augment(prompts)
         lookups = {prompt.key: self._ready[prompt.key][1] for prompt in prompts}
-        same: dict[str, list[Prompt]] = {}
-        for prompt, changed in zip(prompts, augmented, strict=True):
-            same.setdefault(changed.key, []).append(prompt)
-        distinct = {changed.key: changed for changed in augmented}
+        same, distinct = _by_content(prompts, augmented)
         waiting = {changed.id: key for key, changed in distinct.items()}
         for answer in self._runner.generate(list(distinct.values()), params):
             key = waiting.pop(answer.prompt_id, None)
@@ -165,7 +159,7 @@ class RetrievalAugmentedRunner:
     def _augment(self, prompts: Sequence[Prompt]) -> list[Prompt]:
         """Put facts before prompts; those looked up before are not looked up again."""
         new = list({one.key: one for one in prompts if one.key not in self._ready}.values())
-        modes = [mode_of(self._source, prompt) for prompt in new]
+        modes = [mode_of(self._store, prompt) for prompt in new]
         queries = {
             prompt.key: self._query(prompt)
             for prompt, mode in zip(new, modes, strict=True)
@@ -174,7 +168,7 @@ class RetrievalAugmentedRunner:
         asking = [prompt for prompt, mode in zip(new, modes, strict=True) if mode == "answer"]
         requests = [LookupRequest(prompt, queries[prompt.key]) for prompt in asking]
         answers = dict(
-            zip((one.key for one in asking), ask_source(self._source, requests), strict=True)
+            zip((one.key for one in asking), ask_store(self._store, requests), strict=True)
         )
         for prompt in new:
             query = queries.get(prompt.key)
@@ -216,6 +210,16 @@ class RetrievalAugmentedRunner:
             self._fact_template.format(subject=subject, relation=relation, object=value)
             for subject, relation, value in found
         ]
+
+
+def _by_content(
+    prompts: Sequence[Prompt], augmented: Sequence[Prompt]
+) -> tuple[dict[str, list[Prompt]], dict[str, Prompt]]:
+    """Give by key of what is asked the prompts that became the same, and what they became."""
+    same: dict[str, list[Prompt]] = {}
+    for prompt, changed in zip(prompts, augmented, strict=True):
+        same.setdefault(changed.key, []).append(prompt)
+    return same, {changed.key: changed for changed in augmented}
 
 
 def _unconditional(prompt: Prompt) -> Prompt:

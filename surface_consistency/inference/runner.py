@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
-__all__ = ["BatchPlanner", "Runner"]
+__all__ = ["BatchPlanner", "Rebatchable", "Runner"]
 
 
 @runtime_checkable
@@ -82,4 +82,19 @@ class BatchPlanner(Protocol):
 
         Raises:
             PromptTooLongError: If a prompt does not fit the model's context.
+        """
+
+
+@runtime_checkable
+class Rebatchable(Protocol):
+    """The optional third capability of a runner: to put the same prompts into other batches."""
+
+    def rebatched(self, seed: int) -> Runner:
+        """Give a runner of the same model with another batch composition.
+
+        Args:
+            seed: Which other composition.
+
+        Returns:
+            The runner; it may share the model's memory.
         """

@@ -149,7 +149,7 @@ class StoredRunner:
             One generation for each prompt, in order; an error where none is stored.
         """
         for prompt in prompts:
-            name = self._lookup(prompt)
+            name = next((name for name in _names(prompt) if name in self._texts), None)
             if name is None:
                 yield Generation(
                     prompt_id=prompt.id,
@@ -159,10 +159,6 @@ class StoredRunner:
                 )
             else:
                 yield Generation(prompt_id=prompt.id, text=self._texts[name])
-
-    def _lookup(self, prompt: Prompt) -> str | None:
-        """Find the identifier under which a prompt's prediction is stored."""
-        return next((name for name in _names(prompt) if name in self._texts), None)
 
 
 def _names(prompt: Prompt) -> list[str]:

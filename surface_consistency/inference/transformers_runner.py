@@ -4,23 +4,31 @@ import copy
 import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerOutOfMemoryError
-from surface_consistency.inference._decoding import SeededSampling, StopTracker
-from surface_consistency.inference._encoder import Encoder
-from surface_consistency.inference._engine import Engine, n_columns
-from surface_consistency.inference._hub import find_model
-from surface_consistency.inference._loading import check_dependencies, load_model, pick_device
-from surface_consistency.inference._planner import Planner
-from surface_consistency.inference._probe import padding_obstacle, prefix_obstacle
-from surface_consistency.inference._settings import (
+from surface_consistency.inference._batching import Encoder, Planner
+from surface_consistency.inference._decoding import (
+    SeededSampling,
+    StopTracker,
     context_length,
     end_tokens,
     greedy_config,
     greedy_settings,
+)
+from surface_consistency.inference._engine import (
+    Engine,
+    n_columns,
+    padding_obstacle,
+    prefix_obstacle,
+)
+from surface_consistency.inference.loading import (
+    check_dependencies,
+    find_model,
+    load_model,
 )
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -68,6 +76,8 @@ class TransformersRunner:
     name: str = "transformers"
     """The runner's name."""
 
+    _smaller = ", dtype='bfloat16' or quantization='int8'"
+
     def __init__(
         self,
         model: str | os.PathLike[str],
@@ -86,24 +96,24 @@ class TransformersRunner:
             raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
         check_dependencies(dtype, quantization)
         self._source = find_model(model, revision)
-        loaded = load_model(
+        loaded, tokenizer = load_model(
             self._source,
             dtype=dtype,
-            device=pick_device(device),
+            device=device,
             quantization=quantization,
             trust_remote_code=trust_remote_code,
         )
         self._quantization = quantization
-        self._engine = Engine(loaded.model)
+        self._engine = Engine(loaded)
         self._encoder = Encoder(
-            loaded.tokenizer,
+            tokenizer=tokenizer,
             label=self._source.label,
-            vocabulary=loaded.model.get_input_embeddings().num_embeddings,
+            vocabulary=loaded.get_input_embeddings().num_embeddings,
             chat_options=chat_options or {},
         )
-        loaded.model.generation_config = greedy_config(loaded.model, loaded.tokenizer)
+        loaded.generation_config = greedy_config(loaded, tokenizer)
         self._shuffle_seed = shuffle_seed
-        exact = quantization is None and loaded.model.dtype.itemsize >= 4
+        exact = quantization is None and loaded.dtype.itemsize >= 4
         obstacle = padding_obstacle(self._engine, exact=exact)
         self._padding = "left" if obstacle is None else f"one by one: {obstacle}"
         if reuse_prefix and obstacle is None:
@@ -113,15 +123,15 @@ class TransformersRunner:
         if reuse_prefix and obstacle is not None:
             self._prefix_policy = f"not possible: {obstacle}"
         self._planner = Planner(
-            self._encoder,
+            encoder=self._encoder,
             label=self._source.label,
-            context=context_length(loaded.model, loaded.tokenizer),
+            context=context_length(loaded, tokenizer),
             batch_size=batch_size if self._padding == "left" else 1,
             reuse_prefix=can_reuse,
             shuffle_seed=shuffle_seed,
         )
 
-    def relaid(self, seed: int) -> "TransformersRunner":
+    def rebatched(self, seed: int) -> "TransformersRunner":
         """Give a runner of the same model, sharing its memory, with another batch composition.
 
         Args:
@@ -132,7 +142,7 @@ class TransformersRunner:
         """
         other = copy.copy(self)
         other._shuffle_seed = seed
-        other._planner = self._planner.relaid(seed)
+        other._planner = replace(self._planner, shuffle_seed=seed)
         return other
 
     def fingerprint(self) -> dict[str, JsonValue]:
@@ -226,32 +236,36 @@ class TransformersRunner:
             yield from self._answer(prompts, params)
 
     def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
-        """Answer one batch."""
-        rows = self._planner.rows(prompts, params.max_new_tokens)
-        results = self._run(prompts, rows, params)
-        self._planner.release(prompts)
-        return [
-            Generation(
-                prompt_id=prompt.id,
-                text=text,
-                finish_reason="stop" if ended else "length",
-                n_prompt_tokens=len(ids),
-                n_new_tokens=n_new,
-            )
-            for prompt, ids, (text, ended, n_new) in zip(prompts, rows, results, strict=True)
-        ]
-
-    def _run(
-        self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
-    ) -> list[tuple[str, bool, int]]:
-        """Run one batch through the model; report a full memory without holding on to it."""
+        """Answer one batch; report a full memory without holding on to it."""
         import torch
 
+        rows = self._planner.rows(prompts, params.max_new_tokens)
+        try:
+            with torch.inference_mode():
+                generations = self._ask(prompts, rows, params)
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
+        else:
+            self._planner.release(prompts)
+            return generations
+        self._engine.forget()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise RunnerOutOfMemoryError(
+            f"{len(rows)} prompts of up to {max(map(len, rows))} tokens do not fit into the memory "
+            f"of {self._engine.model.device}; use a smaller batch_size{self._smaller}"
+        )
+
+    def _ask(
+        self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
+    ) -> list[Generation]:
+        """Run one batch through the model."""
         batch = self._planner.lay_out(prompts, rows)
         config = copy.deepcopy(self._engine.model.generation_config)
         config.max_new_tokens = params.max_new_tokens
         tracker = StopTracker(
-            self._encoder.tokenizer,
+            tokenizer=self._encoder.tokenizer,
             stop=params.stop,
             eos=end_tokens(config),
             n_rows=len(rows),
@@ -260,21 +274,19 @@ class TransformersRunner:
         processors = []
         if params.temperature > 0:
             processors.append(SeededSampling(params, [prompt.key for prompt in prompts]))
-        try:
-            self._engine.generate(batch, config, criteria=[tracker], processors=processors)
-        except RuntimeError as error:
-            if not _is_out_of_memory(error):
-                raise
-        else:
-            return tracker.results()
-        self._engine.forget()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        raise RunnerOutOfMemoryError(
-            f"{len(rows)} prompts of up to {max(map(len, rows))} tokens do not fit into the memory "
-            f"of {self._engine.model.device}; use a smaller batch_size, dtype='bfloat16' or "
-            "quantization='int8'"
-        )
+        self._engine.generate(batch, config, criteria=[tracker], processors=processors)
+        return [
+            Generation(
+                prompt_id=prompt.id,
+                text=text,
+                finish_reason="stop" if ended else "length",
+                n_prompt_tokens=len(ids),
+                n_new_tokens=n_new,
+            )
+            for prompt, ids, (text, ended, n_new) in zip(
+                prompts, rows, tracker.results(), strict=True
+            )
+        ]
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:

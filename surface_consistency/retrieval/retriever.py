@@ -1,19 +1,22 @@
 """What a retriever is: anything that ranks the entries of a store for a lookup."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.schemas.memory import LookupQuery
+from surface_consistency.schemas.memory import LookupQuery, Triplet
 
-__all__ = ["Deleted", "Hits", "Retriever"]
+__all__ = ["Deleted", "Hits", "Retriever", "content_digest", "lookup_key"]
 
 Deleted = Sequence[npt.ArrayLike | None] | None
 """For each query the indices of the entries that do not exist for it; None where all exist."""
+_CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,3 +62,49 @@ class Retriever(Protocol):
             ValueError: If `k` is below 1, or `deleted` does not fit the queries or the store.
             RetrievalError: If a score is not a number; names the entries or the query.
         """
+
+
+def lookup_key(entity: str, relation: str) -> str:
+    """Return the text of a lookup, or of an entry, that retrievers compare.
+
+    Entity and relation, each in lower case, with underscores as spaces and without surrounding
+    white space, joined by one space; the value is no part of it (limited-memory LMs, published
+    retriever).
+
+    Args:
+        entity: Entity of a lookup, or subject of an entry.
+        relation: Relation of either.
+
+    Returns:
+        The key; a single space when both parts are blank.
+
+    Examples:
+        >>> lookup_key(" New_York", "Capital Of ")
+        'new york capital of'
+    """
+    parts = (part.lower().replace("_", " ").strip() for part in (entity, relation))
+    return " ".join(parts)
+
+
+def content_digest(triplets: Iterable[Triplet]) -> str:
+    """Return a digest that is equal for equal triplets in equal order, and for no others.
+
+    Everything that depends on a store (an index on disk, a retriever, a run) is tied to it by this
+    digest, never by a file's name or by a number of entries.
+
+    Args:
+        triplets: The entries, in order.
+
+    Returns:
+        SHA-256 of all parts with their lengths, as 64 hex digits.
+
+    Examples:
+        >>> one = content_digest([Triplet("ab", "c", "d")])
+        >>> one == content_digest([Triplet("a", "bc", "d")])
+        False
+    """
+    digest = hashlib.sha256()
+    parts = chain.from_iterable(triplets)
+    while text := "".join(f"{len(part)}:{part}" for part in islice(parts, _CHUNK)):
+        digest.update(text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -355,20 +355,19 @@ def _plain_answer(line: bytes) -> _Answer | None:
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
-    is_plain = (
-        isinstance(name, str)
-        and name
-        and (key is None or isinstance(key, str))
-        and (
-            (reason in ("stop", "length") and isinstance(answer, str) and error is None)
-            or (
-                reason == "error" and "text" in fields and answer is None and isinstance(error, str)
-            )
-        )
-        and all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
-        and lookups is None
-    )
-    return (name, key, answer, reason, error, None) if is_plain else None
+    if reason == "error":
+        is_whole = "text" in fields and answer is None and isinstance(error, str)
+    else:
+        is_whole = reason in ("stop", "length") and isinstance(answer, str) and error is None
+    if (
+        not is_whole
+        or not (isinstance(name, str) and name)
+        or not (key is None or isinstance(key, str))
+        or not all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
+        or lookups is not None
+    ):
+        return None
+    return name, key, answer, str(reason), error, None
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:

@@ -28,10 +28,10 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.inference.drive import run_prompts
+from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.predictions import read_predictions
-from surface_consistency.inference.progress import Progress
-from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.generate import Progress
+from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.matching.verdict_records import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
@@ -46,7 +46,6 @@ from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import judge_targets
-from surface_consistency.studies.noise import Relayable as Rebatchable
 from surface_consistency.studies.study import (
     Analysis,
     Plan,
@@ -145,7 +144,7 @@ def run_study(
             for repeat in ((False, True) if settings.repeat else (False,))
         }
         _write_plan(folder, plan)
-        again = asked.relaid(1) if isinstance(asked, Rebatchable) else asked
+        again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked
         for name, group in plan.groups.items():
             if shared is not None and group.is_shared:
                 _take_over(shared, name, group, manifest, logs[name, False])

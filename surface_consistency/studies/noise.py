@@ -7,35 +7,20 @@ other prompts of the batch. A flip rate between surface forms means something on
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog
-from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.generate import run_prompts
+from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.metrics import paired_by, wilson_interval
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import Prompt, QuestionRealization, RunManifest, Verdict
 from surface_consistency.studies.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Relayable", "ask_again", "noise_floor", "sample_prompts"]
-
-
-@runtime_checkable
-class Relayable(Protocol):
-    """A runner that can put the same prompts into other batches."""
-
-    def relaid(self, seed: int) -> Runner:
-        """Give a runner of the same model with another batch composition.
-
-        Args:
-            seed: Which other composition.
-
-        Returns:
-            The runner; it may share the model's memory.
-        """
+__all__ = ["ask_again", "noise_floor", "sample_prompts"]
 
 
 def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[Prompt]:
@@ -69,13 +54,13 @@ def ask_again(
 
     Args:
         folder: The run's folder.
-        runner: Who answered the first time. One that is `Relayable` is asked in another batch
+        runner: Who answered the first time. One that is `Rebatchable` is asked in another batch
             composition; any other gets the sample in its own order and company.
         prompts: The sample.
         manifest: Settings of the run.
         progress: Whether to show a progress bar on a terminal.
     """
-    again = runner.relaid(1) if isinstance(runner, Relayable) else runner
+    again = runner.rebatched(1) if isinstance(runner, Rebatchable) else runner
     settings = manifest.model_copy(update={"runner": again.fingerprint()})
     with RunLog.open(folder.repeat, settings, manifest_path=folder.repeat_manifest) as log:
         if manifest.params is not None:

@@ -16,7 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.inference._loading import quiet_bars
+from surface_consistency.inference.loading import quiet_bars
 from surface_consistency.runs.files import write_text
 
 if TYPE_CHECKING:

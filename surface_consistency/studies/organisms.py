@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, Literal
 
-from surface_consistency.inference.lookup.settings import LookupSettings
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.prompts.slaq import SlaqPrompts
 from surface_consistency.schemas import Prompt, QuestionRealization
 from surface_consistency.schemas.memory import AuditPrompt

@@ -18,8 +18,8 @@ from surface_consistency.errors import (
     TruncatedPromptWarning,
     UnscoredWarning,
 )
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.run_log import RunLog
+from surface_consistency.inference.generate import run_prompts
+from surface_consistency.runs.log import RunLog
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.prompts import DemonstrationPool, build_prompts

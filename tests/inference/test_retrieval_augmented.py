@@ -3,12 +3,12 @@
 import pytest
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
-from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import Candidate, Lookup, LookupQuery, RetrievalTrace
 

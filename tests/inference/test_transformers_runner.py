@@ -15,10 +15,10 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.inference._decoding import cut_at_stop
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 
 torch = pytest.importorskip("torch")
@@ -191,7 +191,7 @@ def test_prompts_of_small_groups_share_a_batch(tiny_models, loaded, one_by_one, 
 
 
 def test_a_prefix_is_computed_once_for_all_batches_of_a_group(neox, shot_prompts, monkeypatch):
-    runner = TransformersRunner.relaid(neox, 5)
+    runner = TransformersRunner.rebatched(neox, 5)
     runner._planner.batch_size = 4
     seen = []
     prefill = runner._engine._prefill
@@ -319,7 +319,7 @@ def test_the_runner_is_a_planner(neox, shot_prompts):
 
 def test_another_layout_shares_the_model_and_mixes_the_batches(neox, shot_prompts):
     """The noise floor's second run: same weights, other company, another fingerprint."""
-    other = neox.relaid(7)
+    other = neox.rebatched(7)
 
     assert other._engine is neox._engine
     assert other.fingerprint() == neox.fingerprint() | {"layout": "shuffled 7"}
@@ -570,7 +570,7 @@ def test_eight_bits_need_a_gpu(tiny_models, monkeypatch):
 def test_missing_libraries_are_named_with_their_extra(monkeypatch, missing, options, message):
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        "surface_consistency.inference._loading.find_spec",
+        "surface_consistency.inference.loading.find_spec",
         lambda name: None if name == missing else find("json"),
     )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

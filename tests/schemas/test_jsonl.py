@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import (
     Entity,
     Generation,
@@ -14,7 +15,6 @@ from surface_consistency.schemas import (
     read_jsonl,
     write_jsonl,
 )
-from surface_consistency.runs.files import write_text
 
 ENTITIES = (
     Entity(id="Q1313938", name="PPK", aliases=("ППК", 'José "Joseíto"'), pageviews=12),

@@ -47,10 +47,10 @@ def answering(data, wrong=()):
     return FakeRunner(knowing(data, wrong))
 
 
-class Relaid:
-    """A runner whose answers depend on its batches: every one changes when it is relaid."""
+class Rebatched:
+    """A runner whose answers depend on its batches: every one changes when it is rebatched."""
 
-    name = "relaid"
+    name = "rebatched"
 
     def __init__(self, inner, layout=0):
         self.inner, self.layout = inner, layout
@@ -58,8 +58,8 @@ class Relaid:
     def fingerprint(self):
         return {"runner": self.name, "layout": self.layout}
 
-    def relaid(self, seed):
-        return Relaid(self.inner, seed)
+    def rebatched(self, seed):
+        return Rebatched(self.inner, seed)
 
     def generate(self, prompts, params):
         for item in self.inner.generate(prompts, params):
@@ -153,7 +153,7 @@ def test_run_refuses_to_mix_settings(data, tmp_path):
 
 def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
     """All verdicts of the repetition flip, so the floor is 1."""
-    folder = run_redirectqa(data, Relaid(answering(data)), tmp_path / "run", model="m")
+    folder = run_redirectqa(data, Rebatched(answering(data)), tmp_path / "run", model="m")
     score_run(folder)
 
     floor = pd.read_csv(folder.checks / "noise_floor.csv")
@@ -164,7 +164,7 @@ def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
 
 def test_noise_floor_counts_the_questions_that_were_repeated(data, tmp_path):
     """A sample smaller than the run: what was asked once is neither a flip nor a repetition."""
-    runner = Relaid(answering(data))
+    runner = Rebatched(answering(data))
     settings = RedirectQASettings(template="both", repeat=7, seed=1)
     folder = run_redirectqa(data, runner, tmp_path, model="m", settings=settings, progress=False)
     sample = sample_prompts(list(read_jsonl(folder.prompts, Prompt)), 7, seed=1)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.schemas import Triplet, TripletDatabase
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Triplet, TripletDatabase
 
 __all__ = ["make_database", "read_database", "write_database"]
 

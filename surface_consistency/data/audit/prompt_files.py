@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import RecordError
-from surface_consistency.schemas import AuditPrompt, read_jsonl
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import AuditPrompt, read_jsonl
 
 __all__ = ["prompt_line", "read_audit_prompts", "write_audit_prompts"]
 

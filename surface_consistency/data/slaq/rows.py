@@ -14,8 +14,8 @@ from surface_consistency.data.cells import text_of
 from surface_consistency.data.row_cells import RowCells
 from surface_consistency.data.slaq.columns import INDICES
 from surface_consistency.data.slaq.markup import has_markup, without_markup
-from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.slaq import SlaqQuestion, SlaqTopic, topic_id_of
 
 __all__ = ["SlaqRow", "flag_of", "slaq_rows", "topic_of", "views_of", "write_slaq_csv"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.runs.log import read_generations
 from surface_consistency.report.audit._names import KIND_MEANINGS, STATE_COLUMNS
 from surface_consistency.report.audit.run import AuditRun, load_audit_runs
+from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas.audit import AuditTarget
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl

@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 
 import surface_consistency
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.progress import Progress
-from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.inference.generate import Progress, run_prompts
 from surface_consistency.inference.runner import Runner
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import DataSource, RunManifest, write_jsonl
 from surface_consistency.studies.audit.cells import AuditCell
 from surface_consistency.studies.audit.checks import write_inputs

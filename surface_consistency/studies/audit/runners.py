@@ -4,7 +4,8 @@ import os
 from dataclasses import fields
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.lookup import LookupRunner, LookupSettings
+from surface_consistency.inference.lookup import LookupRunner
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.studies.audit.ask import RunnerFactory
@@ -35,7 +36,7 @@ def lookup_runners(model: str | os.PathLike[str], **options: object) -> RunnerFa
         """Load the model, or share the memory of the one that was loaded."""
         if not loaded:
             loaded.append(_loaded(model, source, decoding, others))
-        return loaded[0].with_source(source)
+        return loaded[0].with_store(source)
 
     return make
 
@@ -64,6 +65,6 @@ def _loaded(
     """Load a model, saying in a line which options it does not take."""
     try:
         settings = LookupSettings(**decoding)  # type: ignore[arg-type]
-        return LookupRunner(model, source=source, settings=settings, **others)  # type: ignore[arg-type]
+        return LookupRunner(model, store=source, settings=settings, **others)  # type: ignore[arg-type]
     except TypeError as error:
         raise RunnerError(f"the lookup runner cannot be made: {error}") from error

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.data.features import to_parquet
 from surface_consistency.errors import RunLogError, UnscoredWarning
-from surface_consistency.runs.log import read_generations
 from surface_consistency.matching.audit import CLEANERS, EQUIVALENCES
+from surface_consistency.runs.files import write_text
+from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.schemas.audit import AuditOutcome, AuditTarget
-from surface_consistency.runs.files import write_text
 from surface_consistency.schemas.manifest import RunManifest
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit._judged import JudgedAnswer, judged_answer

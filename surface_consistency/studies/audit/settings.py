@@ -5,9 +5,9 @@ from typing import Any, Literal, get_args
 
 from pydantic import JsonValue
 
-from surface_consistency.inference.lookup import LookupMode
-from surface_consistency.retrieval.closure.keys import ROLES, Role
-from surface_consistency.retrieval.store.policy import Fallback, check_policy
+from surface_consistency.inference.fact_store import LookupMode
+from surface_consistency.retrieval.alias_groups import ROLES, Role
+from surface_consistency.retrieval.policy import Fallback, check_policy
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.schemas.prompts import GenerationParams
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.inference.lookup import LookupMode, LookupRequest
+from surface_consistency.inference.fact_store import LookupMode, LookupRequest
 from surface_consistency.retrieval import CanonicalDatabase, TripletStore
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery, MemoryState
 from surface_consistency.schemas.prompts import Prompt

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 import surface_consistency
 from surface_consistency.data.slaq import Slaq
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog
-from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.generate import run_prompts
+from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,
@@ -24,9 +23,10 @@ from surface_consistency.prompts.slaq import (
 )
 from surface_consistency.prompts.slaq.queries import QueryWording
 from surface_consistency.prompts.slaq.questions import SlaqStyle
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import GenerationParams, Prompt, RunManifest, write_jsonl
 from surface_consistency.schemas.slaq import SlaqForm
-from surface_consistency.studies.noise import Relayable, sample_prompts
+from surface_consistency.studies.noise import sample_prompts
 from surface_consistency.studies.slaq.folder import SlaqFolder
 
 __all__ = ["SlaqSettings", "ask_slaq", "prompts_of"]
@@ -158,7 +158,7 @@ def _ask(
 ) -> None:
     """Ask the prompts of one form, then some of them again in other batches."""
     params = settings.params(form)
-    again = runner.relaid(1) if isinstance(runner, Relayable) else runner
+    again = runner.rebatched(1) if isinstance(runner, Rebatchable) else runner
     sample = sample_prompts(prompts, settings.repeat, seed=settings.seed)
     for asked, who, repeat in ((prompts, runner, False), (sample, again, True)):
         if not asked:

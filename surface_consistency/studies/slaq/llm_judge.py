@@ -8,9 +8,7 @@ from typing import Final
 
 import surface_consistency
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.inference.drive import run_prompts
-from surface_consistency.inference.progress import Progress
-from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.inference.generate import Progress, run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.judge_reply import (
     FactState,
@@ -26,6 +24,7 @@ from surface_consistency.prompts.judging.judge_prompts import (
     judge_long,
     judge_short,
 )
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import (
     DataSource,
     Generation,

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import DataError, UnjudgedWarning
+from surface_consistency.runs.files import write_text
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Prompt, read_jsonl, write_jsonl
-from surface_consistency.runs.files import write_text
 from surface_consistency.schemas.slaq import Judgement, SlaqPrompt, SlaqTopic
 from surface_consistency.studies.slaq.folder import SlaqFolder
 from surface_consistency.studies.slaq.human_judge import HumanJudge

@@ -20,7 +20,7 @@ from surface_consistency.wikimedia.construction._pipeline import (
     rows_step,
     surface_steps,
 )
-from surface_consistency.wikimedia.construction._work_folder import (
+from surface_consistency.runs.locks import (
     Checkpoints,
     digest_of,
     locked_folder,

@@ -20,7 +20,7 @@ from surface_consistency.wikimedia.construction._arrow import (
     import_arrow,
     table_schema,
 )
-from surface_consistency.wikimedia.construction._work_folder import (
+from surface_consistency.runs.locks import (
     Checkpoints,
     Marker,
     digest_of,

@@ -3,7 +3,7 @@
 import pytest
 
 from surface_consistency.data.audit import Aliases, FactTable, RelatedFact, build_audit_databases
-from surface_consistency.inference.lookup import LookupRequest
+from surface_consistency.inference.fact_store import LookupRequest
 from surface_consistency.prompts.audit_styles import style_writers
 from surface_consistency.retrieval import FuzzyRetriever
 from surface_consistency.schemas import Generation, LookupQuery, Triplet

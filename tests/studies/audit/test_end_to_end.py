@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.audit import FactTable, RelatedFact, build_audit_databases
-from surface_consistency.inference import read_generations
 from surface_consistency.inference.lookup import LookupRunner
 from surface_consistency.prompts.audit_styles import style_writers
 from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit import (
     AuditFolder,
@@ -164,7 +164,7 @@ def test_a_killed_run_gives_the_answers_of_a_whole_one(grid, run, tmp_path):
     def start(kind):
         return run_audit(
             cells,
-            lambda source: kind(model, source=source, device="cpu", batch_size=32),
+            lambda source: kind(model, store=source, device="cpu", batch_size=32),
             tmp_path,
             model="organism",
             settings=SETTINGS,

@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from surface_consistency.errors import ContaminationWarning, IncompleteClosureWarning
-from surface_consistency.inference.lookup import LookupRequest
+from surface_consistency.inference.fact_store import LookupRequest
 from surface_consistency.retrieval import EmbeddingRetriever, FuzzyRetriever
 from surface_consistency.schemas import LookupQuery, Prompt
 from surface_consistency.studies.audit import (

@@ -10,8 +10,8 @@ from surface_consistency.errors import (
     RunMismatchError,
     UnscoredWarning,
 )
-from surface_consistency.inference import read_generations
 from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.audit import (
     AuditFolder,
     AuditSettings,

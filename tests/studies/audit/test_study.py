@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.inference import FakeRunner, read_generations
+from surface_consistency.inference import FakeRunner
+from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.audit import (
     AuditSettings,
     augmented_runners,

@@ -1,0 +1,325 @@
+"""One batch of requests to a server: many at once, asked again where that may help."""
+
+import asyncio
+import contextlib
+import math
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import Prompt
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Limits", "Session", "backoff", "retry_after"]
+
+_SHOWN = 300
+_FINISH: Mapping[object, Literal["stop", "length"]] = {"length": "length", "max_tokens": "length"}
+_BAD_KEY = frozenset({401, 402, 403, 407})
+_FATAL = _BAD_KEY | {404, 405}
+_PASSING = frozenset({408, 409, 425, 429})
+_LASTING = frozenset({501, 505})
+
+
+class _MalformedReplyError(ValueError):
+    """A response that is not what the protocol says; asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How hard to press the server."""
+
+    concurrency: int
+    """Requests in flight at most."""
+
+    timeout: float
+    """Seconds until a silent request is given up."""
+
+    max_retries: int
+    """Further attempts after the first."""
+
+    first_wait: float
+    """Seconds before the first further attempt; doubled each time."""
+
+    longest_wait: float
+    """Longest wait, also for a server that names one itself."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Session:
+    """Asks a batch and hands the answers over as they come."""
+
+    base_url: str
+    key: str | None
+    limits: Limits
+    request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]]
+    check_model: Callable[[str | None], None]
+    key_hint: str
+    _rng: random.Random = field(default_factory=random.Random, init=False)
+    _answers: "queue.SimpleQueue[Generation | BaseException | None]" = field(
+        default_factory=queue.SimpleQueue, init=False
+    )
+    _quiet_until: float = field(default=0.0, init=False)
+    _n_lost_in_a_row: int = field(default=0, init=False)
+
+    def ask(self, prompts: Sequence[Prompt]) -> Iterator[Generation]:
+        """Yield one generation a prompt, in the order of their arrival."""
+        loop = asyncio.new_event_loop()
+        stop = asyncio.Event()
+        thread = threading.Thread(target=self._run, args=(loop, stop, prompts), daemon=True)
+        thread.start()
+        try:
+            while True:
+                item = self._answers.get()
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(stop.set)
+            thread.join()
+
+    def _run(
+        self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event, prompts: Sequence[Prompt]
+    ) -> None:
+        """Run the loop to the end of the batch; whatever goes wrong is told to the caller."""
+        try:
+            loop.run_until_complete(self._all(prompts, stop))
+            self._answers.put(None)
+        except BaseException as error:
+            self._answers.put(error)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    async def _all(self, prompts: Sequence[Prompt], stop: asyncio.Event) -> None:
+        """Keep as many requests in flight as allowed until all are answered or `stop` is set."""
+        waiting = iter(prompts)
+
+        async with AsyncExitStack() as stack:
+
+            async def work(client: "httpx.AsyncClient") -> None:
+                for prompt in waiting:
+                    self._answers.put(await self._one(client, prompt))
+
+            clients = [
+                await stack.enter_async_context(client)
+                for client in self._clients(min(self.limits.concurrency, len(prompts)))
+            ]
+            workers = [asyncio.create_task(work(client)) for client in clients]
+            stopped = asyncio.create_task(stop.wait())
+            everything = asyncio.gather(*workers)
+            try:
+                first: set[asyncio.Future[Any]] = {everything, stopped}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                if everything.done():
+                    everything.result()
+            finally:
+                for task in (*workers, stopped):
+                    task.cancel()
+                await asyncio.gather(*workers, everything, stopped, return_exceptions=True)
+
+    def _clients(self, n: int) -> "list[httpx.AsyncClient]":
+        """Make a client of one connection for each worker: a shared pool looks through all."""
+        import httpx
+
+        context = httpx.create_ssl_context()
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        timeout = httpx.Timeout(self.limits.timeout)
+        return [
+            httpx.AsyncClient(headers=headers, timeout=timeout, limits=one, verify=context)
+            for _ in range(n)
+        ]
+
+    async def _one(self, client: "httpx.AsyncClient", prompt: Prompt) -> Generation:
+        """Ask for one prompt until it is answered, refused or lost."""
+        path, body = self.request(prompt)
+        problem = ""
+        for attempt in range(self.limits.max_retries + 1):
+            await self._quiet()
+            wait, problem, generation = await self._try(client, prompt, path, body)
+            if generation is not None:
+                self._n_lost_in_a_row = 0
+                return generation
+            if attempt < self.limits.max_retries:
+                await self._wait(attempt, wait)
+        self._n_lost_in_a_row += 1
+        if self._n_lost_in_a_row >= max(3, self.limits.concurrency):
+            raise RunnerError(
+                f"{self._n_lost_in_a_row} requests in a row to {self.base_url} failed for good, "
+                f"the last with {problem}; see whether the server runs, then start again: answers "
+                "so far are kept"
+            )
+        return Generation(
+            prompt_id=prompt.id,
+            text=None,
+            finish_reason="error",
+            error=f"gave up after {self.limits.max_retries + 1} attempts: {problem}",
+        )
+
+    async def _try(
+        self, client: "httpx.AsyncClient", prompt: Prompt, path: str, body: dict[str, JsonValue]
+    ) -> tuple[float | None, str, Generation | None]:
+        """Ask once: the wait that the server asks for, the problem, or the answer."""
+        import httpx
+
+        try:
+            response = await client.post(f"{self.base_url}/{path}", json=body)
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            return None, f"{type(error).__name__}: {error}".rstrip(": "), None
+        if _is_transient(response.status_code):
+            asked = retry_after(response.headers)
+            if asked is not None and response.status_code in (429, 503):
+                self._quiet_until = max(self._quiet_until, time.monotonic() + self._capped(asked))
+            return asked, self._problem(response), None
+        if response.status_code in _FATAL or response.is_redirect:
+            raise RunnerError(self._refused(path, response))
+        if not response.is_success:
+            refused = f"the server refused this prompt: {self._problem(response)}"
+            error_record = Generation(
+                prompt_id=prompt.id, text=None, finish_reason="error", error=refused
+            )
+            return None, refused, error_record
+        try:
+            generation, model = _generation(prompt, response.json())
+        except (_MalformedReplyError, ValueError, RecursionError) as error:
+            return None, f"a malformed reply: {error}", None
+        self.check_model(model)
+        return None, "", generation
+
+    async def _quiet(self) -> None:
+        """Hold every worker back while the server asked for silence."""
+        while (rest := self._quiet_until - time.monotonic()) > 0:
+            await asyncio.sleep(rest)
+
+    async def _wait(self, attempt: int, asked: float | None) -> None:
+        """Wait longer after each attempt, and at least as long as the server asks."""
+        limits = self.limits
+        own = backoff(attempt, first=limits.first_wait, longest=limits.longest_wait, rng=self._rng)
+        await asyncio.sleep(max(own, self._capped(asked or 0.0)))
+
+    def _capped(self, seconds: float) -> float:
+        """Refuse to sleep longer than the user allows."""
+        if seconds > self.limits.longest_wait:
+            raise RunnerError(
+                f"{self.base_url} asks to wait {seconds:.0f} s, more than longest_wait = "
+                f"{self.limits.longest_wait:.0f} s; start again later, answers so far are kept"
+            )
+        return seconds
+
+    def _refused(self, path: str, response: "httpx.Response") -> str:
+        """Say what a refusal that concerns every prompt may come from."""
+        problem = self._problem(response)
+        if response.status_code in _BAD_KEY:
+            return f"{self.base_url} refused the request ({problem}); {self.key_hint}"
+        if response.is_redirect:
+            return (
+                f"{self.base_url}/{path} is elsewhere ({problem}): requests are not sent on, give "
+                "the new address as base_url"
+            )
+        return (
+            f"{self.base_url}/{path} is not served, or not this model ({problem}); see the "
+            "model's name, that base_url ends where the server's API begins (often /v1), and "
+            "text_as_chat for servers without plain completions"
+        )
+
+    def _problem(self, response: "httpx.Response") -> str:
+        """Name the status and what the server says about it, the key left out if it is quoted."""
+        text = " ".join(response.text.split())
+        if self.key:
+            text = text.replace(self.key, "<key>")
+        return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"
+
+
+def _is_transient(status: int) -> bool:
+    """Tell whether a status may pass: too many requests, time-outs, and a server in trouble."""
+    return status in _PASSING or (status >= 500 and status not in _LASTING)
+
+
+def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -> float:
+    """Return the seconds to wait after a failed attempt, from 0: doubled each time, jittered."""
+    return float(min(longest, first * 2**attempt) * (0.5 + rng.random() / 2))
+
+
+def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the seconds that the server asks to wait; None when it does not say, or nonsense."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    with contextlib.suppress(ValueError):
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def _generation(prompt: Prompt, reply: object) -> tuple[Generation, str | None]:
+    """Read the answer and the id of the model that gave it."""
+    if not isinstance(reply, dict):
+        raise _MalformedReplyError(f"a JSON object was expected, got {type(reply).__name__}")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise _MalformedReplyError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
+    choice: dict[str, Any] = choices[0]
+    usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else {}
+    model = reply.get("model")
+    text = _text(choice)
+    finish = choice.get("finish_reason")
+    if text is None:
+        generation = Generation(
+            prompt_id=prompt.id,
+            text=None,
+            finish_reason="error",
+            error=f"the server returned no text (finish_reason {finish!r})",
+        )
+    else:
+        generation = Generation(
+            prompt_id=prompt.id,
+            text=text,
+            finish_reason=_FINISH.get(finish, "stop"),
+            n_prompt_tokens=_count(usage, "prompt_tokens"),
+            n_new_tokens=_count(usage, "completion_tokens"),
+        )
+    return generation, model if isinstance(model, str) else None
+
+
+def _text(choice: Mapping[str, Any]) -> str | None:
+    """Find the text of a choice; a refusal is an answer too."""
+    message = choice.get("message")
+    if message is None:
+        found = choice.get("text")
+    elif isinstance(message, dict):
+        found = message.get("content")
+        if found is None:
+            found = message.get("refusal")
+    else:
+        raise _MalformedReplyError(f"`message` is a {type(message).__name__}, not an object")
+    if found is not None and not isinstance(found, str):
+        raise _MalformedReplyError(f"the answer is a {type(found).__name__}, not a text")
+    return found
+
+
+def _count(usage: object, name: str) -> int | None:
+    """Read a token count where the server tells it."""
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and value >= 0 else None

@@ -1,0 +1,296 @@
+"""Finding and loading a causal language model and its tokenizer, every failure with its remedy."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "ModelSource",
+    "check_dependencies",
+    "find_model",
+    "load_model",
+    "quiet_bars",
+]
+
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "tekken.json",
+)
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_QUANTIZATIONS = (None, "int8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSource:
+    """A model that was found."""
+
+    location: str
+    """Folder or hub id, as `from_pretrained` takes it."""
+
+    label: str
+    """Name for errors and fingerprints: the folder's name or the hub id."""
+
+    revision: str | None
+    """Commit of the hub repository; None for a folder."""
+
+    digest: str | None
+    """Digest of the folder's files; None for the hub."""
+
+
+def find_model(model: str | os.PathLike[str], revision: str | None) -> ModelSource:
+    """Find a model before anything is loaded.
+
+    Args:
+        model: Folder or hub id.
+        revision: Branch, tag or commit of the hub repository; None for its main branch.
+
+    Returns:
+        Where it is, pinned to a commit or a digest.
+
+    Raises:
+        SourceNotFoundError: If there is no such folder or repository, or it cannot be reached.
+        RunnerError: If access must be asked for, or the folder is not a model.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return _local(folder, revision)
+    text = os.fspath(model)
+    is_path = folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1
+    if is_path or folder.exists():
+        raise SourceNotFoundError(
+            f"no model folder {folder}; name a folder with config.json, or a hub id such as "
+            "'EleutherAI/pythia-70m'"
+        )
+    return _remote(text, revision)
+
+
+def _local(folder: Path, revision: str | None) -> ModelSource:
+    """Check a folder for what a model needs."""
+    if revision is not None:
+        raise RunnerError(
+            f"{folder} is a folder, which has no revisions; leave out `revision`, or name a hub id"
+        )
+    if not (folder / "config.json").is_file():
+        raise SourceNotFoundError(
+            f"{folder} holds no config.json, so it is not a model folder; save the model there "
+            "with save_pretrained()"
+        )
+    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+        raise SourceNotFoundError(
+            f"{folder} holds a model but no tokenizer (looked for {', '.join(_TOKENIZER_FILES)}); "
+            "save the tokenizer there with tokenizer.save_pretrained()"
+        )
+    return ModelSource(
+        location=str(folder), label=folder.resolve().name, revision=None, digest=_digest(folder)
+    )
+
+
+def _remote(repository: str, revision: str | None) -> ModelSource:
+    """Fetch the configuration from the hub, or say in one line what to do."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    at = f" at revision {revision!r}" if revision else ""
+    try:
+        config = hf_hub_download(repository, "config.json", revision=revision)
+    except HFValidationError as error:
+        raise SourceNotFoundError(
+            f"{repository!r} is neither a folder nor a hub id (owner/name); check the spelling"
+        ) from error
+    except GatedRepoError as error:
+        raise RunnerError(
+            f"{repository} is gated: accept its terms at https://huggingface.co/{repository}, then "
+            "log in with `hf auth login` or set HF_TOKEN"
+        ) from error
+    except RevisionNotFoundError as error:
+        raise SourceNotFoundError(
+            f"{repository} has no revision {revision!r}; see "
+            f"https://huggingface.co/{repository}/branches"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise SourceNotFoundError(
+            f"no model {repository} on the hub, or it is private: check the spelling, or log in "
+            "with `hf auth login` or set HF_TOKEN"
+        ) from error
+    except LocalEntryNotFoundError as error:
+        raise SourceNotFoundError(
+            f"{repository}{at} is not in the local cache and the hub cannot be reached; connect "
+            "(and unset HF_HUB_OFFLINE), or name a local folder"
+        ) from error
+    except EntryNotFoundError as error:
+        raise SourceNotFoundError(
+            f"{repository}{at} holds no config.json, so transformers cannot load it; name the "
+            "repository of the original weights"
+        ) from error
+    except HfHubHTTPError as error:
+        raise RunnerError(f"{repository}{at}: the hub refused the request: {error}") from error
+    commit = Path(config).parent.name
+    return ModelSource(location=repository, label=repository, revision=commit, digest=None)
+
+
+def _digest(folder: Path) -> str:
+    """Digest the names and the whole content of the files: one other byte, another digest."""
+    digest = hashlib.sha256()
+    for file in sorted(item for item in folder.rglob("*") if item.is_file()):
+        with file.open("rb") as content:
+            of_file = hashlib.file_digest(content, "sha256").hexdigest()
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{of_file}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def check_dependencies(dtype: str, quantization: str | None) -> None:
+    """Check the options and that the libraries they need are there.
+
+    Raises:
+        ValueError: If an option is unknown.
+        MissingDependencyError: If a library is missing.
+        RunnerError: If 8-bit loading is asked for without a CUDA GPU.
+    """
+    if dtype not in _DTYPES:
+        raise ValueError(f"`dtype` is one of {', '.join(_DTYPES)}, got {dtype!r}")
+    if quantization not in _QUANTIZATIONS:
+        raise ValueError(f"`quantization` is None or 'int8', got {quantization!r}")
+    for library in ("torch", "transformers"):
+        if find_spec(library) is None:
+            raise MissingDependencyError("TransformersRunner", library, "inference")
+    if quantization is None:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        raise RunnerError(
+            "quantization='int8' needs a CUDA GPU and there is none; leave it out, or use "
+            "dtype='bfloat16'"
+        )
+    for library in ("accelerate", "bitsandbytes"):
+        if find_spec(library) is None:
+            raise MissingDependencyError("8-bit loading", library, "quant")
+
+
+def _pick_device(device: str | None) -> "torch.device":
+    """Turn a name into a device that is there; None takes a GPU if there is one."""
+    import torch
+
+    has_mps = torch.backends.mps.is_available()
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
+    try:
+        picked = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"`device` is a name such as 'cuda:0' or 'cpu', got {device!r}") from error
+    n_gpus = torch.cuda.device_count()
+    if picked.type == "cuda" and (picked.index or 0) >= n_gpus:
+        raise RunnerError(
+            f"device {device!r} is not there (CUDA GPUs found: {n_gpus}); use device='cpu', or "
+            "leave it out to take what there is"
+        )
+    if picked.type == "mps" and not has_mps:
+        raise RunnerError("device 'mps' is not there; use device='cpu', or leave it out")
+    return picked
+
+
+def load_model(
+    source: ModelSource,
+    *,
+    dtype: str,
+    device: str | None,
+    quantization: str | None,
+    trust_remote_code: bool,
+) -> tuple[Any, Any]:
+    """Load tokenizer, then model.
+
+    Args:
+        source: Where they are.
+        dtype: Name of the number format.
+        device: Where the model goes, such as "cuda:1" or "cpu"; None takes a GPU if there is one.
+        quantization: None or "int8".
+        trust_remote_code: Whether code of the repository may run.
+
+    Returns:
+        The model, in evaluation mode on its device, and its tokenizer.
+
+    Raises:
+        ValueError: If `device` is none.
+        RunnerError: If there is no such device here, or either cannot be loaded; says what to do.
+    """
+    import torch
+
+    place = _pick_device(device)
+    transformers: Any = import_module("transformers")
+    common: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if source.revision is not None:
+        common["revision"] = source.revision
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **common)
+    except (ImportError, KeyError, OSError, TypeError, ValueError) as error:
+        raise _failed(source, "tokenizer", error) from error
+    options = common | {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
+    if quantization is not None:
+        options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
+        options["device_map"] = {"": place}
+    try:
+        with quiet_bars(transformers.utils.logging):
+            model = transformers.AutoModelForCausalLM.from_pretrained(source.location, **options)
+        if quantization is None:
+            model = model.to(place)
+    except torch.OutOfMemoryError as error:
+        raise RunnerError(
+            f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16' or "
+            "quantization='int8', or a smaller model"
+        ) from error
+    except (ImportError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise _failed(source, "model", error) from error
+    return model.eval(), tokenizer
+
+
+@contextmanager
+def quiet_bars(logging: Any) -> Iterator[None]:  # noqa: ANN401
+    """Keep loading bars out of files: they are for terminals."""
+    if sys.stderr.isatty() or not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()
+
+
+def _failed(source: ModelSource, what: str, error: Exception) -> RunnerError:
+    """Say in a line what could not be loaded."""
+    text = str(error)
+    if "trust_remote_code=True" in text:
+        return RunnerError(
+            f"{source.label} brings code of its own; read it, then pass trust_remote_code=True to "
+            "run it"
+        )
+    reason = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
+    return RunnerError(
+        f"the {what} of {source.label} cannot be loaded ({type(error).__name__}: {reason}); check "
+        "that it is a causal language model saved with its tokenizer by save_pretrained()"
+    )

@@ -1,0 +1,108 @@
+"""How a model that looks facts up is asked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from surface_consistency.errors import RunnerError
+
+__all__ = ["LookupSettings", "TokenIds", "find_tokens"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupSettings:
+    """The decoding of limited-memory models; the defaults are those that were published."""
+
+    entity_token: str = "<|db_entity|>"
+    """Opens a lookup and its entity."""
+
+    relation_token: str = "<|db_relationship|>"
+    """Opens its relation."""
+
+    return_token: str = "<|db_return|>"
+    """Asks for the result."""
+
+    end_token: str = "<|db_end|>"
+    """Ends the result."""
+
+    repetition_penalty: float = 1.2
+    """Divides the logit of a token seen before if positive, multiplies it if negative; 1 is off."""
+
+    entity_bias: float = 4.0
+    """Added to the logit of the entity token."""
+
+    other_bias: float = 2.0
+    """Added to the logits of the other three."""
+
+    biases_allowed: bool = False
+    """Whether the biases also hold for prompts in the mode "allow"; the published audit has none
+    where retrieval is off."""
+
+    max_lookups: int = 4
+    """Lookups a prompt at most; after the last one the lookup tokens are forbidden."""
+
+    null_text: str = "unknown"
+    """What is inserted when there is no value; may be empty."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        if self.repetition_penalty <= 0:
+            raise ValueError(
+                f"`repetition_penalty` is above 0 (1 is off), got {self.repetition_penalty!r}"
+            )
+        if self.max_lookups < 0:
+            raise ValueError(f"`max_lookups` is 0 or more, got {self.max_lookups}")
+        if len(set(self.tokens)) < len(self.tokens) or not all(self.tokens):
+            raise ValueError(f"the four lookup tokens are different and not empty: {self.tokens}")
+
+    @property
+    def tokens(self) -> tuple[str, str, str, str]:
+        """The four lookup tokens in the order of a lookup."""
+        return self.entity_token, self.relation_token, self.return_token, self.end_token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenIds:
+    """The lookup tokens as numbers."""
+
+    entity: int
+    relation: int
+    result: int
+    end: int
+
+    @property
+    def all(self) -> tuple[int, int, int, int]:
+        """All four, in the order of a lookup."""
+        return self.entity, self.relation, self.result, self.end
+
+
+def find_tokens(tokenizer: Any, settings: LookupSettings, *, label: str, size: int) -> TokenIds:  # noqa: ANN401
+    """Find the lookup tokens in a tokenizer.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        settings: Names the tokens.
+        label: Name of the model, for errors.
+        size: Rows of the model's embedding table.
+
+    Returns:
+        Their numbers.
+
+    Raises:
+        RunnerError: If the tokenizer or the model does not know them.
+    """
+    vocabulary = tokenizer.get_vocab()
+    missing = [token for token in settings.tokens if token not in vocabulary]
+    if missing:
+        raise RunnerError(
+            f"the tokenizer of {label} has no lookup tokens {', '.join(missing)}; take a "
+            "limited-memory model, name its tokens by the settings (entity_token, relation_token, "
+            "return_token, end_token), or ask this model through RetrievalAugmentedRunner"
+        )
+    ids = [vocabulary[token] for token in settings.tokens]
+    if max(ids) >= size:
+        raise RunnerError(
+            f"the tokenizer of {label} numbers a lookup token {max(ids)}, but the model knows "
+            f"{size} tokens; it was never trained on them: resize_token_embeddings and train it, "
+            "or take a limited-memory model"
+        )
+    return TokenIds(entity=ids[0], relation=ids[1], result=ids[2], end=ids[3])

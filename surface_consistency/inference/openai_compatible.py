@@ -1,0 +1,229 @@
+"""A runner for any server that speaks the OpenAI protocol."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import MissingDependencyError, RunnerError
+from surface_consistency.inference._http_session import Limits, Session
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+
+__all__ = ["OpenAICompatibleRunner"]
+
+_BATCHES_IN_FLIGHT = 16
+
+
+class OpenAICompatibleRunner:
+    r"""Asks a server: many requests at once, patient with a busy one, firm with a wrong one.
+
+    Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
+    5xx are repeated after a growing wait; a `Retry-After` is honoured by all requests. A prompt
+    that the server refuses (400, 413, 422) becomes an error of that prompt alone. A wrong key or
+    model, an empty account, a redirection, another model than before, and a server that fails
+    prompt after prompt end the run; what was answered is kept.
+
+    Args:
+        model: Model id, as the server calls it.
+        base_url: Where the API begins, such as "http://localhost:8000/v1"; None takes the
+            environment variable OPENAI_BASE_URL.
+        api_key_env: Environment variable that holds the key; without it no key is sent. The key is
+            in no fingerprint, log or message.
+        concurrency: Requests in flight at most.
+        timeout: Seconds until a silent request is given up and repeated.
+        max_retries: Further attempts after the first.
+        first_wait: Seconds before the first further attempt; doubled each time, with jitter.
+        longest_wait: Longest wait in seconds; a server that asks for a longer one ends the run.
+        served_model: Id that every response must carry; None takes that of the first response.
+        text_as_chat: Send plain-text prompts as one user message, for servers that only chat.
+        max_tokens_field: What the server calls the limit; "max_completion_tokens" for some.
+        extra_body: Further fields of every request, such as {"top_k": 1}.
+
+    Raises:
+        MissingDependencyError: If httpx is not installed.
+        ValueError: If an option is out of range or the address is not one.
+
+    Notes:
+        Servers apply stop strings from the first character on, so a model that starts its answer
+        with a newline answers nothing under `stop=("\n",)`; let chat models end on their own.
+        Greedy decoding is asked for as temperature 0; few servers promise equal answers in other
+        batches, which is what the noise floor measures.
+    """
+
+    name = "openai-compatible"
+    """Short name."""
+
+    served_model: str | None
+    """Model id of the responses; None before the first."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
+        concurrency: int = 32,
+        timeout: float = 120.0,
+        max_retries: int = 6,
+        first_wait: float = 0.5,
+        longest_wait: float = 120.0,
+        served_model: str | None = None,
+        text_as_chat: bool = False,
+        max_tokens_field: str = "max_tokens",
+        extra_body: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        try:
+            import httpx  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("asking a server", "httpx", "server") from error
+        if not model:
+            raise ValueError("model is empty; give the id under which the server knows it")
+        if concurrency < 1 or max_retries < 0 or timeout <= 0 or first_wait < 0:
+            raise ValueError(
+                "concurrency is at least 1, max_retries and first_wait at least 0, timeout above "
+                f"0; got {concurrency}, {max_retries}, {first_wait}, {timeout}"
+            )
+        self._model = model
+        self._base_url = _address(base_url)
+        self._api_key_env = api_key_env
+        self._limits = Limits(
+            concurrency=concurrency,
+            timeout=timeout,
+            max_retries=max_retries,
+            first_wait=first_wait,
+            longest_wait=longest_wait,
+        )
+        self._pinned = served_model
+        self.served_model = served_model
+        self._text_as_chat = text_as_chat
+        self._max_tokens_field = max_tokens_field
+        self._extra = dict(extra_body or {})
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell model and request settings; never the key or the address, nor how fast is asked.
+
+        A server may move; what it serves is held to by `served_model`.
+        """
+        return {
+            "runner": self.name,
+            "model": self._model,
+            "served_model": self._pinned,
+            "text_as_chat": self._text_as_chat,
+            "extra_body": dict(self._extra),
+        }
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Cut the run into batches that keep the server busy; see `BatchPlanner`."""
+        size = self._limits.concurrency * _BATCHES_IN_FLIGHT
+        for start in range(0, len(prompts), size):
+            yield prompts[start : start + size]
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Ask all prompts of a batch at once, as far as `concurrency` allows.
+
+        Args:
+            prompts: The batch; ids are unique.
+            params: How to decode.
+
+        Yields:
+            One generation for each prompt, in the order of arrival.
+
+        Raises:
+            RunnerError: If the server refuses the key or the model, answers with another model
+                than before, asks for too long a wait, or fails prompt after prompt.
+        """
+        key = _key(self._api_key_env)
+        session = Session(
+            base_url=self._base_url,
+            key=key,
+            limits=self._limits,
+            request=lambda prompt: _request(
+                prompt,
+                params,
+                model=self._model,
+                text_as_chat=self._text_as_chat,
+                max_tokens_field=self._max_tokens_field,
+                extra=self._extra,
+            ),
+            check_model=self._check_model,
+            key_hint=(
+                f"see the key in the environment variable {self._api_key_env}"
+                if key
+                else f"put a key into the environment variable {self._api_key_env}, which is unset"
+            ),
+        )
+        yield from session.ask(prompts)
+
+    def _check_model(self, model: str | None) -> None:
+        """Refuse answers of two models in one run."""
+        if model is None:
+            return
+        if self.served_model is None:
+            self.served_model = model
+        elif model != self.served_model:
+            raise RunnerError(
+                f"{self._base_url} answers as {model!r} now and as {self.served_model!r} before; "
+                "one run has one model: start a new run, and pin the model with served_model"
+            )
+
+
+def _key(variable: str) -> str | None:
+    """Read the key; one that no header can hold would otherwise be quoted in an error."""
+    key = os.environ.get(variable, "").strip()
+    if any(not "!" <= character <= "~" for character in key):
+        raise RunnerError(
+            f"the environment variable {variable} holds spaces or characters that no key has; "
+            "set it again"
+        )
+    return key or None
+
+
+def _address(base_url: str | None) -> str:
+    """Check an address; credentials belong in the environment, not in a manifest or message."""
+    found = base_url or os.environ.get("OPENAI_BASE_URL", "")
+    parts = urlsplit(found)
+    if "@" in found or parts.query or parts.fragment:
+        raise ValueError(
+            "base_url must not hold a user, password, query or fragment; put the key into the "
+            "environment variable that api_key_env names"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            "base_url is the http(s) address at which the API begins, such as "
+            f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {found!r}"
+        )
+    return found.rstrip("/")
+
+
+def _request(
+    prompt: Prompt,
+    params: GenerationParams,
+    *,
+    model: str,
+    text_as_chat: bool,
+    max_tokens_field: str,
+    extra: Mapping[str, JsonValue],
+) -> tuple[str, dict[str, JsonValue]]:
+    """Build the path and the body that ask for one prompt."""
+    body: dict[str, JsonValue] = {
+        "model": model,
+        max_tokens_field: params.max_new_tokens,
+        "temperature": params.temperature,
+    }
+    if params.stop:
+        body["stop"] = list(params.stop)
+    if params.temperature > 0:
+        body["top_p"] = params.top_p
+        if params.seed is not None:
+            body["seed"] = params.seed
+    if prompt.messages is not None:
+        body["messages"] = [{"role": t.role, "content": t.content} for t in prompt.messages]
+    elif text_as_chat:
+        body["messages"] = [{"role": "user", "content": prompt.text}]
+    else:
+        return "completions", {**body, "prompt": prompt.text, **extra}
+    return "chat/completions", {**body, **extra}
