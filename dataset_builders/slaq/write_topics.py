@@ -23,7 +23,7 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.run_log import RunLog, read_generations
 from surface_consistency.inference.runner import Runner
-from surface_consistency.prompts.slaq.writer import WriterLayout, writer_prompt
+from surface_consistency.prompts.slaq_writer import WriterLayout, writer_prompt
 from surface_consistency.schemas import DataSource, GenerationParams, Prompt, RunManifest
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
 

@@ -22,9 +22,12 @@ from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.run_log import RunLog
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.stored import StoredRunner
-from surface_consistency.prompts import DemonstrationPool, build_prompts
-from surface_consistency.prompts.demonstrations import DemonstrationScope
-from surface_consistency.prompts.few_shot import PromptStyle
+from surface_consistency.prompts.few_shot import (
+    DemonstrationPool,
+    DemonstrationScope,
+    PromptFormat,
+    build_prompts,
+)
 from surface_consistency.schemas import (
     GenerationParams,
     Prompt,
@@ -57,7 +60,7 @@ class RedirectQASettings:
     demonstrations: DemonstrationScope = "per_relation"
     """Whether the facts of a relation share their demonstrations."""
 
-    style: PromptStyle = "completion"
+    style: PromptFormat = "completion"
     """Plain text, or turns for a chat template."""
 
     params: GenerationParams = field(default_factory=GenerationParams)
@@ -167,7 +170,9 @@ def _prompts(
     """Build all prompts, shortened to the model's context when asked."""
     pool = DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
     fits = _fitting(runner, settings.params) if settings.truncate else None
-    prompts = list(build_prompts(questions, pool, shots=shots, style=settings.style, fits=fits))
+    prompts = list(
+        build_prompts(questions, pool, shots=shots, prompt_format=settings.style, fits=fits)
+    )
     n_short = sum(not (prompt.group or "").endswith(f"|{shots}") for prompt in prompts)
     if n_short:
         warnings.warn(

@@ -16,14 +16,14 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.inference.drive import run_prompts
 from surface_consistency.inference.run_log import RunLog
 from surface_consistency.inference.runner import Runner
+from surface_consistency.prompts.few_shot import PromptFormat
 from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,
     SlaqPrompts,
     slaq_prompts,
 )
-from surface_consistency.prompts.slaq.queries import QueryWording
-from surface_consistency.prompts.slaq.questions import SlaqStyle
+from surface_consistency.prompts.slaq_queries import QueryWording
 from surface_consistency.schemas import GenerationParams, Prompt, RunManifest, write_jsonl
 from surface_consistency.schemas.slaq import SlaqForm
 from surface_consistency.studies.noise import Relayable, sample_prompts
@@ -50,7 +50,7 @@ class SlaqSettings:
     wording: QueryWording = "auto"
     """Where the clauses of the long query come from."""
 
-    style: SlaqStyle = "chat"
+    style: PromptFormat = "chat"
     """Turns for a chat template, or plain text."""
 
     instructions: SlaqInstructions = DEFAULT_INSTRUCTIONS
@@ -141,7 +141,7 @@ def prompts_of(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
         n_permutations=settings.n_permutations,
         seed=settings.seed,
         wording=settings.wording,
-        style=settings.style,
+        prompt_format=settings.style,
         instructions=settings.instructions,
     )
 

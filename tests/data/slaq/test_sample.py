@@ -8,7 +8,7 @@ from surface_consistency.data.slaq.load import load_slaq
 from surface_consistency.data.slaq.rules import check_topic
 from surface_consistency.data.slaq.sample import SLAQ_SAMPLE_PATH, load_slaq_sample
 from surface_consistency.data.slaq.written import WrittenFact, WrittenTopic
-from surface_consistency.prompts.slaq.queries import free_query
+from surface_consistency.prompts.slaq_queries import free_query
 from surface_consistency.schemas.slaq import SlaqArticle
 from surface_consistency.text import padded_words
 

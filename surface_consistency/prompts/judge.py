@@ -1,12 +1,12 @@
 """Prompts for a judge of short and long answers; the criteria are those of SLAQ, tables 2 and 3."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 from surface_consistency.schemas.prompts import Message, Prompt
 from surface_consistency.schemas.slaq import SlaqQuestion
 
-__all__ = ["JUDGE_PROMPT_VERSION", "ask_again", "judge_free", "judge_long", "judge_short"]
+__all__ = ["JUDGE_PROMPT_VERSION", "judge_free", "judge_long", "judge_short", "retry_prompt"]
 
 JUDGE_PROMPT_VERSION: Final = 1
 """Raised whenever the wording changes, since verdicts may then change too."""
@@ -71,8 +71,8 @@ def judge_short(question: SlaqQuestion, answer: str, *, prompt_id: str) -> Promp
     References:
         SLAQ, arXiv 2510.11218, appendix A.2 and table 2; the wording is this package's own.
     """
-    asked = f"Question: {question.question}\nReference: {question.answer}\n{_marked(answer)}"
-    return _prompt(prompt_id, _SHORT, asked)
+    asked = f"Question: {question.question}\nReference: {question.answer}"
+    return _prompt(prompt_id, _SHORT, asked, answer)
 
 
 def judge_long(questions: Sequence[SlaqQuestion], answer: str, *, prompt_id: str) -> Prompt:
@@ -112,7 +112,7 @@ def judge_free(questions: Sequence[SlaqQuestion], answer: str, *, prompt_id: str
     return _listed(_FREE, questions, answer, prompt_id)
 
 
-def ask_again(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
+def retry_prompt(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
     """Ask for the same judgement after a reply that could not be read.
 
     Args:
@@ -128,12 +128,11 @@ def ask_again(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
     """
     if prompt.messages is None:
         raise ValueError(f"prompt {prompt.id!r} is no conversation, so it cannot be gone on with")
-    turns: tuple[tuple[Literal["assistant", "user"], str], ...] = (
-        ("assistant", reply[:_SHOWN_REPLY] or "(empty)"),
-        ("user", _AGAIN),
+    turns = (
+        Message(role="assistant", content=reply[:_SHOWN_REPLY] or "(empty)"),
+        Message(role="user", content=_AGAIN),
     )
-    more = tuple(Message(role=role, content=content) for role, content in turns)
-    return Prompt(id=prompt_id, messages=(*prompt.messages, *more), group=prompt.group)
+    return Prompt(id=prompt_id, messages=(*prompt.messages, *turns), group=prompt.group)
 
 
 def _listed(
@@ -146,19 +145,14 @@ def _listed(
         f"{number}. Question: {question.question}\n   Reference: {question.answer}"
         for number, question in enumerate(questions, start=1)
     ]
-    asked = "\n".join([*lines, _marked(answer)])
-    return _prompt(prompt_id, instruction.format(n=len(questions)), asked)
+    return _prompt(prompt_id, instruction.format(n=len(questions)), "\n".join(lines), answer)
 
 
-def _marked(answer: str) -> str:
-    """Put the answer between marks that it cannot close itself."""
-    return f"<answer>\n{answer.replace('</answer', '< /answer')}\n</answer>"
-
-
-def _prompt(prompt_id: str, instruction: str, asked: str) -> Prompt:
-    """Put instruction and data into turns; prompts of one kind start alike."""
+def _prompt(prompt_id: str, instruction: str, asked: str, answer: str) -> Prompt:
+    """Put instruction and data into turns; the answer cannot close the marks around it itself."""
+    marked = f"<answer>\n{answer.replace('</answer', '< /answer')}\n</answer>"
     turns = (
         Message(role="system", content=instruction),
-        Message(role="user", content=asked),
+        Message(role="user", content=f"{asked}\n{marked}"),
     )
     return Prompt(id=prompt_id, messages=turns, group="judge")

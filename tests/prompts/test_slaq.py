@@ -3,8 +3,8 @@ import pytest
 
 from surface_consistency.data.slaq.sample import load_slaq_sample
 from surface_consistency.metrics.alignment.slot_orders import is_balanced
-from surface_consistency.prompts.slaq.instructions import SlaqInstructions
-from surface_consistency.prompts.slaq.questions import (
+from surface_consistency.prompts.slaq import (
+    SlaqInstructions,
     free_prompts,
     long_prompts,
     short_prompts,
@@ -64,8 +64,8 @@ def test_free_prompts_do_not_list_the_facts():
     assert all(one.order == () for one in built.details)
 
 
-def test_completion_style_is_plain_text():
-    prompt = short_prompts(TOPICS[:1], style="completion").prompts[0]
+def test_completion_format_is_plain_text():
+    prompt = short_prompts(TOPICS[:1], prompt_format="completion").prompts[0]
 
     assert prompt.messages is None
     assert prompt.text.endswith("Titan?\nAnswer:")
@@ -104,6 +104,6 @@ def test_prompts_rejects_other_forms(forms):
         slaq_prompts(TOPICS, forms=forms)
 
 
-def test_prompts_rejects_an_unknown_style():
-    with pytest.raises(ValueError, match="style must be one of"):
-        short_prompts(TOPICS, style="poem")
+def test_prompts_rejects_an_unknown_prompt_format():
+    with pytest.raises(ValueError, match="prompt_format must be one of"):
+        short_prompts(TOPICS, prompt_format="poem")

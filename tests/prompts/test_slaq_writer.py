@@ -1,6 +1,6 @@
 import pytest
 
-from surface_consistency.prompts.slaq.writer import writer_prompt
+from surface_consistency.prompts.slaq_writer import writer_prompt
 from surface_consistency.schemas.slaq import SlaqArticle
 
 TEXT = "First paragraph here.\n\nSecond paragraph. It goes on and on and on."

@@ -2,12 +2,7 @@
 
 import pytest
 
-from surface_consistency.prompts.judging.judge_prompts import (
-    ask_again,
-    judge_free,
-    judge_long,
-    judge_short,
-)
+from surface_consistency.prompts.judge import judge_free, judge_long, judge_short, retry_prompt
 from surface_consistency.schemas.slaq import SlaqQuestion
 
 QUESTIONS = [
@@ -54,12 +49,12 @@ def test_prompts_of_one_kind_start_alike():
 def test_asking_again_goes_on_with_the_conversation():
     first = judge_long(QUESTIONS, "All.", prompt_id="j")
 
-    again = ask_again(first, "x" * 5_000, prompt_id="j/2")
+    again = retry_prompt(first, "x" * 5_000, prompt_id="j/2")
 
     assert again.messages[:2] == first.messages
     assert [turn.role for turn in again.messages[2:]] == ["assistant", "user"]
     assert len(again.messages[2].content) == 2_000
-    assert ask_again(first, "", prompt_id="j/2").messages[2].content == "(empty)"
+    assert retry_prompt(first, "", prompt_id="j/2").messages[2].content == "(empty)"
 
 
 def test_no_question_is_rejected():
