@@ -9,7 +9,7 @@ from typing import Any
 
 import datasets
 
-from surface_consistency.data.features import features_of
+from surface_consistency.data.features import make_features
 from surface_consistency.errors import DataError, SurfaceConsistencyError
 from surface_consistency.studies.dataset_build import ROW_KEY
 from surface_consistency.wikimedia.construction import BuildResult, BuiltRow
@@ -41,7 +41,7 @@ class BuiltRowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Describe the columns and the licence of the rows."""
         return datasets.DatasetInfo(
             description=self.config.description,
-            features=features_of(BuiltRow),
+            features=make_features(BuiltRow),
             homepage=self.HOMEPAGE,
             license="cc-by-sa-4.0",
         )

@@ -162,7 +162,7 @@ def _cells(arguments: argparse.Namespace, out: Path) -> "Sequence[AuditCell]":
 
     databases = arguments.databases
     if databases == SAMPLE:
-        from surface_consistency.data.audit import build_audit_databases
+        from surface_consistency.data.audit_databases import build_audit_databases
         from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 
         databases = out / "databases"

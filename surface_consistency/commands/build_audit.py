@@ -3,7 +3,8 @@
 import argparse
 
 from surface_consistency.commands.options import Commands
-from surface_consistency.data.audit import DOMAINS, PUBLISHED_TOPOLOGIES, TOPOLOGIES
+from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
+from surface_consistency.data.fact_tables import DOMAINS
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES
 
 __all__ = ["add"]
@@ -42,7 +43,8 @@ def add(commands: Commands) -> None:
 
 def _build(arguments: argparse.Namespace) -> None:
     """Build the databases and say what was written."""
-    from surface_consistency.data.audit import build_audit_databases, read_fact_table
+    from surface_consistency.data.audit_databases import build_audit_databases
+    from surface_consistency.data.fact_tables import read_fact_table
     from surface_consistency.prompts.audit_styles import style_writers
 
     built = build_audit_databases(

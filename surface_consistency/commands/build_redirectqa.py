@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from surface_consistency.commands.options import Commands
 
 if TYPE_CHECKING:
-    from surface_consistency.data.publishing import PublishedFolder
+    from surface_consistency.data.dataset_folder import PublishedFolder
     from surface_consistency.studies.dataset_build import BuildSettings
     from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 
@@ -167,7 +167,7 @@ def _resources(arguments: argparse.Namespace) -> "_Resources":
 
 def _settings(arguments: argparse.Namespace) -> "BuildSettings":
     """Gather how to build."""
-    from surface_consistency.data.publishing import check_repo_id
+    from surface_consistency.data.publish import check_repo_id
     from surface_consistency.studies.dataset_build import BuildSettings
 
     if arguments.push_to_hub is None and arguments.no_dry_run:
@@ -257,7 +257,7 @@ def _duration(seconds: float) -> str:
 
 def _finish(arguments: argparse.Namespace, written: "PublishedFolder") -> None:
     """Say what was written, and show or make the upload."""
-    from surface_consistency.data.publishing import publish_folder
+    from surface_consistency.data.publish import publish_folder
 
     for name, counts in written.counts.items():
         print(f"{name}: {sum(counts.rows.values()):,} rows")

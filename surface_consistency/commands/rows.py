@@ -13,8 +13,7 @@ __all__ = ["load_rows"]
 
 def load_rows(arguments: argparse.Namespace) -> "RedirectQA":
     """Load the rows."""
-    from surface_consistency.data.redirectqa import load_redirectqa
-    from surface_consistency.data.sample import load_sample
+    from surface_consistency.data.redirectqa import load_redirectqa, load_sample
 
     columns = pairs(arguments.column, "--column") or None
     if arguments.source == SAMPLE:

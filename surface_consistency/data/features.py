@@ -29,7 +29,7 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 if TYPE_CHECKING:
     import datasets
 
-__all__ = ["features_of", "read_parquet", "to_parquet"]
+__all__ = ["make_features", "read_parquet", "to_parquet"]
 
 R = TypeVar("R", bound=Record)
 
@@ -37,7 +37,7 @@ _SCALARS: Final = {bool: "bool", float: "float64", int: "int64", str: "string"}
 _ROW_GROUP: Final = 8192
 
 
-def features_of(record: type[Record]) -> datasets.Features:
+def make_features(record: type[Record]) -> datasets.Features:
     """Derive the columns of a data set from its record.
 
     Args:
@@ -53,7 +53,7 @@ def features_of(record: type[Record]) -> datasets.Features:
 
     Examples:
         >>> from surface_consistency.schemas import Message
-        >>> features_of(Message)
+        >>> make_features(Message)
         {'role': Value('string'), 'content': Value('string')}
     """
     import datasets
@@ -74,7 +74,7 @@ def to_parquet(
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
         records: What to write; consumed 8,192 at a time, one row group each.
-        record: Their class, whose `features_of` are the columns.
+        record: Their class, whose `make_features` are the columns.
 
     Returns:
         The number of records written.
@@ -85,7 +85,7 @@ def to_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = features_of(record).arrow_schema
+    schema = make_features(record).arrow_schema
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     stream, count = iter(records), 0
@@ -141,7 +141,7 @@ def _feature(annotation: object, where: str) -> object:
     elif isinstance(annotation, type) and annotation in _SCALARS:
         return datasets.Value(_SCALARS[annotation])
     elif isinstance(annotation, type) and issubclass(annotation, Record):
-        return dict(features_of(annotation))
+        return dict(make_features(annotation))
     raise TypeError(
         f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
         "type, a record, or one of these or None"

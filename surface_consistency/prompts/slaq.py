@@ -1,6 +1,6 @@
 """Topics to prompts: each fact alone, all five at once in balanced orders, and free form."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -259,7 +259,11 @@ def slaq_prompts(
     if not forms or len(set(forms)) != len(forms) or not set(forms) <= set(_FORMS):
         raise ValueError(f"forms must be some of {', '.join(_FORMS)}, each once; got {list(forms)}")
     long = partial(long_prompts, n_permutations=n_permutations, seed=seed, wording=wording)
-    builders = {"short": short_prompts, "long": long, "free": free_prompts}
+    builders: dict[SlaqForm, Callable[..., SlaqPrompts]] = {
+        "short": short_prompts,
+        "long": long,
+        "free": free_prompts,
+    }
     parts = (
         builders[form](topics, prompt_format=prompt_format, instructions=instructions)
         for form in forms

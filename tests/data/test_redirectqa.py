@@ -3,8 +3,8 @@ from collections import Counter
 
 import pytest
 
-from surface_consistency.data.category_types import CATEGORY_TYPES_PATH
 from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.errors import (
     IncompletePairWarning,
     RecordError,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from surface_consistency.data import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.prompts.few_shot import DemonstrationPool, build_prompts
 from surface_consistency.schemas import Message, Prompt

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from surface_consistency.data.slaq.sample import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.metrics.alignment.slot_orders import is_balanced
 from surface_consistency.prompts.slaq import (
     SlaqInstructions,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.data.slaq.sample import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.metrics.alignment.slot_orders import is_balanced
 from surface_consistency.prompts.slaq_queries import free_query, latin_square_orders, topic_query
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli import main
-from surface_consistency.data.sample import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.studies.organism import (
     EXPOSURES,
     plan_exposures,

@@ -2,12 +2,9 @@
 
 import pytest
 
-from surface_consistency.data.audit import (
-    DOMAINS,
-    PUBLISHED_TOPOLOGIES,
-    read_audit_prompts,
-    read_database,
-)
+from surface_consistency.data.audit_files import read_audit_prompts, read_database
+from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES
+from surface_consistency.data.fact_tables import DOMAINS
 from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase
 
 

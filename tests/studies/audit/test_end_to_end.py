@@ -5,7 +5,8 @@ from random import Random
 import pandas as pd
 import pytest
 
-from surface_consistency.data.audit import FactTable, RelatedFact, build_audit_databases
+from surface_consistency.data.audit_databases import build_audit_databases
+from surface_consistency.data.fact_tables import FactTable, RelatedFact
 from surface_consistency.inference import read_generations
 from surface_consistency.inference.lookup import LookupRunner
 from surface_consistency.prompts.audit_styles import style_writers
