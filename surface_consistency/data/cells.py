@@ -1,4 +1,8 @@
-"""One cell of a table to one value: the shapes that JSON, CSV and Arrow give to the same thing."""
+"""One cell of a table to one value: the shapes that JSON, CSV and Arrow give to the same thing.
+
+Each reader takes a cell as it comes and raises ValueError where it holds something else than the
+reader is for. An empty cell (null, NaN or blank) is None, and no item of a list.
+"""
 
 import ast
 import json
@@ -75,17 +79,7 @@ class RowCells:
 
 
 def text_of(value: object) -> str | None:
-    """Read a cell that holds a name or a question.
-
-    Args:
-        value: The cell; an integer is taken for its digits ("1984" written without quotes).
-
-    Returns:
-        The text as it stands, or None when the cell is null, NaN or blank.
-
-    Raises:
-        ValueError: If the cell holds something else, such as a list.
-    """
+    """Read a name or a question, as it stands; an integer is its digits ("1984" without quotes)."""
     if isinstance(value, str):
         return value if value.strip() else None
     value = _plain(value)
@@ -97,17 +91,7 @@ def text_of(value: object) -> str | None:
 
 
 def identifier_of(value: object) -> str | None:
-    """Read a cell that holds an identifier.
-
-    Args:
-        value: The cell; 17, 17.0, "17" and " 17 " are the same identifier.
-
-    Returns:
-        The identifier without surrounding white space, or None when the cell is empty.
-
-    Raises:
-        ValueError: If the cell holds something else, such as a fraction or a list.
-    """
+    """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is none."""
     value = _plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -116,17 +100,7 @@ def identifier_of(value: object) -> str | None:
 
 
 def count_of(value: object) -> int | None:
-    """Read a cell that counts something, such as page views.
-
-    Args:
-        value: The cell; 17, 17.0 and "17" are the same number.
-
-    Returns:
-        The number, or None when the cell is empty.
-
-    Raises:
-        ValueError: If the cell holds something else, such as a negative number.
-    """
+    """Read a count, such as of page views: 17, 17.0 and "17" are the same; at least 0."""
     text = identifier_of(value)
     if text is None:
         return None
@@ -136,17 +110,10 @@ def count_of(value: object) -> int | None:
 
 
 def strings_of(value: object) -> tuple[str, ...]:
-    """Read a cell that holds a list of names.
+    """Read a list of names in its order.
 
-    Args:
-        value: The cell: a list, the same list as a JSON string (PopQA) or as Python wrote it into a
-            CSV file, or one name without any list around it.
-
-    Returns:
-        The names in order, blanks left out; empty when the cell is empty.
-
-    Raises:
-        ValueError: If the cell or an item of it is neither.
+    The cell is the list, the same list as a JSON string (PopQA) or as Python wrote it into a CSV
+    file, or one name without any list around it.
 
     Examples:
         >>> strings_of('["UK", "U.K."]'), strings_of(["UK"]), strings_of("UK"), strings_of(None)
@@ -160,17 +127,9 @@ def strings_of(value: object) -> tuple[str, ...]:
 
 
 def answers_of(value: object) -> tuple[str, ...]:
-    """Read a cell that holds accepted answers.
+    """Read a list of accepted answers without the white space around them.
 
-    Args:
-        value: The cell, as for `strings_of`.
-
-    Returns:
-        The answers in order, without the white space around them: the first line of a prediction
-        has none either, so that an answer with it would never be found there.
-
-    Raises:
-        ValueError: If the cell or an item of it is neither.
+    The first line of a prediction has none either, so that an answer with it would never be found.
 
     Examples:
         >>> answers_of('["UK ", " ", "U.K."]')

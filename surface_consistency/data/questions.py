@@ -1,7 +1,9 @@
 """What every loader does with its questions: name, pair, spread, sum up, tell what is missing."""
 
+import gc
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from json.encoder import encode_basestring_ascii
 from typing import Final, TypeVar
@@ -18,6 +20,7 @@ __all__ = [
     "describe_data",
     "first_few",
     "pair_questions",
+    "pause_gc",
     "question_id",
     "repeated_rows",
     "spread",
@@ -99,9 +102,9 @@ def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
     groups: dict[str, dict[T, None]] = {}
     for group, item in grouped:
         groups.setdefault(group, {})[item] = None
-    missing = object()
-    rounds = chain.from_iterable(zip_longest(*groups.values(), fillvalue=missing))
-    return set(islice((item for item in rounds if item is not missing), limit))
+    columns = ([(item,) for item in group] for group in groups.values())
+    rounds = chain.from_iterable(zip_longest(*columns, fillvalue=()))
+    return set(islice(chain.from_iterable(rounds), limit))
 
 
 def describe_data(
@@ -130,6 +133,18 @@ def describe_data(
     return DataSource(
         id=source, revision=revision, digest=digest.hexdigest(), n_questions=len(questions)
     )
+
+
+@contextmanager
+def pause_gc() -> Iterator[None]:
+    """Keep the garbage collector from walking new records, which hold no cycles, over and over."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def repeated_rows(source: str, n_rows: int) -> str:

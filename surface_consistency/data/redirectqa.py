@@ -15,6 +15,7 @@ from surface_consistency.data.questions import (
     describe_data,
     first_few,
     pair_questions,
+    pause_gc,
     repeated_rows,
     spread,
     unanswerable,
@@ -171,10 +172,10 @@ def load_redirectqa(
     if opened.folder is not None:
         check_category_types(opened.folder)
     rows = RedirectQARows(found)
-    rows.extend(
-        refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
-    )
-    data = RedirectQA.from_questions(rows.build(), source=opened.id, revision=opened.revision)
+    late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
+    with pause_gc():
+        rows.extend(late)
+        data = RedirectQA.from_questions(rows.build(), source=opened.id, revision=opened.revision)
     for category, message in _notes(data, rows):
         warnings.warn(message, category, stacklevel=2)
     return data

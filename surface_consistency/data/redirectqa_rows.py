@@ -52,6 +52,7 @@ _IDENTIFYING: Final = (
     "answers",
 )
 _FILLED: Final = (*_IDENTIFYING, "subject_aliases", "pageviews", "object_aliases")
+_NAME_FIELDS: Final = ("surface", "categories", "redirect_title", "subject_title")
 _FACT_FIELDS: Final = (
     *("subject_id", "subject_title", "subject_aliases", "pageviews", "relation"),
     *("object_id", "object", "object_title", "object_aliases", "answers"),
@@ -98,7 +99,10 @@ class RedirectQARows:
         """
         names = [self.columns[name] for name in _FACT_FIELDS if name in self.columns]
         has_id = "triple_id" in self.columns
+        asked = [self.columns[name] for name in _NAME_FIELDS if name in self.columns]
         known: dict[str, list[object]] = {}
+        last: list[object] | None = None
+        read: tuple[SurfaceForm, list[str]] | None = None
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
             told = [row.get(name) for name in names]
@@ -108,9 +112,15 @@ class RedirectQARows:
                 fact_id = fact_id or fact.own_id()
                 self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
                 known[fact_id] = told
+            name = [row.get(column) for column in asked]
+            if read is None or not _is_equal(name, last):
+                read, last = self._surface(cells), name
+            surface, foreign = read
+            if foreign:
+                self.foreign_categories.update(foreign)
             self.places.append(place)
             self.fact_ids.append(fact_id)
-            self.surfaces.append(self._surface(cells))
+            self.surfaces.append(surface)
             self.questions.append(cells.read("question", text_of))
             self.templates.append(cells.read("template", identifier_of))
 
@@ -172,8 +182,8 @@ class RedirectQARows:
             rows[key] = row
         return list(built.values())
 
-    def _surface(self, cells: RowCells) -> SurfaceForm:
-        """Read the name that a row asks about, and count categories outside the taxonomy."""
+    def _surface(self, cells: RowCells) -> tuple[SurfaceForm, list[str]]:
+        """Read the name that a row asks about, and its categories outside the taxonomy."""
         text = cells.needed("surface", text_of)
         labels = cells.read("categories", strings_of)
         redirect_title = cells.read("redirect_title", text_of)
@@ -182,12 +192,14 @@ class RedirectQARows:
             and redirect_title is None
             and _is_title(text, cells.read("subject_title", text_of))
         )
+        foreign: list[str] = []
         if is_canonical:
             labels, redirect_title = (), None
         else:
             parsed = [(label, parse_category(label)) for label in labels]
             foreign = [label for label, category in parsed if category is None]
-            self.foreign_categories.update(foreign if labels else [_NO_CATEGORY])
+            if not labels:
+                foreign = [_NO_CATEGORY]
             labels = tuple(
                 dict.fromkeys(known.label if known else label for label, known in parsed)
             )
@@ -203,7 +215,7 @@ class RedirectQARows:
                 )
             except ValidationError as error:
                 raise RecordError(f"{cells.place}: {describe_validation_error(error)}") from error
-        return self._surfaces[key]
+        return self._surfaces[key], foreign
 
     def _triples(self) -> dict[str, FactualTriple]:
         """Build the facts, each once; a relation that no column names is told from a question."""

@@ -18,19 +18,8 @@ from surface_consistency.schemas.slaq import SlaqArticle
 __all__ = ["REVIEW_COLUMNS", "ReviewItem", "write_review_sheet"]
 
 REVIEW_COLUMNS: Final = (
-    "topic_id",
-    "topic",
-    "category",
-    "url",
-    "fact",
-    "question",
-    "answer",
-    "violations",
-    "is_open_domain",
-    "is_grounded",
-    "corrected_question",
-    "corrected_answer",
-    "note",
+    *("topic_id", "topic", "category", "url", "fact", "question", "answer", "violations"),
+    *("is_open_domain", "is_grounded", "corrected_question", "corrected_answer", "note"),
 )
 """Columns of the table; the last five are for the reviewer. `fact` is 1 to 5 or "long"."""
 

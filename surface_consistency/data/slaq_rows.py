@@ -31,12 +31,8 @@ __all__ = [
 
 _INDICES: Final = (1, 2, 3, 4, 5)
 _FLAGS: Final = {
-    "0": False,
-    "0.0": False,
-    "false": False,
-    "1": True,
-    "1.0": True,
-    "true": True,
+    **dict.fromkeys(("0", "0.0", "false"), False),
+    **dict.fromkeys(("1", "1.0", "true"), True),
 }
 _VIEWS: Final = re.compile(r"(\d{1,3}(?:[,\s]\d{3})+|\d+)(?:\.0+)?")
 _TAGS: Final = (
@@ -141,13 +137,7 @@ class SlaqRow(Record):
 
 
 def flag_of(value: object) -> bool | None:
-    """Read a cell that holds an entity flag.
-
-    Args:
-        value: The cell: 0 or 1 as number, text or truth value.
-
-    Returns:
-        The flag; None when the cell is empty.
+    """Read an entity flag: 0 or 1 as number, text or truth value; None when the cell is empty.
 
     Raises:
         ValueError: If the cell holds something else.
@@ -165,13 +155,7 @@ def flag_of(value: object) -> bool | None:
 
 
 def views_of(value: object) -> int | None:
-    """Read a cell that holds page views.
-
-    Args:
-        value: The cell; 1234, 1234.0, "1234", "1,234" and "1 234" are the same number.
-
-    Returns:
-        The number; None when the cell is empty.
+    """Read page views: 1234, 1234.0, "1234", "1,234" and "1 234" are the same; None when empty.
 
     Raises:
         ValueError: If the cell holds something else, such as "1.2M" or a negative number.
@@ -190,14 +174,7 @@ def views_of(value: object) -> int | None:
 
 
 def topic_of(cells: RowCells, *, clean_html: bool) -> tuple[SlaqTopic, bool]:
-    """Turn a row into a topic.
-
-    Args:
-        cells: The row.
-        clean_html: Whether HTML is taken out of questions and answers.
-
-    Returns:
-        The topic, and whether the row held HTML.
+    """Turn a row into a topic, and tell whether it held HTML, which `clean_html` takes out.
 
     Raises:
         RecordError: If a cell that is needed is empty or a cell holds the wrong thing.

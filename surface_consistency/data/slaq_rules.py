@@ -68,34 +68,12 @@ _SECOND: Final = re.compile(
     r",?\s+and\s+(?:in\s+(?:what|which)|what|when|where|which|who|whom|whose|why|how)\b",
     re.IGNORECASE,
 )
-_GENERIC: Final = (
-    "author",
-    "authors",
-    "battle",
-    "book",
-    "city",
-    "company",
-    "country",
-    "event",
-    "experiment",
-    "film",
-    "findings",
-    "group",
-    "king",
-    "movement",
-    "novel",
-    "organisation",
-    "organization",
-    "paper",
-    "project",
-    "queen",
-    "researchers",
-    "study",
-    "theory",
-    "treaty",
-    "war",
-    "work",
+_GENERIC_WORDS: Final = (
+    "author authors battle book city company country event experiment film findings group king "
+    "movement novel organisation organization paper project queen researchers study theory treaty "
+    "war work"
 )
+_GENERIC: Final = tuple(_GENERIC_WORDS.split())
 _POINTING: Final = re.compile(
     r"\b(?i:he|she|it|they|him|them|his|its|their|this|these|those)\b"
     rf"|\b(?i:the (?:{'|'.join(_GENERIC)}))\b"

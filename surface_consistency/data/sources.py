@@ -256,6 +256,7 @@ def fetch_repository(repository: str, *, revision: str | None = None) -> Snapsho
 
     # The HTTP library's module differs between versions of the hub's client.
     http = [base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError"]
+    failures: tuple[type[Exception], ...] = (HFValidationError, OSError, *http)
     try:
         folder = snapshot_download(
             repository,
@@ -263,7 +264,7 @@ def fetch_repository(repository: str, *, revision: str | None = None) -> Snapsho
             revision=revision,
             allow_patterns=["README.md", *(f"*{suffix}" for suffix in FORMATS)],
         )
-    except (HFValidationError, OSError, *http) as error:
+    except failures as error:
         _explain(repository, revision, error)
     path = Path(folder)
     return Snapshot(path, path.name if _COMMIT.fullmatch(path.name) else None)

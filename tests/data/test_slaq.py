@@ -251,6 +251,20 @@ def test_select_keeps_halves_of_the_whole(row):
     assert len(data.select(limit=3).questions) == 15
 
 
+def test_limit_spreads_over_categories(row):
+    """One topic a category, then the next, in the source's order."""
+    rows = [row(f"{name}{k}", Category=name) for name in "ABC" for k in range(3 + (name == "B"))]
+    data = load_slaq(rows)
+
+    def topics(limit):
+        return [topic.topic for topic in data.select(limit=limit).topics]
+
+    assert topics(2) == ["A0", "B0"]
+    assert topics(5) == ["A0", "A1", "B0", "B1", "C0"]
+    assert topics(10) == topics(99) == [topic.topic for topic in data.topics]
+    assert [t.topic for t in data.select(categories=["B", "C"], limit=1).topics] == ["B0"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
