@@ -32,30 +32,9 @@ _SIZES: Final = (
     (1_000_000, "100K<n<1M"),
     (10_000_000, "1M<n<10M"),
 )
-_PAPER: Final = """
-@inproceedings{nishida2026revisiting,
-  title         = {Revisiting Non-Verbatim Memorization in Large Language Models:
-                   The Role of Entity Surface Forms},
-  author        = {Nishida, Yuto and Shikoda, Naoki and Kishinami, Yosuke and Fujii, Ryo and
-                   Morishita, Makoto and Kamigaito, Hidetaka and Watanabe, Taro},
-  booktitle     = {Proceedings of the Annual Meeting of the Association for Computational
-                   Linguistics},
-  year          = {2026},
-  eprint        = {2604.21882},
-  archivePrefix = {arXiv}
-}
-"""
-_POPQA_PAPER: Final = """
-@inproceedings{mallen2023trust,
-  title     = {When Not to Trust Language Models: Investigating Effectiveness of Parametric and
-               Non-Parametric Memories},
-  author    = {Mallen, Alex and Asai, Akari and Zhong, Victor and Das, Rajarshi and
-               Khashabi, Daniel and Hajishirzi, Hannaneh},
-  booktitle = {Proceedings of the 61st Annual Meeting of the Association for Computational
-               Linguistics},
-  year      = {2023}
-}
-"""
+_PAPERS: Final = Path(__file__).with_name("dataset_papers.bib")
+"""BibTeX of RedirectQA's paper, a blank line, and that of PopQA's."""
+
 _SUMMARY: Final = """
 Facts of Wikidata, asked under the title of the subject's Wikipedia article and under titles of
 pages that redirect to it, each redirect with the kind of name it is. Built with
@@ -265,7 +244,7 @@ def redirectqa_card(
         languages=tuple(languages),
         license="cc-by-sa-4.0",
         license_notes=_LICENSES.rstrip() + "\n" + (_WORDINGS_LICENSE if "en" in languages else ""),
-        citation=_PAPER + (_POPQA_PAPER if "en" in languages else ""),
+        citation=_citation(with_popqa="en" in languages),
         tags=("factual-consistency", "entity", "wikipedia-redirects", "wikidata"),
     )
 
@@ -285,9 +264,15 @@ def popqa_redirect_card(*, pretty_name: str = "PopQA with redirects") -> CardTex
         languages=("en",),
         license="cc-by-sa-4.0",
         license_notes=_LICENSES.rstrip() + "\n" + _POPQA_LICENSE,
-        citation=_PAPER + _POPQA_PAPER,
+        citation=_citation(with_popqa=True),
         tags=("factual-consistency", "entity", "wikipedia-redirects", "popqa"),
     )
+
+
+def _citation(*, with_popqa: bool) -> str:
+    """Read the papers to cite."""
+    redirectqa, popqa = _PAPERS.read_text(encoding="utf-8").split("\n\n")
+    return f"\n{redirectqa}\n\n{popqa}" if with_popqa else f"\n{redirectqa}\n"
 
 
 _Cells = Iterator[tuple[object, ...]]

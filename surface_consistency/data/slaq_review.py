@@ -5,9 +5,10 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Final
+
+from jinja2 import Template
 
 from surface_consistency.data.slaq_rules import Violation
 from surface_consistency.data.slaq_written import WrittenTopic
@@ -24,11 +25,7 @@ REVIEW_COLUMNS: Final = (
 """Columns of the table; the last five are for the reviewer. `fact` is 1 to 5 or "long"."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_STYLE: Final = (
-    "body{font:16px/1.4 sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
-    "table{border-collapse:collapse;width:100%}td,th{border:1px solid #999;padding:.3em .5em;"
-    "text-align:left;vertical-align:top}.bad{color:#a00000}"
-)
+_TEMPLATE: Final = Path(__file__).with_name("slaq_review.html.jinja")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +72,13 @@ def write_review_sheet(
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(REVIEW_COLUMNS)
     for item in items:
-        writer.writerows([_harmless(cell) for cell in row] for row in _rows(item))
+        writer.writerows(
+            [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row]
+            for row in _rows(item)
+        )
     write_text(table, text.getvalue())
-    write_text(page, _page(items))
+    template = Template(_TEMPLATE.read_text("utf-8"), autoescape=True, trim_blocks=True)
+    write_text(page, template.render(items=items, rows=_rows) + "\n")
     return table, page
 
 
@@ -110,52 +111,3 @@ def _rows(item: ReviewItem) -> Iterable[tuple[str, ...]]:
 def _messages(item: ReviewItem, *fields: str) -> list[str]:
     """Return what the checks said of some fields."""
     return [fault.message for fault in item.violations if fault.field in fields]
-
-
-def _harmless(cell: str) -> str:
-    """Keep a spreadsheet from reading a cell as a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
-
-
-def _page(items: Sequence[ReviewItem]) -> str:
-    """Write the page to read along with the table."""
-    n_faults = sum(bool(item.violations) for item in items)
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Review of questions</title><style>{_STYLE}</style></head><body>"
-        f"<h1>Review of questions</h1><p>{len(items)} topics, {n_faults} with broken rules. "
-        "Can each question be answered without the article, and does its answer stand there? "
-        "Note it in the table of the same name.</p>"
-    ]
-    parts += map(_section, items)
-    parts.append("</body></html>\n")
-    return "\n".join(parts)
-
-
-def _section(item: ReviewItem) -> str:
-    """Write one topic."""
-    rows = "".join(
-        f"<tr><td>{_text(row[4])}</td><td>{_text(row[5])}</td><td>{_text(row[6])}</td>"
-        f'<td class="bad">{_text(row[7])}</td></tr>'
-        for row in _rows(item)
-    )
-    return (
-        f"<h2>{_text(item.article.title)}</h2><p>{_text(item.article.category)} {_link(item)}</p>"
-        f"<table><tr><th>Fact</th><th>Question</th><th>Answer</th><th>Broken rules</th></tr>{rows}"
-        "</table>"
-    )
-
-
-def _link(item: ReviewItem) -> str:
-    """Link to the article where its address is one of the web."""
-    url = item.article.url or ""
-    if not url.lower().startswith(("https://", "http://")):
-        return _text(url)
-    return f'<a rel="noreferrer noopener" href="{escape(url, quote=True)}">{_text(url)}</a>'
-
-
-def _text(text: str) -> str:
-    """Escape a text and keep its direction from changing what stands around it."""
-    return f"<bdi>{escape(text, quote=True)}</bdi>" if text else ""
