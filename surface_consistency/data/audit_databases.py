@@ -41,11 +41,7 @@ DifferenceKind = Literal["triplet", "subject_aliases", "relation_aliases", "obje
 _NO_REASONS: Final[Mapping[Triplet, str]] = MappingProxyType({})
 _NO_ALIAS_REASONS: Final[Mapping[str, str]] = MappingProxyType({})
 _ROLES: Final[Mapping[DifferenceKind, str]] = MappingProxyType(
-    {
-        "subject_aliases": "subject",
-        "relation_aliases": "relation",
-        "object_aliases": "gold_object",
-    }
+    {"subject_aliases": "subject", "relation_aliases": "relation", "object_aliases": "gold_object"}
 )
 
 

@@ -148,12 +148,6 @@ def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPro
 def prompt_file_name(style: str) -> str:
     """Name the prompt file of a style.
 
-    Args:
-        style: Name of the style.
-
-    Returns:
-        The file name.
-
     Examples:
         >>> prompt_file_name("cloze")
         'prompts_cloze.jsonl'

@@ -233,9 +233,7 @@ def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
         subjects = (*own.subjects, *(subject for subject, _ in spoken))
         relations = (*own.relations, *(relation for _, relation in spoken))
         whole = replace(
-            own,
-            subjects=tuple(dict.fromkeys(subjects)),
-            relations=tuple(dict.fromkeys(relations)),
+            own, subjects=tuple(dict.fromkeys(subjects)), relations=tuple(dict.fromkeys(relations))
         )
         yield whole
         yield from (whole.named(*names) for names in spoken)

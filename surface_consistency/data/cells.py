@@ -40,15 +40,8 @@ class RowCells:
     def read(self, name: str, parse: Callable[[object], T]) -> T:
         """Read one field; a source without its column gives what an empty cell gives.
 
-        Args:
-            name: The field.
-            parse: What its cell must be, such as `text_of`.
-
-        Returns:
-            What `parse` makes of the cell.
-
         Raises:
-            RecordError: If the cell is something else; names place, column and value.
+            RecordError: If the cell is not what `parse` is for; names place, column and value.
         """
         column = self.columns.get(name)
         value = None if column is None else self.row.get(column)
@@ -60,17 +53,10 @@ class RowCells:
             ) from error
 
     def needed(self, name: str, parse: Callable[[object], str | None]) -> str:
-        """Read a field that no row may leave empty.
-
-        Args:
-            name: The field; the source must have its column.
-            parse: What its cell must be.
-
-        Returns:
-            What `parse` makes of the cell.
+        """Read a field that no row may leave empty, in a column that the source must have.
 
         Raises:
-            RecordError: If the cell is empty or something else.
+            RecordError: If the cell is empty, or as `read` does.
         """
         value = self.read(name, parse)
         if value is None:

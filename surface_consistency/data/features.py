@@ -8,16 +8,7 @@ import types
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Final,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -91,7 +82,11 @@ def to_parquet(
     stream, count = iter(records), 0
     try:
         with pq.ParquetWriter(part, schema) as writer:
-            while rows := [_row(item, record) for item in islice(stream, _ROW_GROUP)]:
+            while items := list(islice(stream, _ROW_GROUP)):
+                wrong = [type(item).__name__ for item in items if type(item) is not record]
+                if wrong:
+                    raise TypeError(f"expected {record.__name__} records, got {wrong[0]}")
+                rows = [item.model_dump() for item in items]
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
         part.replace(target)
@@ -146,13 +141,6 @@ def _feature(annotation: object, where: str) -> object:
         f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
         "type, a record, or one of these or None"
     )
-
-
-def _row(item: Record, record: type[Record]) -> dict[str, object]:
-    """Turn a record into a row, refusing those of another class."""
-    if type(item) is not record:
-        raise TypeError(f"expected {record.__name__} records, got {type(item).__name__}")
-    return item.model_dump()
 
 
 def _record(row: dict[str, object], record: type[R], source: Path, number: int) -> R:

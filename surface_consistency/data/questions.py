@@ -17,6 +17,7 @@ from surface_consistency.schemas import (
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
 __all__ = [
+    "chosen_names",
     "describe_data",
     "first_few",
     "pair_questions",
@@ -105,6 +106,23 @@ def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
     columns = ([(item,) for item in group] for group in groups.values())
     rounds = chain.from_iterable(zip_longest(*columns, fillvalue=()))
     return set(islice(chain.from_iterable(rounds), limit))
+
+
+def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:
+    """Check a choice of some of what is there, by name; None chooses all.
+
+    Raises:
+        ValueError: If the choice is empty, or a name is not there; says what is.
+    """
+    known = dict.fromkeys(present)
+    wanted = set(known) if names is None else {names} if isinstance(names, str) else set(names)
+    unknown = sorted(wanted - known.keys())
+    if unknown or not wanted:
+        raise ValueError(
+            f"{what} must be among those of the data, {', '.join(known)}; got "
+            f"{', '.join(map(repr, unknown)) or 'none'}"
+        )
+    return wanted
 
 
 def describe_data(

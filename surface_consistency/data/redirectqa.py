@@ -12,6 +12,7 @@ from surface_consistency.data.columns import (
     resolve_columns,
 )
 from surface_consistency.data.questions import (
+    chosen_names,
     describe_data,
     first_few,
     pair_questions,
@@ -104,8 +105,10 @@ class RedirectQA:
         Raises:
             ValueError: If a template or relation is not in the data, or `limit` is below 1.
         """
-        wanted_templates = _wanted(templates, "templates", (q.template for q in self.questions))
-        wanted_relations = _wanted(
+        wanted_templates = chosen_names(
+            templates, "templates", (q.template for q in self.questions)
+        )
+        wanted_relations = chosen_names(
             relations, "relations", (q.triple.relation for q in self.questions)
         )
         questions = [
@@ -196,19 +199,6 @@ def load_sample() -> RedirectQA:
     """
     data = load_redirectqa(SAMPLE_PATH / "test.jsonl")
     return replace(data, source=data.source.model_copy(update={"id": SAMPLE_ID}))
-
-
-def _wanted(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:
-    """Check a choice against what is there."""
-    known = dict.fromkeys(present)
-    wanted = set(known) if names is None else {names} if isinstance(names, str) else set(names)
-    unknown = sorted(wanted - known.keys())
-    if unknown or not wanted:
-        raise ValueError(
-            f"{what} must be among those of the data, {', '.join(known)}; got "
-            f"{', '.join(map(repr, unknown)) or 'none'}"
-        )
-    return wanted
 
 
 def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warning], str]]:

@@ -161,7 +161,14 @@ def check_category_types(folder: Path) -> None:
     path = folder / CATEGORY_TYPES_PATH
     if not path.is_file():
         return
-    differences = list(_differences(read_category_types(path)))
+    table = read_category_types(path)
+    differences = [
+        f"{label} is {table[label]} there and {category.type} here"
+        if label in table
+        else f"{label} is not in it"
+        for label, category in CATEGORIES.items()
+        if table.get(label) != category.type
+    ]
     if differences:
         warnings.warn(
             f"{path} differs from the taxonomy of the paper, which is used: "
@@ -169,12 +176,3 @@ def check_category_types(folder: Path) -> None:
             SurfaceConsistencyWarning,
             stacklevel=3,
         )
-
-
-def _differences(table: dict[str, str]) -> Iterator[str]:
-    """Name the categories that the table treats otherwise."""
-    for label, category in CATEGORIES.items():
-        if label not in table:
-            yield f"{label} is not in it"
-        elif table[label] != category.type:
-            yield f"{label} is {table[label]} there and {category.type} here"

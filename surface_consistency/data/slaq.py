@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from surface_consistency.data.cells import RowCells
 from surface_consistency.data.columns import refuse_late_columns, resolve_columns
-from surface_consistency.data.questions import repeated_rows, spread
+from surface_consistency.data.questions import chosen_names, repeated_rows, spread
 from surface_consistency.data.readers import Place
 from surface_consistency.data.slaq_rows import SLAQ_COLUMNS, SLAQ_REQUIRED, topic_of
 from surface_consistency.data.sources import Source, open_source
@@ -138,19 +138,7 @@ class Slaq:
         Raises:
             ValueError: If a category or half is not in the data, or `limit` is below 1.
         """
-        known = dict.fromkeys(topic.category for topic in self.topics)
-        wanted = (
-            set(known)
-            if categories is None
-            else {categories}
-            if isinstance(categories, str)
-            else set(categories)
-        )
-        if not wanted or not wanted <= known.keys():
-            wrong = ", ".join(map(repr, sorted(wanted - known.keys()))) or "none"
-            raise ValueError(
-                f"categories must be among those of the data, {', '.join(known)}; got {wrong}"
-            )
+        wanted = chosen_names(categories, "categories", (topic.category for topic in self.topics))
         if limit is not None and limit < 1:
             raise ValueError(f"limit counts topics and must be at least 1, got {limit}")
         kept = [

@@ -161,8 +161,8 @@ def _question(question: str, title: str, field: str) -> Iterator[Violation]:
         )
     if question.count("?") > 1 or _SECOND.search(question):
         yield _broken("one_answer", field, "asks for two things; ask for one fact")
-    words = content_words(question)
-    if any(word_in(word, words) for word in _naming_words(title)):
+    words = _content_words(question)
+    if any(_word_in(word, words) for word in _naming_words(title)):
         return
     if not _NAME.search(question) and len(words) < _SPECIFIC:
         yield _broken("subject_named", field, "names no subject; name it in full")
@@ -172,8 +172,8 @@ def _question(question: str, title: str, field: str) -> Iterator[Violation]:
 
 def _naming_words(title: str) -> list[str]:
     """Return the words of a title that name it: "punic" and not "wars", unless it has no other."""
-    words = content_words(title)
-    return [word for word in words if not word_in(word, _GENERIC)] or words
+    words = _content_words(title)
+    return [word for word in words if not _word_in(word, _GENERIC)] or words
 
 
 def _named_before(question: str) -> bool:
@@ -202,19 +202,19 @@ def _long_question(written: WrittenTopic, title: str) -> Iterator[Violation]:
         yield _broken(
             "source_reference", "LongQ", f"speaks of its source ({found[0]!r}); ask about the topic"
         )
-    topic = content_words(title)
-    if topic and not any(word_in(word, content_words(text)) for word in topic):
+    topic = _content_words(title)
+    if topic and not any(_word_in(word, _content_words(text)) for word in topic):
         yield _broken("subject_named", "LongQ", f"does not name the topic, {title!r}")
     query = parse_long_query(text)
     if query is None:
         yield _broken("long_query_covers", "LongQ", "does not list five parts as (1) ... (5)")
         return
-    lead = content_words(query.lead)
+    lead = _content_words(query.lead)
     for index, (fact, clause) in enumerate(zip(written.facts, query.clauses, strict=False), 1):
         if fact.question is None:
             continue
-        wanted = [word for word in content_words(fact.question) if not word_in(word, topic)]
-        if share_found(wanted, lead + content_words(clause)) < _ENOUGH:
+        wanted = [word for word in _content_words(fact.question) if not _word_in(word, topic)]
+        if _share_found(wanted, lead + _content_words(clause)) < _ENOUGH:
             yield _broken(
                 "long_query_covers", "LongQ", f"part ({index}) does not ask what ShortQ{index} asks"
             )
@@ -236,23 +236,23 @@ def _long_answer(written: WrittenTopic, title: str) -> Iterator[Violation]:
             *(f"{fact.question} {fact.answer}" for fact in written.facts),
         ]
     )
-    added = sorted(numbers_in(written.long_answer) - numbers_in(given))
+    added = sorted(_numbers_in(written.long_answer) - _numbers_in(given))
     if added:
         yield _broken("long_answer_adds", "LongA", f"adds what no short answer says: {added[0]}")
 
 
 def _missing(answer: str, text: str) -> str:
     """Say what of an answer a text lacks; "" when it holds enough."""
-    numbers = sorted(numbers_in(answer) - numbers_in(text))
+    numbers = sorted(_numbers_in(answer) - _numbers_in(text))
     if numbers:
         return f"no {numbers[0]}"
-    plain, words = normalize(text), set(content_words(text))
+    plain, words = normalize(text), set(_content_words(text))
     if f" {normalize(answer)} " in f" {plain} ":
         return ""
-    wanted = [word for word in content_words(answer) if not word.isdigit()]
-    if share_found(wanted, words) >= _ENOUGH:
+    wanted = [word for word in _content_words(answer) if not word.isdigit()]
+    if _share_found(wanted, words) >= _ENOUGH:
         return ""
-    return f"no {next(word for word in wanted if not word_in(word, words))!r}"
+    return f"no {next(word for word in wanted if not _word_in(word, words))!r}"
 
 
 def _broken(rule: Rule, field: str, what: str) -> Violation:
@@ -260,35 +260,24 @@ def _broken(rule: Rule, field: str, what: str) -> Violation:
     return Violation(rule=rule, field=field, message=f"{field} {what}")
 
 
-def content_words(text: str) -> list[str]:
-    """Return the words of a text that carry content, in order, normalised.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        The words without function words; numbers stay.
+def _content_words(text: str) -> list[str]:
+    """Return the words of a text that carry content, in order, normalised; numbers stay.
 
     Examples:
-        >>> content_words("When did the First Punic War occur?")
+        >>> _content_words("When did the First Punic War occur?")
         ['first', 'punic', 'war', 'occur']
     """
     return [word for word in tokenize(normalize(text)) if word not in _STOP]
 
 
-def word_in(word: str, words: Collection[str]) -> bool:
+def _word_in(word: str, words: Collection[str]) -> bool:
     """Tell whether a word, or another form of it, is among others.
 
-    Args:
-        word: A normalised word.
-        words: Normalised words.
-
-    Returns:
-        Whether it is there, or one that shares its first letters (five, or all but the last of a
-        shorter word) as "occurred" does with "occur". Numbers must be there as they are.
+    Another form shares its first letters (five, or all but the last of a shorter word) as
+    "occurred" does with "occur". Numbers must be there as they are.
 
     Examples:
-        >>> word_in("occur", {"occurred"}), word_in("1945", {"1946"}), word_in("war", {"wars"})
+        >>> _word_in("occur", {"occurred"}), _word_in("1945", {"1946"}), _word_in("war", {"wars"})
         (True, False, True)
     """
     if word in words:
@@ -303,13 +292,13 @@ def word_in(word: str, words: Collection[str]) -> bool:
     )
 
 
-def share_found(wanted: Collection[str], words: Collection[str]) -> float:
+def _share_found(wanted: Collection[str], words: Collection[str]) -> float:
     """Return the share of wanted words that are among others; 1 when none is wanted."""
     if not wanted:
         return 1.0
-    return sum(word_in(word, words) for word in wanted) / len(wanted)
+    return sum(_word_in(word, words) for word in wanted) / len(wanted)
 
 
-def numbers_in(text: str) -> set[str]:
+def _numbers_in(text: str) -> set[str]:
     """Return the numbers of a text as digits, without the commas between thousands."""
     return {found.replace(",", "").rstrip(".") for found in _NUMBER.findall(text)}

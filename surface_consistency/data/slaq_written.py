@@ -157,9 +157,7 @@ def _topic(values: Mapping[str, str]) -> WrittenTopic:
             flag = None
         facts.append(
             WrittenFact(
-                question=values.get(f"q{number}"),
-                answer=values.get(f"a{number}"),
-                is_entity=flag,
+                question=values.get(f"q{number}"), answer=values.get(f"a{number}"), is_entity=flag
             )
         )
     return WrittenTopic(

@@ -87,7 +87,9 @@ def open_source(source: Source, *, revision: str | None = None, split: str = "te
     _refuse_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
         source = _pick_split(source, split)
-    name = _name_in_memory(source)
+    dataset = getattr(getattr(source, "info", None), "dataset_name", None)
+    kind = type(source).__name__
+    name = f"{kind}:{dataset}" if isinstance(dataset, str) else kind
     return _opened(name, None, None, _rows_in_memory(source, name), split)
 
 
@@ -116,7 +118,11 @@ def _opened(
 def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
     """Read a split of a folder, from the files that the `datasets` library takes for it."""
     if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
-        return _saved_rows(folder, name, split)
+        import datasets
+
+        saved = datasets.load_from_disk(str(folder))
+        data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
+        return _rows_in_memory(data, name)
     by_split = _data_files(folder, name)
     if split not in by_split:
         raise _no_split(split, name, list(by_split))
@@ -152,15 +158,6 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
     }
 
 
-def _saved_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
-    """Read a folder that `save_to_disk` wrote."""
-    import datasets
-
-    saved = datasets.load_from_disk(str(folder))
-    data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
-    return _rows_in_memory(data, name)
-
-
 def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[str, object]]:
     """Take one split of a dictionary of splits."""
     if split not in splits:
@@ -179,13 +176,6 @@ def _no_split(split: str, name: str, names: list[str]) -> SourceNotFoundError:
     known = ", ".join(names) or "none"
     remedy = f"; pass split={names[0]!r}" if names else ""
     return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
-
-
-def _name_in_memory(source: object) -> str:
-    """Name rows that come from memory, with the name of their data set where there is one."""
-    dataset = getattr(getattr(source, "info", None), "dataset_name", None)
-    kind = type(source).__name__
-    return f"{kind}:{dataset}" if isinstance(dataset, str) else kind
 
 
 def _rows_in_memory(source: object, name: str) -> Iterator[Row]:

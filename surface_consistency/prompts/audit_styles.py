@@ -68,11 +68,7 @@ class AuditWording:
 
 
 def audit_prompt_text(
-    subject: str,
-    relation: str,
-    *,
-    style: str,
-    wordings: Mapping[str, AuditWording] | None = None,
+    subject: str, relation: str, *, style: str, wordings: Mapping[str, AuditWording] | None = None
 ) -> str:
     """Put a fact into words.
 
@@ -168,12 +164,8 @@ def load_wordings() -> Mapping[str, AuditWording]:
     """
     lines = _FILE.read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
-    return MappingProxyType(
-        {
-            relation: AuditWording(question=question, statement=statement)
-            for relation, question, statement in rows
-        }
-    )
+    wordings = {name: AuditWording(question=ask, statement=say) for name, ask, say in rows}
+    return MappingProxyType(wordings)
 
 
 def _wording_of(

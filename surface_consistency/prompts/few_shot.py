@@ -5,7 +5,6 @@ The plain form is PopQA's (Mallen et al., 2023), which RedirectQA keeps: demonst
 """
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -78,20 +77,13 @@ class DemonstrationPool:
             raise ValueError(f"scope must be one of {', '.join(_SCOPES)}, got {scope!r}")
         self._seed = seed
         self._scope = scope
-        pool: dict[str, dict[str, list[QuestionRealization]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for question in questions:
+        pool: dict[str, dict[str, list[QuestionRealization]]] = {}
+        for question in sorted(questions, key=lambda item: (item.triple.relation, item.id)):
             if question.surface.is_canonical and question.triple.answers:
-                pool[question.template][question.triple.relation].append(question)
+                by_relation = pool.setdefault(question.template, {})
+                by_relation.setdefault(question.triple.relation, []).append(question)
+        self._pool = pool
         self._drawn: dict[tuple[str, str, int], tuple[Demonstration, ...]] = {}
-        self._pool = {
-            template: {
-                relation: sorted(items, key=lambda item: item.id)
-                for relation, items in sorted(by_relation.items())
-            }
-            for template, by_relation in pool.items()
-        }
 
     def unit(self, target: QuestionRealization) -> str:
         """Name what shares its demonstrations with a question.
@@ -155,10 +147,7 @@ class DemonstrationPool:
 
 
 def _round_robin(
-    pool: dict[str, list[QuestionRealization]],
-    shots: int,
-    random: Random,
-    subject_id: str | None,
+    pool: dict[str, list[QuestionRealization]], shots: int, random: Random, subject_id: str | None
 ) -> Sequence[QuestionRealization]:
     """Take one question a relation, relations in random order, again until there are enough."""
     relations = list(pool)

@@ -219,12 +219,8 @@ def free_prompts(
         ValueError: If `prompt_format` is unknown.
     """
     targets = (
-        (
-            SlaqPrompt(prompt_id=f"{topic.id}/free", topic_id=topic.id, form="free"),
-            topic.topic,
-            free_query(topic),
-        )
-        for topic in topics
+        (SlaqPrompt(prompt_id=f"{t.id}/free", topic_id=t.id, form="free"), t.topic, free_query(t))
+        for t in topics
     )
     return _written(targets, prompt_format, instructions)
 
@@ -259,16 +255,12 @@ def slaq_prompts(
     if not forms or len(set(forms)) != len(forms) or not set(forms) <= set(_FORMS):
         raise ValueError(f"forms must be some of {', '.join(_FORMS)}, each once; got {list(forms)}")
     long = partial(long_prompts, n_permutations=n_permutations, seed=seed, wording=wording)
-    builders: dict[SlaqForm, Callable[..., SlaqPrompts]] = {
-        "short": short_prompts,
-        "long": long,
-        "free": free_prompts,
-    }
-    parts = (
-        builders[form](topics, prompt_format=prompt_format, instructions=instructions)
-        for form in forms
-    )
-    return sum(parts, SlaqPrompts(prompts=(), details=()))
+    builders: dict[str, Callable[..., SlaqPrompts]] = {"short": short_prompts, "free": free_prompts}
+    builders["long"] = long
+    built = SlaqPrompts(prompts=(), details=())
+    for form in forms:
+        built += builders[form](topics, prompt_format=prompt_format, instructions=instructions)
+    return built
 
 
 def _written(

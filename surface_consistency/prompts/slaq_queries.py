@@ -1,6 +1,7 @@
 """The long query of a topic, and the balanced orders in which its five parts are asked."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from itertools import permutations
 from random import Random
@@ -76,9 +77,7 @@ def free_query(topic: SlaqTopic) -> str:
     Returns:
         The query, such as "Tell me about the Punic Wars."
     """
-    name = topic.topic.strip()
-    if name.startswith("The "):
-        name = "the " + name.removeprefix("The ")
+    name = re.sub(r"^The ", "the ", topic.topic.strip())
     mark = "" if name.endswith((".", "?", "!")) else "."
     return f"Tell me about {name}{mark}"
 
