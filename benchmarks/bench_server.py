@@ -26,7 +26,7 @@ from pathlib import Path
 
 from bench_slaq import made_up_topics
 
-from surface_consistency.data.slaq import write_slaq_csv
+from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.runs.log import RunLog

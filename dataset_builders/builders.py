@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import datasets
 
 from surface_consistency import __version__
-from surface_consistency.data.features import features_of
+from surface_consistency.data.features import make_features
 from surface_consistency.errors import DataError, SurfaceConsistencyError
 from surface_consistency.studies.dataset_build import ROW_KEY
 from surface_consistency.wikimedia.construction import (
@@ -169,7 +169,7 @@ class BuiltRowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Describe the columns and the licence of the rows."""
         return datasets.DatasetInfo(
             description=self.config.description,
-            features=features_of(BuiltRow),
+            features=make_features(BuiltRow),
             homepage=self.HOMEPAGE,
             license="cc-by-sa-4.0",
         )

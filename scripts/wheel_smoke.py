@@ -5,7 +5,7 @@ from pathlib import Path
 
 import surface_consistency
 from surface_consistency import FakeRunner, paired_by, score_predictions
-from surface_consistency.data.sample import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
 
 home = Path(surface_consistency.__file__)

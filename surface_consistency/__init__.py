@@ -12,7 +12,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from surface_consistency.data.popqa import load_popqa
     from surface_consistency.data.redirectqa import load_redirectqa
-    from surface_consistency.data.slaq.load import load_slaq
+    from surface_consistency.data.slaq import load_slaq
     from surface_consistency.inference.fake import FakeRunner
     from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
     from surface_consistency.inference.runner import Runner
@@ -31,7 +31,7 @@ _HOMES = {
     "TransformersRunner": "inference.transformers_runner",
     "load_popqa": "data.popqa",
     "load_redirectqa": "data.redirectqa",
-    "load_slaq": "data.slaq.load",
+    "load_slaq": "data.slaq",
     "match": "matching.rules",
     "mcnemar": "metrics.mcnemar_tests",
     "paired_by": "metrics.paired_groups",

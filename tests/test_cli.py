@@ -78,7 +78,7 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
 
 def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
     """A CSV of question texts and outputs is enough."""
-    from surface_consistency.data.sample import load_sample
+    from surface_consistency.data.redirectqa import load_sample
 
     questions = load_sample().questions
     file = tmp_path / "mine.csv"

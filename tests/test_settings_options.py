@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import pytest
 from cyclopts import App, Parameter
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from surface_consistency.commands.study_commands import STUDIES, add_studies, find_studies, run_app
 
 from surface_consistency.commands.record_command import record_command
-from surface_consistency.commands.study_commands import STUDIES, add_studies, find_studies, run_app
 from surface_consistency.settings_options import (
     Flag,
     name_flags,

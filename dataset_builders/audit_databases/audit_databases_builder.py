@@ -1,6 +1,6 @@
 """Builder of the audit databases: their prompts, or their triplets, as one data set.
 
-It reads a folder that `surface_consistency.data.audit.build_audit_databases` wrote, or the folder
+It reads a folder that `surface_consistency.data.build_audit_databases` wrote, or the folder
 of databases that the audit publishes: `<domain>/<topology>.json` and
 `<domain>/prompts/<topology>/prompts_<style>.jsonl`.
 """
@@ -16,8 +16,9 @@ import datasets
 
 from dataset_builders.builders import only_split, prepared
 from surface_consistency import __version__
-from surface_consistency.data.audit import check_prompts_fit, read_audit_prompts, read_database
-from surface_consistency.data.features import features_of
+from surface_consistency.data.audit_databases import database_coverage
+from surface_consistency.data.audit_files import read_audit_prompts, read_database
+from surface_consistency.data.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import AuditPrompt, Record
 
@@ -88,7 +89,7 @@ class AuditDatabasesBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[mis
 
     def _info(self) -> datasets.DatasetInfo:
         """Describe the columns."""
-        return datasets.DatasetInfo(features=features_of(_ROWS[self.config.name]))
+        return datasets.DatasetInfo(features=make_features(_ROWS[self.config.name]))
 
     def _split_generators(
         self, dl_manager: datasets.DownloadManager
@@ -174,7 +175,7 @@ def _prompt_rows(source: Path) -> Iterator[tuple[str, Record]]:
         place = {"domain": file.parent.name, "topology": file.stem}
         for prompt_file in _prompt_files(file):
             prompts = read_audit_prompts(prompt_file)
-            check_prompts_fit(database, prompts)
+            database_coverage(database, prompts)
             style = prompt_file.stem.removeprefix(_PREFIX)
             for prompt in prompts:
                 row = AuditPromptRow.model_validate(prompt.model_dump() | place | {"style": style})

@@ -10,16 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from surface_consistency.data.audit import (
-    DOMAINS,
-    PUBLISHED_TOPOLOGIES,
-    Difference,
-    build_topology,
-    compare_databases,
-    load_fact_table,
-    prompt_file_name,
-    read_audit_prompts,
-)
+from surface_consistency.data.audit_databases import Difference, compare_databases
+from surface_consistency.data.audit_files import prompt_file_name, read_audit_prompts
+from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES, build_topology
+from surface_consistency.data.fact_tables import DOMAINS, load_fact_table
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Triplet
 

@@ -19,7 +19,7 @@ from dataset_builders.popqa_redirect.popqa_redirect_builder import (
     load_config_popqa,
 )
 from dataset_builders.redirectqa.export import add_options, parsed, push
-from surface_consistency.data.publishing import PublishedFolder
+from surface_consistency.data.dataset_folder import PublishedFolder
 from surface_consistency.studies.dataset_build import DumpSettings, write_popqa_redirect
 
 __all__ = ["export", "main"]

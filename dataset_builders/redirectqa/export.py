@@ -18,12 +18,8 @@ from dataset_builders.redirectqa.dumps_builder import (
     RedirectQADumpsBuilder,
     RedirectQADumpsConfig,
 )
-from surface_consistency.data.publishing import (
-    PublishedFolder,
-    PublishPlan,
-    check_repo_id,
-    publish_folder,
-)
+from surface_consistency.data.dataset_folder import PublishedFolder
+from surface_consistency.data.publish import PublishPlan, check_repo_id, publish_folder
 from surface_consistency.studies.dataset_build import BuildSettings, write_redirectqa
 
 __all__ = ["add_options", "build_of", "export", "main", "parsed", "push", "show_plan"]

@@ -16,10 +16,10 @@ import datasets
 
 from dataset_builders.builders import only_split, prepared
 from surface_consistency import __version__
-from surface_consistency.data.features import features_of
-from surface_consistency.data.hub_rows import RedirectQARow, hub_rows
+from surface_consistency.data.features import make_features
 from surface_consistency.data.readers import FORMATS
 from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow, hub_rows
 from surface_consistency.errors import DataError, SourceNotFoundError
 
 __all__ = ["RedirectQABuilder", "RedirectQAConfig", "build", "source_hash"]
@@ -47,7 +47,7 @@ class RedirectQABuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _info(self) -> datasets.DatasetInfo:
         """Describe the columns and the licence of the rows."""
         return datasets.DatasetInfo(
-            features=features_of(RedirectQARow),
+            features=make_features(RedirectQARow),
             homepage="https://huggingface.co/datasets/naist-nlp/RedirectQA",
             license="cc-by-sa-4.0",
         )

@@ -16,9 +16,9 @@ import datasets
 
 from dataset_builders.builders import only_split, prepared
 from dataset_builders.redirectqa import redirectqa_builder
-from surface_consistency.data.features import features_of
-from surface_consistency.data.slaq.load import load_slaq
-from surface_consistency.data.slaq.rows import SlaqRow, slaq_rows
+from surface_consistency.data.features import make_features
+from surface_consistency.data.slaq import load_slaq
+from surface_consistency.data.slaq_rows import SlaqRow, slaq_rows
 from surface_consistency.errors import DataError
 
 __all__ = ["SlaqBuilder", "SlaqConfig", "build", "source_hash"]
@@ -69,7 +69,7 @@ class SlaqBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _info(self) -> datasets.DatasetInfo:
         """Describe the columns."""
         return datasets.DatasetInfo(
-            features=features_of(SlaqRow),
+            features=make_features(SlaqRow),
             homepage="https://huggingface.co/datasets/WueNLP/SLAQ",
         )
 

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Final
 
 import surface_consistency
-from surface_consistency.data.slaq.articles import long_enough
-from surface_consistency.data.slaq.popularity import popularity_halves
-from surface_consistency.data.slaq.review import ReviewItem, write_review_sheet
-from surface_consistency.data.slaq.rows import write_slaq_csv
-from surface_consistency.data.slaq.rules import check_topic
-from surface_consistency.data.slaq.written import WrittenTopic, parse_written, topic_from_written
+from surface_consistency.data.slaq import popularity_halves
+from surface_consistency.data.slaq_articles import is_long_enough
+from surface_consistency.data.slaq_review import ReviewItem, write_review_sheet
+from surface_consistency.data.slaq_rows import write_slaq_csv
+from surface_consistency.data.slaq_rules import check_topic
+from surface_consistency.data.slaq_written import WrittenTopic, parse_written, topic_from_written
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import Runner
-from surface_consistency.prompts.slaq.writer import WriterLayout, writer_prompt
+from surface_consistency.prompts.slaq_writer import WriterLayout, writer_prompt
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import DataSource, GenerationParams, Prompt, RunManifest
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
@@ -145,7 +145,7 @@ def _drafts(
     too_short: list[str] = []
     limits = {"min_words": settings.min_words, "min_characters": settings.min_characters}
     for article in articles:
-        if not long_enough(article, **limits):
+        if not is_long_enough(article, **limits):
             too_short.append(article.title)
         elif article.topic_id in drafts:
             raise DataError(f"two articles are called {article.title!r}; topics are unique")

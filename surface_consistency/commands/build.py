@@ -10,15 +10,17 @@ from cyclopts import App, Parameter
 from pydantic import Field
 
 from surface_consistency.commands.record_command import record_command
-from surface_consistency.data.audit import (
+from surface_consistency.data import (
     DOMAINS,
     PUBLISHED_TOPOLOGIES,
     TOPOLOGIES,
+    PublishedFolder,
     build_audit_databases,
+    check_repo_id,
+    publish_folder,
     read_fact_table,
 )
 from surface_consistency.data.popqa import load_popqa
-from surface_consistency.data.publishing import PublishedFolder, check_repo_id, publish_folder
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.report.text import table_text
+from surface_consistency.report.numbers import table_text
 
 if TYPE_CHECKING:
     from surface_consistency.studies.engine import Reported

@@ -1,24 +1,71 @@
-"""One cell of a table to one value: the shapes that JSON, CSV and Arrow give to the same thing."""
+"""One cell of a table to one value: the shapes that JSON, CSV and Arrow give to the same thing.
+
+Each reader takes a cell as it comes and raises ValueError where it holds something else than the
+reader is for. An empty cell (null, NaN or blank) is None, and no item of a list.
+"""
 
 import ast
 import json
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
-__all__ = ["answers_of", "count_of", "identifier_of", "strings_of", "text_of"]
+from surface_consistency.data.readers import Place
+from surface_consistency.errors import RecordError
+
+__all__ = ["RowCells", "answers_of", "count_of", "identifier_of", "strings_of", "text_of"]
+
+T = TypeVar("T")
+
+_LOST_NAME: Final = (
+    "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
+    "from the file or hub id itself, or read it with keep_default_na=False"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowCells:
+    """One row, read by field."""
+
+    columns: Mapping[str, str]
+    """Field to column, for the fields that the source has."""
+
+    place: Place
+    """Where the row stands."""
+
+    row: Mapping[str, object]
+    """Column to cell."""
+
+    def read(self, name: str, parse: Callable[[object], T]) -> T:
+        """Read one field; a source without its column gives what an empty cell gives.
+
+        Raises:
+            RecordError: If the cell is not what `parse` is for; names place, column and value.
+        """
+        column = self.columns.get(name)
+        value = None if column is None else self.row.get(column)
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise RecordError(
+                f"{self.place}: column {column!r}: {error}, got {repr(value)[:80]}"
+            ) from error
+
+    def needed(self, name: str, parse: Callable[[object], str | None]) -> str:
+        """Read a field that no row may leave empty, in a column that the source must have.
+
+        Raises:
+            RecordError: If the cell is empty, or as `read` does.
+        """
+        value = self.read(name, parse)
+        if value is None:
+            raise RecordError(f"{self.place}: column {self.columns[name]!r} {_LOST_NAME}")
+        return value
 
 
 def text_of(value: object) -> str | None:
-    """Read a cell that holds a name or a question.
-
-    Args:
-        value: The cell; an integer is taken for its digits ("1984" written without quotes).
-
-    Returns:
-        The text as it stands, or None when the cell is null, NaN or blank.
-
-    Raises:
-        ValueError: If the cell holds something else, such as a list.
-    """
+    """Read a name or a question, as it stands; an integer is its digits ("1984" without quotes)."""
     if isinstance(value, str):
         return value if value.strip() else None
     value = _plain(value)
@@ -30,17 +77,7 @@ def text_of(value: object) -> str | None:
 
 
 def identifier_of(value: object) -> str | None:
-    """Read a cell that holds an identifier.
-
-    Args:
-        value: The cell; 17, 17.0, "17" and " 17 " are the same identifier.
-
-    Returns:
-        The identifier without surrounding white space, or None when the cell is empty.
-
-    Raises:
-        ValueError: If the cell holds something else, such as a fraction or a list.
-    """
+    """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is none."""
     value = _plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -49,17 +86,7 @@ def identifier_of(value: object) -> str | None:
 
 
 def count_of(value: object) -> int | None:
-    """Read a cell that counts something, such as page views.
-
-    Args:
-        value: The cell; 17, 17.0 and "17" are the same number.
-
-    Returns:
-        The number, or None when the cell is empty.
-
-    Raises:
-        ValueError: If the cell holds something else, such as a negative number.
-    """
+    """Read a count, such as of page views: 17, 17.0 and "17" are the same; at least 0."""
     text = identifier_of(value)
     if text is None:
         return None
@@ -69,17 +96,10 @@ def count_of(value: object) -> int | None:
 
 
 def strings_of(value: object) -> tuple[str, ...]:
-    """Read a cell that holds a list of names.
+    """Read a list of names in its order.
 
-    Args:
-        value: The cell: a list, the same list as a JSON string (PopQA) or as Python wrote it into a
-            CSV file, or one name without any list around it.
-
-    Returns:
-        The names in order, blanks left out; empty when the cell is empty.
-
-    Raises:
-        ValueError: If the cell or an item of it is neither.
+    The cell is the list, the same list as a JSON string (PopQA) or as Python wrote it into a CSV
+    file, or one name without any list around it.
 
     Examples:
         >>> strings_of('["UK", "U.K."]'), strings_of(["UK"]), strings_of("UK"), strings_of(None)
@@ -93,17 +113,9 @@ def strings_of(value: object) -> tuple[str, ...]:
 
 
 def answers_of(value: object) -> tuple[str, ...]:
-    """Read a cell that holds accepted answers.
+    """Read a list of accepted answers without the white space around them.
 
-    Args:
-        value: The cell, as for `strings_of`.
-
-    Returns:
-        The answers in order, without the white space around them: the first line of a prediction
-        has none either, so that an answer with it would never be found there.
-
-    Raises:
-        ValueError: If the cell or an item of it is neither.
+    The first line of a prediction has none either, so that an answer with it would never be found.
 
     Examples:
         >>> answers_of('["UK ", " ", "U.K."]')

@@ -1,78 +1,48 @@
 """The declared mapping from what a study needs to what a source calls it."""
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.data.readers import Row
+from surface_consistency.errors import ColumnNotFoundError, RecordError
 
-__all__ = ["POPQA_COLUMNS", "REDIRECTQA_COLUMNS", "Candidates", "resolve_columns"]
+__all__ = [
+    "POPQA_COLUMNS",
+    "REDIRECTQA_COLUMNS",
+    "Candidates",
+    "refuse_late_columns",
+    "resolve_columns",
+]
 
 Candidates = Mapping[str, tuple[str, ...]]
 """Field to the column names it may have, the likeliest first."""
 
 REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "triple_id": ("triplet_id", "triple_id", "fact_id"),
-    "subject_id": ("subject_id", "subject_qid", "subj_id", "s_id", "qid"),
-    "surface": ("subject_surface", "surface", "surface_form", "subject_surface_form"),
-    "categories": (
-        "subject_surface_category",
-        "subject_surface_categories",
-        "surface_category",
-        "surface_categories",
-        "redirect_category",
-        "redirect_categories",
-        "categories",
+    field: tuple(names.split())
+    for field, names in {
+        "triple_id": "triplet_id triple_id fact_id",
+        "subject_id": "subject_id subject_qid subj_id s_id qid",
+        "surface": "subject_surface surface surface_form subject_surface_form",
+        "categories": "subject_surface_category subject_surface_categories surface_category "
+        "surface_categories redirect_category redirect_categories categories "
         "category",
-    ),
-    "subject_title": (
-        "subject_wiki_title",
-        "s_wiki_title",
-        "wiki_title",
-        "canonical_title",
-        "subject_title",
-        "subject_label",
-        "subject",
-        "subj",
-    ),
-    "redirect_title": ("subject_redirect_wiki_title", "redirect_wiki_title", "redirect_title"),
-    "pageviews": ("subject_pageviews", "pageviews", "s_pop"),
-    "subject_aliases": ("subject_aliases", "s_aliases"),
-    "relation": (
-        "relation",
-        "relation_name",
-        "relation_label",
-        "relation_type",
-        "property",
-        "property_name",
-        "prop",
-        "predicate",
-        "relation_id",
-        "property_id",
-        "prop_id",
-        "pid",
-    ),
-    "object_id": ("object_id", "object_qid", "obj_id", "o_id"),
-    "object": ("object", "object_label", "object_name", "object_surface", "obj"),
-    "object_title": ("object_wiki_title", "object_title", "o_wiki_title"),
-    "answers": (
-        "possible_answers",
-        "answers",
-        "gold_answers",
-        "acceptable_answers",
-        "answer_aliases",
-        "answer",
-    ),
-    "object_aliases": ("object_aliases", "obj_aliases", "o_aliases"),
-    "template": (
-        "template",
-        "template_id",
-        "template_name",
-        "template_type",
-        "question_template",
+        "subject_title": "subject_wiki_title s_wiki_title wiki_title canonical_title subject_title "
+        "subject_label subject subj",
+        "redirect_title": "subject_redirect_wiki_title redirect_wiki_title redirect_title",
+        "pageviews": "subject_pageviews pageviews s_pop",
+        "subject_aliases": "subject_aliases s_aliases",
+        "relation": "relation relation_name relation_label relation_type property property_name "
+        "prop predicate relation_id property_id prop_id pid",
+        "object_id": "object_id object_qid obj_id o_id",
+        "object": "object object_label object_name object_surface obj",
+        "object_title": "object_wiki_title object_title o_wiki_title",
+        "answers": "possible_answers answers gold_answers acceptable_answers answer_aliases answer",
+        "object_aliases": "object_aliases obj_aliases o_aliases",
+        "template": "template template_id template_name template_type question_template "
         "template_idx",
-    ),
-    "question": ("question", "question_text", "query"),
+        "question": "question question_text query",
+    }.items()
 }
 """Fields of RedirectQA. The subject's columns are those of release v1.0.0, read by public code; the
 names of the relation, object, answer, template and question columns are likely ones, since no
@@ -81,18 +51,8 @@ public description of either release tells them: override them where they differ
 POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     name: (name,)
     for name in (
-        "id",
-        "subj",
-        "prop",
-        "obj",
-        "s_aliases",
-        "o_aliases",
-        "s_uri",
-        "o_uri",
-        "s_pop",
-        "o_pop",
-        "question",
-        "possible_answers",
+        *("id", "subj", "prop", "obj", "s_aliases", "o_aliases", "s_uri", "o_uri"),
+        *("s_pop", "o_pop", "question", "possible_answers"),
     )
 }
 """Fields of PopQA, which are its columns."""
@@ -144,6 +104,45 @@ def resolve_columns(
         if not any(field in found for field in group):
             raise ColumnNotFoundError(_missing(group, available, candidates))
     return found
+
+
+def refuse_late_columns(
+    rows: Iterable[Row],
+    columns: Collection[str],
+    candidates: Candidates,
+    *,
+    overrides: Mapping[str, str] | None = None,
+) -> Iterator[Row]:
+    """Pass rows on, and refuse one with a column that would have changed the mapping.
+
+    Args:
+        rows: The rows with their places.
+        columns: Columns of the rows that were looked at for the mapping.
+        candidates: The declared mapping.
+        overrides: As for `resolve_columns`.
+
+    Yields:
+        The rows.
+
+    Raises:
+        RecordError: At the first row with such a column, which would else go unread.
+    """
+    seen = list(columns)
+    known = set(seen)
+    resolved = resolve_columns(seen, candidates, overrides=overrides)
+    for place, row in rows:
+        for column in () if known.issuperset(row) else row:
+            if column in known:
+                continue
+            known.add(column)
+            seen.append(column)
+            if resolve_columns(seen, candidates, overrides=overrides) != resolved:
+                raise RecordError(
+                    f"{place}: column {column!r} appears here for the first time, too late to be "
+                    "read; give it to the first row too (null where it is empty), or move this row "
+                    "to the front"
+                )
+        yield place, row
 
 
 def _fold(name: str) -> str:

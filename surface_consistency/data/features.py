@@ -8,16 +8,7 @@ import types
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Final,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -29,7 +20,7 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 if TYPE_CHECKING:
     import datasets
 
-__all__ = ["features_of", "read_parquet", "to_parquet"]
+__all__ = ["make_features", "read_parquet", "to_parquet"]
 
 R = TypeVar("R", bound=Record)
 
@@ -37,7 +28,7 @@ _SCALARS: Final = {bool: "bool", float: "float64", int: "int64", str: "string"}
 _ROW_GROUP: Final = 8192
 
 
-def features_of(record: type[Record]) -> datasets.Features:
+def make_features(record: type[Record]) -> datasets.Features:
     """Derive the columns of a data set from its record.
 
     Args:
@@ -53,7 +44,7 @@ def features_of(record: type[Record]) -> datasets.Features:
 
     Examples:
         >>> from surface_consistency.schemas import Message
-        >>> features_of(Message)
+        >>> make_features(Message)
         {'role': Value('string'), 'content': Value('string')}
     """
     import datasets
@@ -74,7 +65,7 @@ def to_parquet(
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
         records: What to write; consumed 8,192 at a time, one row group each.
-        record: Their class, whose `features_of` are the columns.
+        record: Their class, whose `make_features` are the columns.
 
     Returns:
         The number of records written.
@@ -85,13 +76,17 @@ def to_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = features_of(record).arrow_schema
+    schema = make_features(record).arrow_schema
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     stream, count = iter(records), 0
     try:
         with pq.ParquetWriter(part, schema) as writer:
-            while rows := [_row(item, record) for item in islice(stream, _ROW_GROUP)]:
+            while items := list(islice(stream, _ROW_GROUP)):
+                wrong = [type(item).__name__ for item in items if type(item) is not record]
+                if wrong:
+                    raise TypeError(f"expected {record.__name__} records, got {wrong[0]}")
+                rows = [item.model_dump() for item in items]
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
         part.replace(target)
@@ -141,18 +136,11 @@ def _feature(annotation: object, where: str) -> object:
     elif isinstance(annotation, type) and annotation in _SCALARS:
         return datasets.Value(_SCALARS[annotation])
     elif isinstance(annotation, type) and issubclass(annotation, Record):
-        return dict(features_of(annotation))
+        return dict(make_features(annotation))
     raise TypeError(
         f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
         "type, a record, or one of these or None"
     )
-
-
-def _row(item: Record, record: type[Record]) -> dict[str, object]:
-    """Turn a record into a row, refusing those of another class."""
-    if type(item) is not record:
-        raise TypeError(f"expected {record.__name__} records, got {type(item).__name__}")
-    return item.model_dump()
 
 
 def _record(row: dict[str, object], record: type[R], source: Path, number: int) -> R:

@@ -1,21 +1,26 @@
 """PopQA (Mallen et al., 2023): facts under their canonical names, one question each."""
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.data.cells import answers_of, count_of, identifier_of, strings_of, text_of
-from surface_consistency.data.columns import POPQA_COLUMNS, resolve_columns
-from surface_consistency.data.late_columns import refuse_late_columns
-from surface_consistency.data.questions import describe_data, question_id
-from surface_consistency.data.row_cells import RowCells
-from surface_consistency.data.row_warnings import warn_unanswerable
+from surface_consistency.data.cells import (
+    RowCells,
+    answers_of,
+    count_of,
+    identifier_of,
+    strings_of,
+    text_of,
+)
+from surface_consistency.data.columns import POPQA_COLUMNS, refuse_late_columns, resolve_columns
+from surface_consistency.data.questions import describe_data, question_id, unanswerable
 from surface_consistency.data.sources import Source, open_source
 from surface_consistency.data.wordings import relation_name
-from surface_consistency.errors import DataError, RecordError
+from surface_consistency.errors import DataError, RecordError, UnscoredWarning
 from surface_consistency.schemas import (
     DataSource,
     Entity,
@@ -90,11 +95,11 @@ def load_popqa(
                 f"{place}: id {question.triple.id!r} stands on an earlier row too; ids are unique"
             )
         questions[question.triple.id] = question
-    warn_unanswerable(opened.id, questions.values(), stacklevel=2)
-    return PopQA(
-        questions=tuple(questions.values()),
-        source=describe_data(tuple(questions.values()), source=opened.id, revision=opened.revision),
-    )
+    loaded = tuple(questions.values())
+    if note := unanswerable(opened.id, loaded):
+        warnings.warn(note, UnscoredWarning, stacklevel=2)
+    source_of_all = describe_data(loaded, source=opened.id, revision=opened.revision)
+    return PopQA(questions=loaded, source=source_of_all)
 
 
 def _question(cells: RowCells) -> QuestionRealization:

@@ -1,8 +1,12 @@
-"""What every loader does with its questions: name them, pair them, sum them up."""
+"""What every loader does with its questions: name, pair, spread, sum up, tell what is missing."""
 
+import gc
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice, zip_longest
+from json.encoder import encode_basestring_ascii
+from typing import Final, TypeVar
 
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
@@ -12,7 +16,21 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
-__all__ = ["describe_data", "pair_questions", "question_id"]
+__all__ = [
+    "chosen_names",
+    "describe_data",
+    "first_few",
+    "pair_questions",
+    "pause_gc",
+    "question_id",
+    "repeated_rows",
+    "spread",
+    "unanswerable",
+]
+
+T = TypeVar("T")
+
+_SHOWN: Final = 5
 
 
 def question_id(triple_id: str, template: str, surface: SurfaceForm) -> str:
@@ -67,6 +85,46 @@ def pair_questions(
     return tuple(pairs), tuple(unpaired)
 
 
+def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
+    """Take items from all groups in turn, so that a part of a data set is not of one kind.
+
+    Args:
+        grouped: Group and item; an item that comes again counts once.
+        limit: How many items to take, 1 or more.
+
+    Returns:
+        The first item of each group, groups in order of appearance, then the second of each, and so
+        on; all items where there are no more than `limit`.
+
+    Examples:
+        >>> sorted(spread([("a", 1), ("a", 2), ("a", 3), ("b", 4)], 3))
+        [1, 2, 4]
+    """
+    groups: dict[str, dict[T, None]] = {}
+    for group, item in grouped:
+        groups.setdefault(group, {})[item] = None
+    columns = ([(item,) for item in group] for group in groups.values())
+    rounds = chain.from_iterable(zip_longest(*columns, fillvalue=()))
+    return set(islice(chain.from_iterable(rounds), limit))
+
+
+def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:
+    """Check a choice of some of what is there, by name; None chooses all.
+
+    Raises:
+        ValueError: If the choice is empty, or a name is not there; says what is.
+    """
+    known = dict.fromkeys(present)
+    wanted = set(known) if names is None else {names} if isinstance(names, str) else set(names)
+    unknown = sorted(wanted - known.keys())
+    if unknown or not wanted:
+        raise ValueError(
+            f"{what} must be among those of the data, {', '.join(known)}; got "
+            f"{', '.join(map(repr, unknown)) or 'none'}"
+        )
+    return wanted
+
+
 def describe_data(
     questions: Sequence[QuestionRealization], *, source: str, revision: str | None
 ) -> DataSource:
@@ -81,11 +139,54 @@ def describe_data(
         The facts for a run's manifest. The digest covers id, wording and answers of each question
         and does not depend on their order.
     """
+    quoted = encode_basestring_ascii
+    answers: dict[tuple[str, ...], str] = {}
     digest = hashlib.sha256()
     for question in sorted(questions, key=lambda item: item.id):
-        content = [question.id, question.question, question.triple.answers]
-        digest.update(json.dumps(content).encode("ascii"))
-        digest.update(b"\n")
+        accepted = question.triple.answers
+        if accepted not in answers:
+            answers[accepted] = f"[{', '.join(map(quoted, accepted))}]"
+        line = f"[{quoted(question.id)}, {quoted(question.question)}, {answers[accepted]}]\n"
+        digest.update(line.encode("ascii"))
     return DataSource(
         id=source, revision=revision, digest=digest.hexdigest(), n_questions=len(questions)
     )
+
+
+@contextmanager
+def pause_gc() -> Iterator[None]:
+    """Keep the garbage collector from walking new records, which hold no cycles, over and over."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def repeated_rows(source: str, n_rows: int) -> str:
+    """Tell of rows that repeat others; "" of none."""
+    return (
+        f"{source} repeats {n_rows} rows to the letter; each question is used once"
+        if n_rows
+        else ""
+    )
+
+
+def unanswerable(source: str, questions: Iterable[QuestionRealization]) -> str:
+    """Tell of the questions and facts for which a source accepts no answer; "" of none."""
+    without = [question.triple.id for question in questions if not question.triple.answers]
+    facts = list(dict.fromkeys(without))
+    return (
+        f"{len(without)} questions of {source} have no accepted answer ({len(facts)} facts: "
+        f"{first_few(facts)}); they are kept, but no answer to them can be scored: fill in the "
+        "answers or leave these facts out"
+        if without
+        else ""
+    )
+
+
+def first_few(items: Sequence[str]) -> str:
+    """List the first five, for a message."""
+    return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")

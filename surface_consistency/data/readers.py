@@ -132,13 +132,7 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
-    """Read a Parquet file batch by batch.
-
-    Args:
-        path: The file.
-
-    Yields:
-        Row number from 1, and the row in plain Python values.
+    """Read a Parquet file batch by batch: row number from 1, and the row in plain Python values.
 
     Raises:
         DataError: If it is no Parquet file.

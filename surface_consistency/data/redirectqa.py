@@ -1,27 +1,46 @@
 """RedirectQA: published rows to questions and canonical-redirect pairs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
 
-from surface_consistency.data.category_types import check_category_types
-from surface_consistency.data.columns import REDIRECTQA_COLUMNS, resolve_columns
-from surface_consistency.data.late_columns import refuse_late_columns
-from surface_consistency.data.questions import describe_data, pair_questions
-from surface_consistency.data.redirect_questions import build_questions
-from surface_consistency.data.redirect_rows import RedirectRows
-from surface_consistency.data.row_warnings import (
-    warn_foreign_categories,
-    warn_name_only,
-    warn_repeated,
-    warn_unanswerable,
-    warn_unpaired,
+from surface_consistency.data.columns import (
+    REDIRECTQA_COLUMNS,
+    refuse_late_columns,
+    resolve_columns,
 )
+from surface_consistency.data.questions import (
+    chosen_names,
+    describe_data,
+    first_few,
+    pair_questions,
+    pause_gc,
+    repeated_rows,
+    spread,
+    unanswerable,
+)
+from surface_consistency.data.redirectqa_release import check_category_types
+from surface_consistency.data.redirectqa_rows import RedirectQARows
 from surface_consistency.data.sources import Source, open_source
+from surface_consistency.errors import (
+    IncompletePairWarning,
+    SurfaceConsistencyWarning,
+    UnknownCategoryWarning,
+    UnscoredWarning,
+)
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
 
-__all__ = ["RedirectQA", "load_redirectqa", "redirectqa_from"]
+__all__ = ["SAMPLE_ID", "SAMPLE_PATH", "RedirectQA", "load_redirectqa", "load_sample"]
 
-_REQUIRED = (
+SAMPLE_ID: Final = "redirectqa-sample"
+"""Name of the bundled sample in manifests, wherever the package is installed."""
+
+SAMPLE_PATH: Final = Path(__file__).parent / "sample" / "redirectqa"
+"""Folder of the bundled sample, in the hub's layout."""
+
+_REQUIRED: Final = (
     "surface",
     ("triple_id", "subject_id", "subject_title"),
     ("categories", "redirect_title"),
@@ -46,6 +65,24 @@ class RedirectQA:
     source: DataSource
     """Where the questions came from, and the digest of exactly these."""
 
+    @classmethod
+    def from_questions(
+        cls, questions: Sequence[QuestionRealization], *, source: str, revision: str | None = None
+    ) -> "RedirectQA":
+        """Pair questions that are records already.
+
+        Args:
+            questions: Questions with unique ids.
+            source: Where they came from, for manifests.
+            revision: Commit of the hub repository; None elsewhere.
+
+        Returns:
+            The questions with their pairs.
+        """
+        pairs, unpaired = pair_questions(questions)
+        described = describe_data(questions, source=source, revision=revision)
+        return cls(questions=tuple(questions), pairs=pairs, unpaired=unpaired, source=described)
+
     def select(
         self,
         *,
@@ -58,17 +95,20 @@ class RedirectQA:
         Args:
             templates: Templates to keep; all when None.
             relations: Relations to keep; all when None.
-            limit: Keep the first so many facts (of those templates and relations, in order of
-                appearance) with all their names and wordings; all when None.
+            limit: Keep so many facts (of those templates and relations), each with all its names
+                and wordings, spread over the relations: the first fact of each relation, relations
+                in order of appearance, then the second of each, and so on; all when None.
 
         Returns:
-            The part, with a digest of its own.
+            The part in the order of the whole, with a digest of its own.
 
         Raises:
             ValueError: If a template or relation is not in the data, or `limit` is below 1.
         """
-        wanted_templates = _wanted(templates, "templates", (q.template for q in self.questions))
-        wanted_relations = _wanted(
+        wanted_templates = chosen_names(
+            templates, "templates", (q.template for q in self.questions)
+        )
+        wanted_relations = chosen_names(
             relations, "relations", (q.triple.relation for q in self.questions)
         )
         questions = [
@@ -80,10 +120,11 @@ class RedirectQA:
         if limit is not None:
             if limit < 1:
                 raise ValueError(f"limit counts facts and must be at least 1, got {limit}")
-            facts = list(dict.fromkeys(question.triple.id for question in questions))
-            kept = set(facts[:limit])
+            kept = spread(((q.triple.relation, q.triple.id) for q in questions), limit)
             questions = [question for question in questions if question.triple.id in kept]
-        return redirectqa_from(questions, source=self.source.id, revision=self.source.revision)
+        return RedirectQA.from_questions(
+            questions, source=self.source.id, revision=self.source.revision
+        )
 
 
 def load_redirectqa(
@@ -133,56 +174,60 @@ def load_redirectqa(
     )
     if opened.folder is not None:
         check_category_types(opened.folder)
-    rows = RedirectRows(found)
-    rows.extend(
-        refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
-    )
-    questions, n_repeated = build_questions(rows)
-    data = redirectqa_from(questions, source=opened.id, revision=opened.revision)
-    _report(data, rows, n_repeated)
+    rows = RedirectQARows(found)
+    late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
+    with pause_gc():
+        rows.extend(late)
+        data = RedirectQA.from_questions(rows.build(), source=opened.id, revision=opened.revision)
+    for category, message in _notes(data, rows):
+        warnings.warn(message, category, stacklevel=2)
     return data
 
 
-def redirectqa_from(
-    questions: Sequence[QuestionRealization], *, source: str, revision: str | None = None
-) -> RedirectQA:
-    """Pair questions that are records already.
+def load_sample() -> RedirectQA:
+    """Load the bundled sample, a small set of real facts for trying things out, not for results.
 
-    Args:
-        questions: Questions with unique ids.
-        source: Where they came from, for manifests.
-        revision: Commit of the hub repository; None elsewhere.
+    It needs neither network nor cache nor the `datasets` library.
 
     Returns:
-        The questions with their pairs.
+        Questions over all 16 relations with redirects in all 33 categories, and their pairs.
+
+    Examples:
+        >>> sample = load_sample()
+        >>> len({question.triple.relation for question in sample.questions})
+        16
     """
-    pairs, unpaired = pair_questions(questions)
-    return RedirectQA(
-        questions=tuple(questions),
-        pairs=pairs,
-        unpaired=unpaired,
-        source=describe_data(questions, source=source, revision=revision),
-    )
+    data = load_redirectqa(SAMPLE_PATH / "test.jsonl")
+    return replace(data, source=data.source.model_copy(update={"id": SAMPLE_ID}))
 
 
-def _wanted(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:
-    """Check a choice against what is there."""
-    known = dict.fromkeys(present)
-    wanted = set(known) if names is None else {names} if isinstance(names, str) else set(names)
-    unknown = sorted(wanted - known.keys())
-    if unknown or not wanted:
-        raise ValueError(
-            f"{what} must be among those of the data, {', '.join(known)}; got "
-            f"{', '.join(map(repr, unknown)) or 'none'}"
-        )
-    return wanted
-
-
-def _report(data: RedirectQA, rows: RedirectRows, n_repeated: int) -> None:
-    """Warn, once a load, of what a user should know about the rows."""
+def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warning], str]]:
+    """Say what a user should know about the rows, each once a load."""
     source = data.source.id
-    warn_foreign_categories(source, rows.foreign_categories, stacklevel=3)
-    warn_repeated(source, n_repeated, stacklevel=3)
-    warn_unpaired(source, data.unpaired, stacklevel=3)
-    warn_name_only(source, rows.facts_by_name_only(), stacklevel=3)
-    warn_unanswerable(source, data.questions, stacklevel=3)
+    if rows.foreign_categories:
+        counts = sorted(rows.foreign_categories.items(), key=lambda item: (-item[1], item[0]))
+        yield (
+            UnknownCategoryWarning,
+            f"{source} has redirect categories outside the taxonomy's 33 (rows in parentheses): "
+            f"{', '.join(f'{label} ({count})' for label, count in counts)}; they are kept, with "
+            'type "unknown"',
+        )
+    if note := repeated_rows(source, len(rows.places) - len(data.questions)):
+        yield SurfaceConsistencyWarning, note
+    if data.unpaired:
+        listed = [f"{q.surface.text!r} (fact {q.triple.id}, {q.template})" for q in data.unpaired]
+        yield (
+            IncompletePairWarning,
+            f"{len(listed)} redirect questions of {source} have no canonical question of the same "
+            f"fact and template: {first_few(listed)}; they are in `.questions` and `.unpaired` but "
+            "in no pair",
+        )
+    if facts := rows.name_only_facts():
+        yield (
+            SurfaceConsistencyWarning,
+            f"{len(facts)} facts of {source} list no aliases of their object (facts "
+            f"{first_few(facts)}); the object's name alone is accepted as answer: fill in the "
+            "aliases if it has others",
+        )
+    if note := unanswerable(source, data.questions):
+        yield UnscoredWarning, note

@@ -1,24 +1,31 @@
 """Any source of rows as one stream: hub repository, folder, file, or data already in memory."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, NoReturn
 
-from surface_consistency.data.hub import fetch_repository, is_hub_id
 from surface_consistency.data.readers import FORMATS, Place, Row, read_rows
 from surface_consistency.errors import DataError, SourceNotFoundError
 
-__all__ = ["OpenSource", "Source", "open_source"]
+__all__ = ["OpenSource", "Snapshot", "Source", "fetch_repository", "is_hub_id", "open_source"]
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
 """Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""
 
 _LOOKED_AT: Final = 1000
 _BATCH: Final = 1000
+_HUB_ID: Final = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_OFFLINE_REMEDY: Final = (
+    "check the connection and HF_HUB_OFFLINE, or download the repository elsewhere "
+    "(`hf download {id} --repo-type dataset --local-dir FOLDER`) and pass that folder"
+)
+_LOGIN_REMEDY: Final = "log in with `hf auth login` or set HF_TOKEN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +78,8 @@ def open_source(source: Source, *, revision: str | None = None, split: str = "te
                     f"no file or folder {name!r} (in {Path.cwd()}); check the path. "
                     "A hub repository is named owner/name"
                 )
-            snapshot = fetch_repository(name, revision=revision)
-            rows = _folder_rows(snapshot.folder, name, split)
-            return _opened(name, snapshot.revision, snapshot.folder, rows, split)
+            folder, commit = fetch_repository(name, revision=revision)
+            return _opened(name, commit, folder, _folder_rows(folder, name, split), split)
         _refuse_revision(revision, name)
         if path.is_file():
             return _opened(name, None, None, read_rows(path), split)
@@ -81,7 +87,9 @@ def open_source(source: Source, *, revision: str | None = None, split: str = "te
     _refuse_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
         source = _pick_split(source, split)
-    name = _name_in_memory(source)
+    dataset = getattr(getattr(source, "info", None), "dataset_name", None)
+    kind = type(source).__name__
+    name = f"{kind}:{dataset}" if isinstance(dataset, str) else kind
     return _opened(name, None, None, _rows_in_memory(source, name), split)
 
 
@@ -110,7 +118,11 @@ def _opened(
 def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
     """Read a split of a folder, from the files that the `datasets` library takes for it."""
     if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
-        return _saved_rows(folder, name, split)
+        import datasets
+
+        saved = datasets.load_from_disk(str(folder))
+        data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
+        return _rows_in_memory(data, name)
     by_split = _data_files(folder, name)
     if split not in by_split:
         raise _no_split(split, name, list(by_split))
@@ -146,15 +158,6 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
     }
 
 
-def _saved_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
-    """Read a folder that `save_to_disk` wrote."""
-    import datasets
-
-    saved = datasets.load_from_disk(str(folder))
-    data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
-    return _rows_in_memory(data, name)
-
-
 def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[str, object]]:
     """Take one split of a dictionary of splits."""
     if split not in splits:
@@ -173,13 +176,6 @@ def _no_split(split: str, name: str, names: list[str]) -> SourceNotFoundError:
     known = ", ".join(names) or "none"
     remedy = f"; pass split={names[0]!r}" if names else ""
     return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
-
-
-def _name_in_memory(source: object) -> str:
-    """Name rows that come from memory, with the name of their data set where there is one."""
-    dataset = getattr(getattr(source, "info", None), "dataset_name", None)
-    kind = type(source).__name__
-    return f"{kind}:{dataset}" if isinstance(dataset, str) else kind
 
 
 def _rows_in_memory(source: object, name: str) -> Iterator[Row]:
@@ -203,3 +199,99 @@ def _unbatched(source: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, 
     for batch in source.with_format(None).iter(batch_size=_BATCH):
         for values in zip(*batch.values(), strict=True):
             yield dict(zip(batch, values, strict=True))
+
+
+class Snapshot(NamedTuple):
+    """A repository at one commit, in the hub's cache."""
+
+    folder: Path
+    """Its files."""
+
+    revision: str | None
+    """Commit; None when the cache does not tell."""
+
+
+def is_hub_id(text: str) -> bool:
+    """Tell whether a source that is no local path could be a hub repository.
+
+    Args:
+        text: What the user passed, such as "naist-nlp/RedirectQA".
+
+    Returns:
+        Whether it has the form `owner/name` or `name` and no suffix of a data file.
+
+    Examples:
+        >>> is_hub_id("naist-nlp/RedirectQA"), is_hub_id("./rows"), is_hub_id("data/rows.jsonl")
+        (True, False, False)
+    """
+    return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(tuple(FORMATS))
+
+
+def fetch_repository(repository: str, *, revision: str | None = None) -> Snapshot:
+    """Download the data files of a repository, or find them in the hub's cache.
+
+    Args:
+        repository: Its id.
+        revision: Branch, tag or commit; the main branch when None.
+
+    Returns:
+        The folder that holds the README, the metadata and the data files, and its commit.
+
+    Raises:
+        SourceNotFoundError: If the repository is missing, gated, without that revision, or out of
+            reach; the message says what to do.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    # The HTTP library's module differs between versions of the hub's client.
+    http = [base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError"]
+    failures: tuple[type[Exception], ...] = (HFValidationError, OSError, *http)
+    try:
+        folder = snapshot_download(
+            repository,
+            repo_type="dataset",
+            revision=revision,
+            allow_patterns=["README.md", *(f"*{suffix}" for suffix in FORMATS)],
+        )
+    except failures as error:
+        _explain(repository, revision, error)
+    path = Path(folder)
+    return Snapshot(path, path.name if _COMMIT.fullmatch(path.name) else None)
+
+
+def _explain(repository: str, revision: str | None, error: Exception) -> NoReturn:
+    """Turn a failure of the hub into one message with a remedy."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    url = f"https://huggingface.co/datasets/{repository}"
+    at = f" at revision {revision!r}" if revision else ""
+    local = f"There is no local file or folder {repository!r} either."
+    if isinstance(error, GatedRepoError):
+        message = f"{url} is gated: accept its conditions on that page, then {_LOGIN_REMEDY}."
+    elif isinstance(error, RepositoryNotFoundError):
+        message = (
+            f"the hub has no data repository {repository!r}, or it is private: check the name; if "
+            f"it is private, {_LOGIN_REMEDY}. {local}"
+        )
+    elif isinstance(error, RevisionNotFoundError):
+        message = f"{url} has no revision {revision!r}: its branches and tags stand at {url}/tree."
+    elif isinstance(error, HFValidationError):
+        message = f"{repository!r} is no repository id of the hub ({error}). {local}"
+    elif isinstance(error, LocalEntryNotFoundError):
+        message = (
+            f"the hub cannot be reached and {repository!r}{at} is not in its cache: "
+            f"{_OFFLINE_REMEDY.format(id=repository)}. {local}"
+        )
+    else:
+        message = (
+            f"{repository!r}{at} could not be downloaded ({type(error).__name__}: {error}): "
+            f"{_OFFLINE_REMEDY.format(id=repository)}."
+        )
+    raise SourceNotFoundError(message) from error

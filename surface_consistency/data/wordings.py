@@ -1,7 +1,7 @@
 """Which relation and which of its two wordings a question is."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from surface_consistency.errors import DataError
@@ -9,8 +9,7 @@ from surface_consistency.taxonomy import RELATIONS, TEMPLATES, parse_relation
 
 __all__ = ["Wording", "infer_relation", "relation_name", "resolve_templates"]
 
-_ORIGINAL: Final = TEMPLATES[0]
-_PARAPHRASE: Final = TEMPLATES[1]
+_ORIGINAL, _PARAPHRASE = TEMPLATES
 _REMEDY: Final = (
     f"write {' or '.join(map(repr, TEMPLATES))} into the template column, or name another column "
     "with columns={'template': '<column>'}"
@@ -92,9 +91,23 @@ def resolve_templates(wordings: Sequence[Wording]) -> list[str]:
         DataError: If values cannot be told apart: two of one relation would get the same name, or
             no question stands under a value.
     """
-    original = {row.value for row in wordings if row.value is not None and row.is_original}
+    original = {
+        row.value
+        for row in wordings
+        if row.value is not None and row.value.casefold() not in TEMPLATES and row.is_original
+    }
     names = [_template_of(row, original) for row in wordings]
-    _check_distinct(zip(wordings, names, strict=True))
+    values: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for row, name in zip(wordings, names, strict=True):
+        if row.value is not None:
+            is_name = row.value.casefold() in TEMPLATES
+            values[row.relation, name].add(name if is_name else row.value)
+    for (relation, name), merged in values.items():
+        if len(merged) > 1:
+            raise DataError(
+                f"templates {', '.join(map(repr, sorted(merged)))} of relation {relation!r} would "
+                f"all be {name!r}; {_REMEDY}"
+            )
     return names
 
 
@@ -112,18 +125,3 @@ def _template_of(row: Wording, original: set[str]) -> str:
     if row.question is None or row.relation not in RELATIONS or row.is_original:
         return _ORIGINAL
     return _PARAPHRASE
-
-
-def _check_distinct(named: Iterable[tuple[Wording, str]]) -> None:
-    """Refuse to merge two templates of one relation under one name."""
-    values: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for row, name in named:
-        if row.value is not None:
-            is_name = row.value.casefold() in TEMPLATES
-            values[row.relation, name].add(name if is_name else row.value)
-    for (relation, name), merged in values.items():
-        if len(merged) > 1:
-            raise DataError(
-                f"templates {', '.join(map(repr, sorted(merged)))} of relation {relation!r} would "
-                f"all be {name!r}; {_REMEDY}"
-            )

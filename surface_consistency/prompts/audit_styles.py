@@ -5,17 +5,14 @@ frames around them. `audit_wordings.tsv` beside this module words the relations 
 databases, so that the same fact gives the published text.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
-from surface_consistency.prompts._audit_wording import (
-    AuditWording,
-    filled,
-    load_wordings,
-    possessive,
-    wording_of,
-)
 from surface_consistency.schemas import AuditPrompt
 
 __all__ = [
@@ -27,6 +24,10 @@ __all__ = [
     "style_writers",
 ]
 
+_FILE: Final = Path(__file__).parent / "audit_wordings.tsv"
+_SLOT: Final = re.compile(r"\{([^{}]+)\}")
+_NAMED: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+_LOWER: Final = "|lower"
 _PROFILE: Final = (
     "Context: I am compiling a concise factual profile for {subject}. Answer with a short factual "
     "phrase.\nQuestion: {question}"
@@ -51,12 +52,23 @@ AUDIT_STYLES: Final = tuple(_FRAMES)
 """Names of the styles, as in the published file names."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditWording:
+    """The two wordings of a relation.
+
+    `{subject}` stands for the subject, `{subject's}` for its possessive ("James'"); a slot of the
+    relation's name stands for its value, and `{slot|lower}` for the value in lower case.
+    """
+
+    question: str
+    """A question that the object answers."""
+
+    statement: str
+    """A statement that the object completes, without the object."""
+
+
 def audit_prompt_text(
-    subject: str,
-    relation: str,
-    *,
-    style: str,
-    wordings: Mapping[str, AuditWording] | None = None,
+    subject: str, relation: str, *, style: str, wordings: Mapping[str, AuditWording] | None = None
 ) -> str:
     """Put a fact into words.
 
@@ -82,13 +94,11 @@ def audit_prompt_text(
     """
     if style not in _FRAMES:
         raise ValueError(f"style must be one of {', '.join(AUDIT_STYLES)}, got {style!r}")
-    known = load_wordings() if wordings is None else wordings
-    wording, slots = wording_of(relation, known)
-    slots = {**slots, "subject": subject, "subject's": possessive(subject)}
-    question, statement = filled(wording.question, slots), filled(wording.statement, slots)
-    return filled(
-        _FRAMES[style], {"subject": subject, "question": question, "statement": statement}
-    )
+    wording, slots = _wording_of(relation, load_wordings() if wordings is None else wordings)
+    possessive = f"{subject}'" if subject.endswith("s") else f"{subject}'s"
+    slots = {**slots, "subject": subject, "subject's": possessive}
+    texts = {name: _filled(getattr(wording, name), slots) for name in ("question", "statement")}
+    return _filled(_FRAMES[style], {"subject": subject, **texts})
 
 
 def audit_prompts(
@@ -110,16 +120,13 @@ def audit_prompts(
     Raises:
         ValueError: If there is no such style.
     """
-    known = load_wordings() if wordings is None else wordings
-    return [
-        target.model_copy(
-            update={
-                "prompt_text": audit_prompt_text(
-                    target.subject, target.relation, style=style, wordings=known
-                )
-            }
-        )
+    texts = (
+        audit_prompt_text(target.subject, target.relation, style=style, wordings=wordings)
         for target in targets
+    )
+    return [
+        target.model_copy(update={"prompt_text": text})
+        for target, text in zip(targets, texts, strict=True)
     ]
 
 
@@ -142,3 +149,53 @@ def style_writers(
     if unknown:
         raise ValueError(f"style must be one of {', '.join(AUDIT_STYLES)}, got {unknown[0]!r}")
     return {style: partial(audit_prompts, style=style, wordings=wordings) for style in styles}
+
+
+@cache
+def load_wordings() -> Mapping[str, AuditWording]:
+    """Read the wordings of the published databases.
+
+    Returns:
+        By relation, its wordings; the table is read once.
+
+    Examples:
+        >>> load_wordings()["Capital"].question
+        'What is the capital of {subject}?'
+    """
+    lines = _FILE.read_text(encoding="utf-8").splitlines()[1:]
+    rows = (line.split("\t") for line in lines)
+    wordings = {name: AuditWording(question=ask, statement=say) for name, ask, say in rows}
+    return MappingProxyType(wordings)
+
+
+def _wording_of(
+    relation: str, wordings: Mapping[str, AuditWording]
+) -> tuple[AuditWording, dict[str, str]]:
+    """Find the wordings of a relation and the values of its slots; plain ones where none are."""
+    if relation in wordings:
+        return wordings[relation], {}
+    for pattern, wording in wordings.items():
+        found = _pattern(pattern).fullmatch(relation) if _NAMED.search(pattern) else None
+        if found:
+            slots = found.groupdict()
+            return wording, slots | {name + _LOWER: slots[name].lower() for name in slots}
+    words = (
+        word if word.isupper() and len(word) > 1 else word.lower() for word in relation.split()
+    )
+    name = " ".join(words).replace("{", "").replace("}", "")
+    plain = AuditWording(
+        question=f"What is the {name} of {{subject}}?", statement=f"The {name} of {{subject}} is"
+    )
+    return plain, {}
+
+
+def _filled(frame: str, values: Mapping[str, str]) -> str:
+    """Fill the slots of a frame, once: braces in a value stay as they are."""
+    return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), frame)
+
+
+@cache
+def _pattern(relation: str) -> re.Pattern[str]:
+    """Read a relation with slots as a pattern."""
+    parts = enumerate(_NAMED.split(relation))
+    return re.compile("".join(f"(?P<{x}>.+)" if i % 2 else re.escape(x) for i, x in parts))

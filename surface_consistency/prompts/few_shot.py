@@ -1,21 +1,190 @@
-r"""Questions to few-shot prompts.
+r"""Questions to few-shot prompts: which solved questions stand before one, and how all are written.
 
 The plain form is PopQA's (Mallen et al., 2023), which RedirectQA keeps: demonstrations
 `Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
 from typing import Final, Literal
 
-from surface_consistency.prompts.demonstrations import Demonstration, DemonstrationPool
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 
-__all__ = ["PromptStyle", "build_prompts", "render_chat", "render_completion"]
+__all__ = [
+    "Demonstration",
+    "DemonstrationPool",
+    "DemonstrationScope",
+    "PromptFormat",
+    "build_prompts",
+    "render_chat",
+    "render_completion",
+]
 
-PromptStyle = Literal["completion", "chat"]
+DemonstrationScope = Literal["per_relation", "per_fact"]
+"""Whether the facts of one relation share their demonstrations or each fact draws its own."""
+
+PromptFormat = Literal["completion", "chat"]
 """Plain text to continue, or turns for the chat template of an instruction-tuned model."""
 
-_STYLES: Final = ("completion", "chat")
+_FORMATS: Final = ("completion", "chat")
+_SCOPES: Final = ("per_relation", "per_fact")
+_REDRAWS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration:
+    """A solved question."""
+
+    question: str
+    """The question, under the canonical surface form."""
+
+    answer: str
+    """Its first accepted answer."""
+
+
+class DemonstrationPool:
+    """Canonical, answerable questions by template and relation, to draw demonstrations from.
+
+    A draw takes one question from each of the other relations, in an order and from facts that
+    depend on the seed alone; with fewer shots than relations it takes a part of the relations,
+    with more it goes round again. RedirectQA draws 15 shots from 15 other relations, its release
+    v0.1.0 14 from 14 (RedirectQA, section 3.1). Since a fact has one relation, its own triple is
+    never among them.
+
+    Args:
+        questions: Questions of a data set; redirect surfaces and facts without answers are left
+            out. The order does not matter.
+        seed: Seed of every draw.
+        scope: "per_relation" gives all facts of a relation the same demonstrations, so their
+            prompts share a prefix and the members of a pair differ in the surface alone;
+            "per_fact" draws anew for each fact, the same for all its surfaces, and leaves out
+            other facts of the same subject.
+
+    Raises:
+        ValueError: If `scope` is unknown.
+    """
+
+    def __init__(
+        self,
+        questions: Iterable[QuestionRealization],
+        *,
+        seed: int = 0,
+        scope: DemonstrationScope = "per_relation",
+    ) -> None:
+        if scope not in _SCOPES:
+            raise ValueError(f"scope must be one of {', '.join(_SCOPES)}, got {scope!r}")
+        self._seed = seed
+        self._scope = scope
+        pool: dict[str, dict[str, list[QuestionRealization]]] = {}
+        for question in sorted(questions, key=lambda item: (item.triple.relation, item.id)):
+            if question.surface.is_canonical and question.triple.answers:
+                by_relation = pool.setdefault(question.template, {})
+                by_relation.setdefault(question.triple.relation, []).append(question)
+        self._pool = pool
+        self._drawn: dict[tuple[str, str, int], tuple[Demonstration, ...]] = {}
+
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            Its relation, or its fact when each fact draws its own.
+        """
+        return target.triple.relation if self._scope == "per_relation" else target.triple.id
+
+    def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
+        """Choose the demonstrations of one question.
+
+        Args:
+            target: The question that will follow.
+            shots: How many, 0 or more.
+
+        Returns:
+            `shots` demonstrations, none of the target's relation.
+
+        Raises:
+            ValueError: If `shots` is negative, or the other relations of this template do not
+                hold that many facts; names how many there are.
+        """
+        if shots < 0:
+            raise ValueError(f"shots must be 0 or more, got {shots}")
+        unit = self.unit(target)
+        key = (target.template, unit, shots)
+        if key not in self._drawn:
+            if self._scope == "per_fact":
+                # The surfaces of a fact come one after another; keeping all facts would be a leak.
+                self._drawn.clear()
+            self._drawn[key] = self._draw_anew(target, unit, shots)
+        return self._drawn[key]
+
+    def _draw_anew(
+        self, target: QuestionRealization, unit: str, shots: int
+    ) -> tuple[Demonstration, ...]:
+        """Draw with a generator that is seeded by what the draw may depend on."""
+        others = {
+            relation: items
+            for relation, items in self._pool.get(target.template, {}).items()
+            if relation != target.triple.relation
+        }
+        available = sum(len(items) for items in others.values())
+        if shots > available:
+            raise ValueError(
+                f"shots={shots}, but only {available} canonical questions of relations other than "
+                f"{target.triple.relation!r} have answers under template {target.template!r}; "
+                "ask for fewer shots or load more rows"
+            )
+        name = f"{self._seed}|{self._scope}|{target.template}|{unit}"
+        random = Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
+        subject_id = target.triple.subject.id if self._scope == "per_fact" else None
+        return tuple(
+            Demonstration(question=item.question, answer=item.triple.answers[0])
+            for item in _round_robin(others, shots, random, subject_id)
+        )
+
+
+def _round_robin(
+    pool: dict[str, list[QuestionRealization]], shots: int, random: Random, subject_id: str | None
+) -> Sequence[QuestionRealization]:
+    """Take one question a relation, relations in random order, again until there are enough."""
+    relations = list(pool)
+    random.shuffle(relations)
+    chosen: list[QuestionRealization] = []
+    taken: set[str] = set()
+    while len(chosen) < shots:
+        before = len(chosen)
+        for relation in relations[: shots - len(chosen)]:
+            item = _pick(pool[relation], taken, random, subject_id)
+            if item is not None:
+                taken.add(item.id)
+                chosen.append(item)
+        if len(chosen) == before:
+            raise ValueError(
+                f"shots={shots}, but only {before} demonstrations are about other subjects than "
+                f"{subject_id}; ask for fewer shots or load more rows"
+            )
+    random.shuffle(chosen)
+    return chosen
+
+
+def _pick(
+    items: list[QuestionRealization], taken: set[str], random: Random, subject_id: str | None
+) -> QuestionRealization | None:
+    """Draw one question that is free and about another subject; None when there is none."""
+
+    def is_free(item: QuestionRealization) -> bool:
+        return item.id not in taken and (subject_id is None or item.triple.subject.id != subject_id)
+
+    # Nearly every draw is free, so drawing again beats listing the free ones of thousands.
+    for _ in range(_REDRAWS):
+        item = random.choice(items)
+        if is_free(item):
+            return item
+    free = [item for item in items if is_free(item)]
+    return random.choice(free) if free else None
 
 
 def render_completion(question: str, demonstrations: Sequence[Demonstration]) -> str:
@@ -58,7 +227,7 @@ def build_prompts(
     pool: DemonstrationPool,
     *,
     shots: int = 15,
-    style: PromptStyle = "completion",
+    prompt_format: PromptFormat = "completion",
     fits: Callable[[Prompt], bool] | None = None,
 ) -> Iterator[Prompt]:
     """Turn questions into prompts, one each, under the questions' ids.
@@ -70,7 +239,7 @@ def build_prompts(
         questions: What to ask.
         pool: Where the demonstrations come from.
         shots: Demonstrations a prompt: 15 for RedirectQA v1.0.0, 14 for v0.1.0.
-        style: "completion" or "chat".
+        prompt_format: "completion" or "chat".
         fits: Tells whether a prompt fits the model. When given, facts of which any prompt does not
             fit lose demonstrations from the front, all their prompts alike, until they fit or none
             is left. None leaves every prompt at its full length.
@@ -80,37 +249,28 @@ def build_prompts(
         as `<template>|<relation or fact>|<number of demonstrations>`.
 
     Raises:
-        ValueError: If `style` is unknown or the pool is too small for `shots`.
+        ValueError: If `prompt_format` is unknown or the pool is too small for `shots`.
     """
-    if style not in _STYLES:
-        raise ValueError(f"style must be one of {', '.join(_STYLES)}, got {style!r}")
+    if prompt_format not in _FORMATS:
+        raise ValueError(
+            f"prompt_format must be one of {', '.join(_FORMATS)}, got {prompt_format!r}"
+        )
 
     def prompt_of(question: QuestionRealization, n_shots: int) -> Prompt:
         demonstrations = pool.draw(question, shots)[shots - n_shots :]
         group = f"{question.template}|{pool.unit(question)}|{n_shots}"
-        if style == "chat":
+        if prompt_format == "chat":
             messages = render_chat(question.question, demonstrations)
             return Prompt(id=question.id, messages=messages, group=group)
         text = render_completion(question.question, demonstrations)
         return Prompt(id=question.id, text=text, group=group)
 
-    shots_of = {} if fits is None else _fitting_shots(questions, shots, prompt_of, fits)
-    for question in questions:
-        yield prompt_of(question, shots_of.get((question.triple.id, question.template), shots))
-
-
-def _fitting_shots(
-    questions: Iterable[QuestionRealization],
-    shots: int,
-    prompt_of: Callable[[QuestionRealization, int], Prompt],
-    fits: Callable[[Prompt], bool],
-) -> dict[tuple[str, str], int]:
-    """Count for each fact and template the demonstrations with which all its prompts fit."""
     shots_of: dict[tuple[str, str], int] = {}
-    for question in questions:
+    for question in () if fits is None else questions:
         key = (question.triple.id, question.template)
         n_shots = shots_of.get(key, shots)
-        while n_shots and not fits(prompt_of(question, n_shots)):
+        while n_shots and fits is not None and not fits(prompt_of(question, n_shots)):
             n_shots -= 1
         shots_of[key] = n_shots
-    return shots_of
+    for question in questions:
+        yield prompt_of(question, shots_of.get((question.triple.id, question.template), shots))

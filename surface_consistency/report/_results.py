@@ -3,8 +3,8 @@
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.report._document import picture
 from surface_consistency.report._markup import Html, join, tag
-from surface_consistency.report._page import Page
 from surface_consistency.report._old_figures import consistency_figure, svg_text
+from surface_consistency.report._page import Page
 from surface_consistency.report.tables import GROUPINGS
 
 __all__ = ["checks", "results_of_template"]

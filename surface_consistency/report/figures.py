@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from surface_consistency.metrics.paired.table import PairedTable
+    from surface_consistency.metrics.paired_tables import PairedTable
 
 __all__ = ["FIGURE_STYLE", "plot_groups", "plot_square", "write_figures"]
 
@@ -267,7 +267,7 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
         figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
         _draw_bars(figure.subplots(), block)
     else:
-        assert isinstance(block, Flow)  # noqa: S101
+        assert isinstance(block, Flow)
         figure = Figure(figsize=(6.8, 3.4))
         _draw_flow(figure.subplots(), block)
     return figure

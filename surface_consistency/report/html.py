@@ -1016,4 +1016,4 @@ def _soft(value: object) -> Markup:
         pieces += [str(escape(text[end : word.start()]))]
         pieces += ["<wbr>".join(map(str, map(escape, _SEAMS.split(word.group()))))]
         end = word.end()
-    return Markup("".join([*pieces, str(escape(text[end:]))]))  # noqa: S704
+    return Markup("".join([*pieces, str(escape(text[end:]))]))

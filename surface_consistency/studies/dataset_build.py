@@ -10,19 +10,16 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue
 
 import surface_consistency
-from surface_consistency.data.popqa import PopQA
-from surface_consistency.data.publishing import (
-    BuildManifest,
+from surface_consistency.data.build_records import BuildManifest, SourceFile, describe_files
+from surface_consistency.data.dataset_card import popqa_redirect_card, redirectqa_card
+from surface_consistency.data.dataset_folder import (
     PublishedFolder,
-    SourceFile,
     Subset,
-    claim_folder,
-    describe_files,
     make_folder,
-    popqa_redirect_card,
-    redirectqa_card,
+    reserve_output_dir,
     write_folder,
 )
+from surface_consistency.data.popqa import PopQA
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.settings_options import Flag, Settings
 from surface_consistency.wikimedia.construction import (
@@ -177,7 +174,7 @@ def write_redirectqa(
     plans = [build.plan(dumps) for build in builds]
     files = tuple(dict.fromkeys(path for plan in plans for path in plan.files.paths))
     settings = [_redirectqa_options(build, plan) for build, plan in zip(builds, plans, strict=True)]
-    claim_folder(
+    reserve_output_dir(
         out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
     )
     results = [
@@ -260,7 +257,7 @@ def write_popqa_redirect(
     files = plan.files
     options = _popqa_options(popqa, build, plan, wiki)
     settings = _claimed("popqa_redirect", [build], [plan], [options])
-    claim_folder(out, settings, subsets=[build.name], overwrite=overwrite)
+    reserve_output_dir(out, settings, subsets=[build.name], overwrite=overwrite)
     _warn_without_items(popqa)
     result = augment_popqa(
         [question.triple for question in popqa.questions],

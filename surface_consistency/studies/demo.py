@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from surface_consistency.data.redirectqa import RedirectQA
-from surface_consistency.data.sample import load_sample
+from surface_consistency.data.redirectqa import RedirectQA, load_sample
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.metrics import paired_by

@@ -28,13 +28,15 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.inference.generate import run_prompts
+from surface_consistency.inference.generate import Progress, run_prompts
 from surface_consistency.inference.predictions import read_predictions
-from surface_consistency.inference.generate import Progress
 from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.matching.verdict_records import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
+from surface_consistency.report.figures import write_figures
+from surface_consistency.report.html import write_page
+from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import atomic_path, write_csv, write_json, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -62,12 +64,12 @@ __all__ = [
     "Reported",
     "import_predictions",
     "report_runs",
+    "retest_flip_rate",
     "run_study",
     "run_variants",
     "sample_prompts",
     "score_files",
     "score_run",
-    "retest_flip_rate",
 ]
 
 _SWEEP = "sweep.json"
@@ -521,16 +523,13 @@ def report_runs(
             page = replace(page, sections=[*page.sections, *analysis.sections(report, added)])
             tables |= added
     write_tables(tables, home / "tables", runs=runs)
-    from surface_consistency.report.figures import write_figures
-    from surface_consistency.report.html import write_page
-
     target = write_page(page, home / "report.html")
     told = []
     try:
         write_figures(page, home / "figures")
     except MissingDependencyError as error:
         told.append(str(error))
-    notes = [part_text(check.text) for check in page.checks if check.level == "look here"]
+    notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
     return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
 
 

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
-from surface_consistency.data.sample import load_sample
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
@@ -292,7 +291,7 @@ def _prompts(
             questions,
             pool,
             shots=shots,
-            style="chat" if settings.chat else "completion",
+            prompt_format="chat" if settings.chat else "completion",
             fits=_fitting(runner, settings) if settings.truncate else None,
         )
     )

@@ -19,12 +19,11 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.inference.generate import run_prompts
-from surface_consistency.runs.log import RunLog
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
-from surface_consistency.prompts.demonstrations import DemonstrationScope
-from surface_consistency.prompts.few_shot import PromptStyle
+from surface_consistency.prompts.few_shot import DemonstrationScope, PromptStyle
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import (
     GenerationParams,
     Prompt,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.data.features import features_of, read_parquet, to_parquet
+from surface_consistency.data.features import make_features, read_parquet, to_parquet
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.schemas import (
@@ -48,7 +48,7 @@ class Everything(Record):
     entities: tuple[Entity, ...]
 
 
-def test_features_of_maps_every_type():
+def test_make_features_maps_every_type():
     """Scalars, literals, optional values, lists, structures and lists of structures."""
     entity = {
         "id": datasets.Value("string"),
@@ -57,7 +57,7 @@ def test_features_of_maps_every_type():
         "pageviews": datasets.Value("int64"),
     }
 
-    assert features_of(Everything) == datasets.Features(
+    assert make_features(Everything) == datasets.Features(
         {
             "text": datasets.Value("string"),
             "number": datasets.Value("int64"),
@@ -76,9 +76,9 @@ def test_features_of_maps_every_type():
     "record",
     [Prompt, Generation, Verdict, QuestionRealization, CanonicalRedirectPair, RedirectOutcome],
 )
-def test_features_of_knows_every_record_of_the_pipeline(record):
+def test_make_features_knows_every_record_of_the_pipeline(record):
     """What the stages hand on has columns, one a field and in its order."""
-    assert list(features_of(record)) == list(record.model_fields)
+    assert list(make_features(record)) == list(record.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +92,18 @@ def test_features_of_knows_every_record_of_the_pipeline(record):
         (bytes, r"no column can hold Odd\.field"),
     ],
 )
-def test_features_of_rejects_other_types(annotation, message):
+def test_make_features_rejects_other_types(annotation, message):
     """A type that no column can hold is named with its field."""
     odd = type("Odd", (Record,), {"__annotations__": {"field": annotation}, "__module__": __name__})
 
     with pytest.raises(TypeError, match=message):
-        features_of(odd)
+        make_features(odd)
 
 
-def test_features_of_names_the_nested_field():
+def test_make_features_names_the_nested_field():
     """A manifest holds free values, which are named where they stand."""
     with pytest.raises(TypeError, match=r"no column can hold RunManifest\.schema_version"):
-        features_of(RunManifest)
+        make_features(RunManifest)
 
 
 @given(st.lists(entities, max_size=20))
@@ -153,7 +153,7 @@ def test_to_parquet_agrees_with_the_datasets_library(tmp_path, rows):
 
     loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
 
-    assert loaded.features == features_of(QuestionRealization)
+    assert loaded.features == make_features(QuestionRealization)
     assert loaded.to_list() == [question.model_dump(mode="json") for question in questions]
 
 

@@ -1,10 +1,11 @@
+import gc
 import json
 from collections import Counter
 
 import pytest
 
-from surface_consistency.data.category_types import CATEGORY_TYPES_PATH
-from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa import load_redirectqa, load_sample
+from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.errors import (
     IncompletePairWarning,
     RecordError,
@@ -434,6 +435,43 @@ def test_select_keeps_pairs_whole(rows):
     assert [pair.redirect.triple.relation for pair in both.pairs] == ["occupation"] * 2
     assert len({part.source.digest for part in (data, original, first, both)}) == 4
     assert data.select() == data
+
+
+def test_limit_spreads_over_relations():
+    """One fact a relation, then the next, each under all its names, in the order of the whole."""
+    data = load_sample()
+    relations = dict.fromkeys(question.triple.relation for question in data.questions)
+    facts = {question.triple.id: question.triple.relation for question in data.questions}
+
+    for limit in (1, 5, 16, 40, len(facts)):
+        part = data.select(limit=limit)
+        kept = {question.triple.id: question.triple.relation for question in part.questions}
+        counts = Counter(kept.values())
+        assert len(kept) == limit
+        assert list(kept) == [fact for fact in facts if fact in kept]
+        assert set(kept.values()) == set(list(relations)[:limit])
+        assert [q for q in data.questions if q.triple.id in kept] == list(part.questions)
+        for relation, count in counts.items():
+            of_relation = [fact for fact, name in facts.items() if name == relation]
+            assert [fact for fact in of_relation if fact in kept] == of_relation[:count]
+            assert count == len(of_relation) or count >= max(counts.values()) - 1
+
+
+def test_load_redirectqa_leaves_the_garbage_collector_as_it_was(rows):
+    """The collector rests while records are made, whether or not that succeeds."""
+    load_redirectqa(rows)
+    assert gc.isenabled()
+
+    with pytest.raises(RecordError, match="list:1"):
+        load_redirectqa([rows[0] | {"question": 1.5}])
+    assert gc.isenabled()
+
+    gc.disable()
+    try:
+        load_redirectqa(rows)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_select_keeps_the_unpaired(rows):

@@ -6,9 +6,9 @@ import pytest
 
 from dataset_builders.redirectqa import redirectqa_builder
 from dataset_builders.redirectqa.redirectqa_builder import RedirectQABuilder, build, source_hash
-from surface_consistency.data.features import features_of
-from surface_consistency.data.hub_rows import RedirectQARow
+from surface_consistency.data.features import make_features
 from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 
 
@@ -23,7 +23,7 @@ def test_build_agrees_with_the_loader(source, tmp_path, rows):
     """What is built is what the loader reads, in the release's columns."""
     built = build(source, tmp_path / "cache")
 
-    assert built.features == features_of(RedirectQARow)
+    assert built.features == make_features(RedirectQARow)
     assert built[2]["subject_surface_category"] == rows[2]["subject_surface_category"]
     assert load_redirectqa(built).source.digest == load_redirectqa(rows).source.digest
 

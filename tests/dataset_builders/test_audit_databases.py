@@ -7,14 +7,10 @@ import pytest
 from dataset_builders.audit_databases import audit_databases_builder, write_differences
 from dataset_builders.audit_databases.audit_databases_builder import AuditPromptRow, build
 from dataset_builders.audit_databases.write_differences import differences_page, main
-from surface_consistency.data.audit import (
-    DOMAINS,
-    TOPOLOGIES,
-    build_audit_databases,
-    build_topology,
-    load_fact_table,
-)
-from surface_consistency.data.features import features_of
+from surface_consistency.data.audit_databases import build_audit_databases
+from surface_consistency.data.audit_topologies import TOPOLOGIES, build_topology
+from surface_consistency.data.fact_tables import DOMAINS, load_fact_table
+from surface_consistency.data.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.prompts.audit_styles import style_writers
 
@@ -43,7 +39,7 @@ def custom(shared_dir):
 def test_build_gives_every_prompt_once(source, tmp_path):
     built = build(source, tmp_path / "cache")
 
-    assert built.features == features_of(AuditPromptRow)
+    assert built.features == make_features(AuditPromptRow)
     assert Counter(zip(built["topology"], built["style"], strict=True)) == {
         ("base", "cloze"): 100,
         ("base", "continuations"): 100,

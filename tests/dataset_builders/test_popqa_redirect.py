@@ -12,7 +12,7 @@ from dataset_builders.popqa_redirect.popqa_redirect_builder import (
     PopQARedirectConfig,
     build_popqa_redirect,
 )
-from surface_consistency.data.features import features_of
+from surface_consistency.data.features import make_features
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
 from surface_consistency.wikimedia.construction import BuiltRow
@@ -63,7 +63,7 @@ def test_build_asks_popqa_under_redirects(dumps, popqa, tmp_path):
     """Facts, answers and numbers are PopQA's; the redirects are the wiki's."""
     rows = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
 
-    assert rows.features == features_of(BuiltRow)
+    assert rows.features == make_features(BuiltRow)
     assert [(row["triplet_id"], row["subject_surface"]) for row in rows] == [
         (4222382, "Maren Oskeld"),
         (4222382, "Maren Ilsabet Tarn"),

@@ -16,7 +16,7 @@ from dataset_builders.redirectqa.dumps_builder import (
     RedirectQADumpsConfig,
     build_from_dumps,
 )
-from surface_consistency.data.features import features_of
+from surface_consistency.data.features import make_features
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import (
     DataError,
@@ -49,7 +49,7 @@ def other_dumps(dumps, tmp_path):
 
 def test_build_gives_the_rows_of_the_construction(rows):
     assert len(rows) == 286
-    assert rows.features == features_of(BuiltRow)
+    assert rows.features == make_features(BuiltRow)
     assert isinstance(rows.features["object_aliases"], datasets.List)
     labels = {label for row in rows for label in row["subject_surface_category"]}
     assert labels == {"__MAIN__", *CATEGORIES}

@@ -3,10 +3,9 @@ import pytest
 
 from dataset_builders.slaq import slaq_builder
 from dataset_builders.slaq.slaq_builder import SlaqBuilder, build, source_hash
-from surface_consistency.data.features import features_of
-from surface_consistency.data.slaq.load import load_slaq
-from surface_consistency.data.slaq.rows import SlaqRow, write_slaq_csv
-from surface_consistency.data.slaq.sample import SLAQ_SAMPLE_PATH, load_slaq_sample
+from surface_consistency.data.features import make_features
+from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
+from surface_consistency.data.slaq_rows import SlaqRow, write_slaq_csv
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 
 SAMPLE = load_slaq_sample()
@@ -25,7 +24,7 @@ def test_build_agrees_with_the_loader(source, tmp_path):
     """What is built is what the loader reads, "NA" and "null" among it."""
     built = build(source, tmp_path / "cache")
 
-    assert built.features == features_of(SlaqRow)
+    assert built.features == make_features(SlaqRow)
     assert load_slaq(built).topics == SAMPLE.topics
     assert "NaN" in built["Topic"][:]
 

@@ -4,8 +4,7 @@ import pytest
 
 from dataset_builders.slaq.slaq_builder import build
 from dataset_builders.slaq.write_topics import WriterSettings, write_topics
-from surface_consistency.data.slaq.load import load_slaq
-from surface_consistency.data.slaq.sample import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.schemas.slaq import SlaqArticle

@@ -40,7 +40,7 @@ VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_i
 
 def load_redirectqa():
     """The bundled questions."""
-    from surface_consistency.data.sample import load_sample
+    from surface_consistency.data.redirectqa import load_sample
 
     return load_sample()
 
@@ -119,7 +119,7 @@ def slaq(home: Path) -> GoldenRun:
 
 def audit_cells(home: Path):
     """Build small databases with decoys, near misses and aliases, and find their prompts."""
-    from surface_consistency.data.audit import (
+    from surface_consistency.data import (
         Aliases,
         FactTable,
         RelatedFact,

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from surface_consistency.data import hub_rows, load_sample
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa_release import hub_rows
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,

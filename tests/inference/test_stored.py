@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from surface_consistency.data import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.inference.stored import StoredRunner
-from surface_consistency.prompts import DemonstrationPool, build_prompts
+from surface_consistency.prompts.few_shot import DemonstrationPool, build_prompts
 from surface_consistency.schemas import Message, Prompt
 
 PROMPTS = [
@@ -73,7 +73,9 @@ def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
     runner = StoredRunner(tmp_path / "p.jsonl")
 
     for style in ("completion", "chat"):
-        prompts = list(build_prompts(questions, DemonstrationPool(questions), shots=3, style=style))
+        prompts = list(
+            build_prompts(questions, DemonstrationPool(questions), shots=3, prompt_format=style)
+        )
         assert runner.coverage(prompts).describe() is None
         texts = [answer.text for answer in runner.generate(prompts)]
         assert texts == [question.question[::-1] for question in questions]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.data.sample import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.matching.bulk import answer_sets
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surface_consistency
-from surface_consistency.data.audit import read_audit_prompts
+from surface_consistency.data.audit_files import read_audit_prompts
 from surface_consistency.prompts.audit_styles import (
     AUDIT_STYLES,
     AuditWording,
@@ -153,7 +153,7 @@ def test_unknown_style_is_rejected(call):
         call()
 
 
-@pytest.mark.parametrize("notice", ["prompts/audit_wordings.NOTICE", "data/audit/tables/NOTICE"])
+@pytest.mark.parametrize("notice", ["prompts/audit_wordings.NOTICE", "data/tables/NOTICE"])
 def test_what_was_taken_carries_its_licence(shared_dir, notice):
     """Wordings and tables ship with the whole licence of where they come from."""
     licence = (shared_dir / "data" / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")

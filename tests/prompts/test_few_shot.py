@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface_consistency.prompts import DemonstrationPool, build_prompts
+from surface_consistency.prompts.few_shot import DemonstrationPool, build_prompts
 from surface_consistency.schemas import (
     Entity,
     FactualTriple,
@@ -84,11 +84,14 @@ def test_prompts_have_one_demonstration_of_each_other_relation(questions, shots)
 
 
 @pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
-@pytest.mark.parametrize("style", ["completion", "chat"])
-def test_members_of_a_pair_differ_in_the_surface_alone(scope, style):
+@pytest.mark.parametrize("prompt_format", ["completion", "chat"])
+def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
     """Putting one surface in place of the other turns one member's prompt into the other's."""
     prompts = {
-        p.id: p for p in build_prompts(ALL, DemonstrationPool(ALL, scope=scope), style=style)
+        p.id: p
+        for p in build_prompts(
+            ALL, DemonstrationPool(ALL, scope=scope), prompt_format=prompt_format
+        )
     }
 
     for question in ALL:
@@ -205,9 +208,9 @@ def test_pool_rejects_an_unknown_scope():
         DemonstrationPool(ALL, scope="x")
 
 
-def test_build_prompts_rejects_an_unknown_style():
-    with pytest.raises(ValueError, match="style must be one of completion, chat, got 'x'"):
-        next(build_prompts(ALL, DemonstrationPool(ALL), style="x"))
+def test_build_prompts_rejects_an_unknown_prompt_format():
+    with pytest.raises(ValueError, match="prompt_format must be one of completion, chat, got 'x'"):
+        next(build_prompts(ALL, DemonstrationPool(ALL), prompt_format="x"))
 
 
 def test_truncation_keeps_the_members_of_a_fact_alike():

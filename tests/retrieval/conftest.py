@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surface_consistency.data.audit import (
+from surface_consistency.data import (
     DOMAINS,
     PUBLISHED_TOPOLOGIES,
     read_audit_prompts,

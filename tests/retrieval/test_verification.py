@@ -3,7 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from surface_consistency.data.audit import DOMAINS, TOPOLOGIES, build_topology, load_fact_table
+from surface_consistency.data.audit_topologies import TOPOLOGIES, build_topology
+from surface_consistency.data.fact_tables import DOMAINS, load_fact_table
 from surface_consistency.errors import IncompleteClosureWarning
 from surface_consistency.retrieval import AliasGroups, alias_closures, verify_closures
 

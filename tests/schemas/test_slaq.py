@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.data.features import features_of
+from surface_consistency.data.features import make_features
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
 from surface_consistency.schemas.slaq import (
     Judgement,
@@ -56,7 +56,7 @@ def test_records_come_back_from_lines(tmp_path):
 
 @pytest.mark.parametrize("record", [SlaqTopic, SlaqPrompt, Judgement, SlaqOutcome, SlaqArticle])
 def test_records_have_columns(record):
-    assert set(features_of(record)) == set(record.model_fields)
+    assert set(make_features(record)) == set(record.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from surface_consistency.data.sample import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.inference.lookup import LookupRunner
 from surface_consistency.matching.audit import judge_answer

@@ -217,9 +217,10 @@ def test_truncate_rejects_a_runner_that_cannot_tell(data, tmp_path):
 
 def test_run_rejects_data_without_pairs(data, tmp_path):
     """Canonical questions alone have nothing to compare."""
-    from surface_consistency.data.redirectqa import redirectqa_from
+    from surface_consistency.data.redirectqa import RedirectQA
 
-    lone = redirectqa_from([q for q in data.questions if q.surface.is_canonical], source="lone")
+    canonical = [q for q in data.questions if q.surface.is_canonical]
+    lone = RedirectQA.from_questions(canonical, source="lone")
 
     with pytest.raises(DataError, match="no canonical-redirect pair to ask in lone"):
         run_redirectqa(lone, answering(data), tmp_path / "run", model="m")

@@ -14,13 +14,13 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import (
     Generation,
     RedirectOutcome,
     Verdict,
     write_jsonl,
 )
-from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies import engine
 from surface_consistency.studies.engine import score_run
 from surface_consistency.studies.redirectqa import RedirectQAStudy, score_predictions

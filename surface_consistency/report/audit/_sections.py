@@ -9,6 +9,7 @@ from surface_consistency.errors import MissingDependencyError
 from surface_consistency.report._document import picture
 from surface_consistency.report._grid import grid
 from surface_consistency.report._markup import Html, join, tag
+from surface_consistency.report._old_figures import svg_text
 from surface_consistency.report.audit._names import (
     KIND_MEANINGS,
     KIND_TITLES,
@@ -20,7 +21,6 @@ from surface_consistency.report.audit.figures import (
     state_figure,
 )
 from surface_consistency.report.audit.run import AuditRun
-from surface_consistency.report._old_figures import svg_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from surface_consistency.report._old_figures import save_figure
 from surface_consistency.report.audit._bars import BarGroup, Part, bar_panels
 from surface_consistency.report.audit._names import KIND_TITLES, STATE_COLOURS, group_title
-from surface_consistency.report._old_figures import save_figure
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final
 
-from surface_consistency.data.audit import (
-    TOPOLOGIES,
-    PromptsFit,
-    check_prompts_fit,
-    read_audit_prompts,
-    read_database,
-)
+from surface_consistency.data.audit_databases import DatabaseCoverage, database_coverage
+from surface_consistency.data.audit_files import read_audit_prompts, read_database
+from surface_consistency.data.audit_topologies import TOPOLOGIES
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES
 from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
@@ -60,7 +56,7 @@ class AuditCell:
     prompts: tuple[AuditPrompt, ...]
     """Its prompts in the style."""
 
-    fit: PromptsFit
+    fit: DatabaseCoverage
     """How many of the prompts the database can answer."""
 
     database_file: str
@@ -221,7 +217,7 @@ def _read(
             databases[file] = read_database(file)
         prompts = tuple(read_audit_prompts(prompt_file)[:limit])
         try:
-            fit = check_prompts_fit(databases[file], prompts, max_missing=max_missing)
+            fit = database_coverage(databases[file], prompts, max_missing=max_missing)
         except DataError as error:
             raise DataError(f"{prompt_file}: {error}") from error
         cells.append(

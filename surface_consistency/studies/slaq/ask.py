@@ -19,10 +19,10 @@ from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,
     SlaqPrompts,
+    SlaqStyle,
     slaq_prompts,
 )
-from surface_consistency.prompts.slaq.queries import QueryWording
-from surface_consistency.prompts.slaq.questions import SlaqStyle
+from surface_consistency.prompts.slaq_queries import QueryWording
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import GenerationParams, Prompt, RunManifest, write_jsonl
 from surface_consistency.schemas.slaq import SlaqForm

@@ -17,12 +17,12 @@ from surface_consistency.matching.judge_reply import (
     parse_verdict,
     parse_verdicts,
 )
-from surface_consistency.prompts.judging.judge_prompts import (
+from surface_consistency.prompts.judge import (
     JUDGE_PROMPT_VERSION,
-    ask_again,
     judge_free,
     judge_long,
     judge_short,
+    retry_prompt,
 )
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import (
@@ -95,7 +95,7 @@ class LLMJudge:
         asked = {task.prompt_id: _prompt(task) for task in tasks if (task.answer or "").strip()}
         first = self._ask(list(asked.values()))
         again = {
-            name: ask_again(prompt, first[prompt.key].text or "", prompt_id=f"{prompt.id}/2")
+            name: retry_prompt(prompt, first[prompt.key].text or "", prompt_id=f"{prompt.id}/2")
             for name, prompt, task in (
                 (task.prompt_id, asked[task.prompt_id], task)
                 for task in tasks

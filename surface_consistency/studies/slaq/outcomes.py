@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from surface_consistency.data.features import features_of
+from surface_consistency.data.features import make_features
 from surface_consistency.schemas.slaq import (
     Judgement,
     SlaqOutcome,
@@ -119,7 +119,7 @@ def write_slaq_outcomes(path: str | os.PathLike[str], frame: "pd.DataFrame") -> 
     missing = [name for name in _COLUMNS if name not in frame]
     if missing:
         raise ColumnNotFoundError(f"the outcomes lack the column {', '.join(missing)}")
-    schema = features_of(SlaqOutcome).arrow_schema
+    schema = make_features(SlaqOutcome).arrow_schema
     try:
         table = pa.Table.from_pandas(frame[list(_COLUMNS)], schema=schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from surface_consistency.data.audit import Aliases, FactTable, RelatedFact, build_audit_databases
+from surface_consistency.data.audit_databases import build_audit_databases
+from surface_consistency.data.fact_tables import Aliases, FactTable, RelatedFact
 from surface_consistency.inference.fact_store import LookupRequest
 from surface_consistency.prompts.audit_styles import style_writers
 from surface_consistency.retrieval import FuzzyRetriever

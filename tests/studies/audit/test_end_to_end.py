@@ -5,7 +5,7 @@ from random import Random
 import pandas as pd
 import pytest
 
-from surface_consistency.data.audit import FactTable, RelatedFact, build_audit_databases
+from surface_consistency.data import FactTable, RelatedFact, build_audit_databases
 from surface_consistency.inference.lookup import LookupRunner
 from surface_consistency.prompts.audit_styles import style_writers
 from surface_consistency.retrieval import FuzzyRetriever

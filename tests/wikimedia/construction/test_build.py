@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from surface_consistency.data.hub_rows import RedirectQARow
 from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.errors import DataError, DumpError, SourceNotFoundError
 from surface_consistency.taxonomy import CANONICAL_LABEL
 from surface_consistency.wikimedia.construction import (

@@ -1,0 +1,261 @@
+"""Files of the audit of forgetting, in the layout in which it publishes them (arXiv 2607.00605).
+
+A database is one JSON object with four lists: `entities`, `relationships` and `return_values` name
+the distinct subjects, relations and objects; `triplets` holds lists of three strings
+(kilian-group/LMLM). A prompt file holds one target fact in one prompt style a line.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase, read_jsonl
+
+__all__ = [
+    "make_database",
+    "prompt_file_name",
+    "read_audit_prompts",
+    "read_database",
+    "write_audit_prompts",
+    "write_database",
+]
+
+_LISTS: Final = ("entities", "relationships", "return_values")
+_KEYS: Final = (*_LISTS, "triplets")
+_LONGEST: Final = 10_000
+_ALIASES: Final = ("subject_aliases", "relation_aliases", "object_aliases")
+
+
+def make_database(triplets: Iterable[Triplet]) -> TripletDatabase:
+    """Make a database of triplets.
+
+    Args:
+        triplets: The entries, in order; each once.
+
+    Returns:
+        The database, its three lists distinct and sorted.
+
+    Raises:
+        DataError: If an entry stands twice, or a part of one is empty.
+
+    Examples:
+        >>> make_database([Triplet("France", "Capital", "Paris")]).return_values
+        ('Paris',)
+    """
+    entries = tuple(triplets)
+    _check_entries(entries, "the database", longest=None, duplicates="error")
+    columns = (tuple(sorted(set(names))) for names in zip(*entries, strict=True))
+    lists = dict(zip(_LISTS, columns, strict=True)) if entries else dict.fromkeys(_LISTS, ())
+    return TripletDatabase(triplets=entries, **lists)
+
+
+def read_database(
+    path: str | os.PathLike[str],
+    *,
+    longest: int | None = _LONGEST,
+    duplicates: Literal["error", "drop"] = "error",
+) -> TripletDatabase:
+    """Read a database file.
+
+    Args:
+        path: The JSON file, UTF-8.
+        longest: Characters that one subject, relation or object may have; None for no limit.
+        duplicates: What becomes of an entry that stands twice: "error" refuses the file, "drop"
+            keeps the first.
+
+    Returns:
+        The database. Entries keep the file's order; so do the three lists, which older files hold
+        unsorted.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If it is not JSON or not UTF-8, lacks a list, holds an entry that is not three
+            filled strings, one that is too long or stands twice, or lists that name other subjects,
+            relations or objects than the entries do.
+    """
+    file = Path(path)
+    data = _load(file)
+    missing = [key for key in _KEYS if not isinstance(data.get(key), list)]
+    if missing:
+        raise DataError(
+            f"{file}: no list {', '.join(map(repr, missing))}; a database holds "
+            f"{', '.join(_KEYS)}, this file holds {', '.join(map(repr, data)) or 'nothing'}"
+        )
+    entries = tuple(_entry(item, f"{file}: triplet {i}") for i, item in enumerate(data["triplets"]))
+    if not entries:
+        raise DataError(f"{file}: no triplets; a database needs at least one")
+    _check_entries(entries, str(file), longest=longest, duplicates=duplicates)
+    entries = tuple(dict.fromkeys(entries))
+    for place, key in enumerate(_LISTS):
+        _check_list(data[key], {entry[place] for entry in entries}, f"{file}: {key}")
+    return TripletDatabase(triplets=entries, **{key: tuple(data[key]) for key in _LISTS})
+
+
+def write_database(path: str | os.PathLike[str], database: TripletDatabase) -> None:
+    """Write a database file, as the audit publishes its own; it appears whole or not at all.
+
+    Args:
+        path: The file; its folder must exist. An older file of that name is replaced.
+        database: What to write.
+    """
+    content: dict[str, Any] = {key: list(getattr(database, key)) for key in _LISTS}
+    content["triplets"] = [list(entry) for entry in database.triplets]
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_audit_prompts(path: str | os.PathLike[str]) -> list[AuditPrompt]:
+    """Read a prompt file.
+
+    Args:
+        path: The JSON-lines file.
+
+    Returns:
+        The rows, in order.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RecordError: If a line is not a prompt row, an alias is empty, or a prompt number stands
+            twice.
+    """
+    prompts = list(_checked(read_jsonl(path, AuditPrompt), str(path)))
+    if not prompts:
+        raise RecordError(f"{path}: no prompts; the file needs at least one line")
+    return prompts
+
+
+def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPrompt]) -> int:
+    """Write a prompt file, as the audit publishes its own; it appears whole or not at all.
+
+    Args:
+        path: The file; its folder must exist. An older file of that name is replaced.
+        prompts: The rows.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        RecordError: If an alias is empty or a prompt number stands twice.
+    """
+    lines = [_prompt_line(prompt) for prompt in _checked(prompts, str(Path(path)))]
+    write_text(path, "".join(lines))
+    return len(lines)
+
+
+def prompt_file_name(style: str) -> str:
+    """Name the prompt file of a style.
+
+    Examples:
+        >>> prompt_file_name("cloze")
+        'prompts_cloze.jsonl'
+    """
+    return f"prompts_{style}.jsonl"
+
+
+def _load(file: Path) -> dict[str, Any]:
+    """Read a JSON object."""
+    if not file.is_file():
+        raise SourceNotFoundError(f"no database file {file}; check the path (in {Path.cwd()})")
+    try:
+        data = json.loads(file.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{file}: not UTF-8 at byte {error.start}; re-save the file as UTF-8"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{file}: not JSON: {error}; a database is one JSON object") from error
+    if not isinstance(data, dict):
+        raise DataError(
+            f"{file}: a database is one JSON object with {', '.join(_KEYS)}, this file holds a "
+            f"{type(data).__name__}"
+        )
+    return data
+
+
+def _entry(item: object, place: str) -> Triplet:
+    """Take a list of three strings as an entry."""
+    if not isinstance(item, list) or len(item) != 3 or not all(isinstance(x, str) for x in item):
+        raise DataError(
+            f"{place} must be three strings (subject, relation, object), got {_shown(item)}"
+        )
+    return Triplet(*item)
+
+
+def _check_entries(
+    entries: tuple[Triplet, ...],
+    place: str,
+    *,
+    longest: int | None,
+    duplicates: Literal["error", "drop"],
+) -> None:
+    """Refuse empty parts, parts that are too long, characters that no file can hold, repetition."""
+    first: dict[Triplet, int] = {}
+    for index, entry in enumerate(entries):
+        for role, part in zip(Triplet._fields, entry, strict=True):
+            if not part.strip():
+                raise DataError(f"{place}: triplet {index} {_shown(entry)} has an empty {role}")
+            if longest is not None and len(part) > longest:
+                raise DataError(
+                    f"{place}: the {role} of triplet {index} has {len(part):,} characters, more "
+                    f"than the {longest:,} allowed ({_shown(part)}); raise `longest` if it is right"
+                )
+            _check_characters(part, f"{place}: the {role} of triplet {index}")
+        if duplicates == "error" and entry in first:
+            raise DataError(
+                f"{place}: triplet {index} repeats triplet {first[entry]}: {_shown(entry)}; drop "
+                'one, or read with duplicates="drop"'
+            )
+        first.setdefault(entry, index)
+
+
+def _check_characters(part: str, place: str) -> None:
+    """Refuse half a surrogate pair, which JSON can spell and UTF-8 cannot."""
+    if not part.isascii() and any("\ud800" <= character <= "\udfff" for character in part):
+        raise DataError(f"{place} holds half a character ({_shown(part)}); mend the file")
+
+
+def _check_list(items: list[Any], names: set[str], place: str) -> None:
+    """Refuse a list that does not name what the entries name."""
+    wrong = [item for item in items if not isinstance(item, str)]
+    if wrong:
+        raise DataError(f"{place} must hold strings, got {_shown(wrong[0])}")
+    repeated = len(items) - len(set(items))
+    lacking, extra = sorted(names - set(items)), sorted(set(items) - names)
+    if lacking or extra or repeated:
+        shown = _shown((lacking or extra or items)[0])
+        raise DataError(
+            f"{place} does not fit the triplets: {len(lacking)} missing, {len(extra)} that no "
+            f"triplet has, {repeated} repeated (such as {shown}); write the file anew with "
+            "write_database(path, make_database(triplets))"
+        )
+
+
+def _shown(value: object, limit: int = 80) -> str:
+    """Show a value, cut short."""
+    text = repr(tuple(value) if isinstance(value, Triplet) else value)
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def _prompt_line(prompt: AuditPrompt) -> str:
+    """Write a prompt row as a line: aliases stand only where there are some."""
+    row = prompt.model_dump(mode="json")
+    kept = {key: value for key, value in row.items() if key not in _ALIASES or value}
+    return json.dumps(kept, ensure_ascii=False) + "\n"
+
+
+def _checked(prompts: Iterable[AuditPrompt], source: str) -> Iterator[AuditPrompt]:
+    """Refuse empty aliases and prompt numbers that stand twice."""
+    seen: set[int] = set()
+    for prompt in prompts:
+        if prompt.prompt_id in seen:
+            raise RecordError(f"{source}: prompt_id {prompt.prompt_id} stands twice; number anew")
+        seen.add(prompt.prompt_id)
+        for field in _ALIASES:
+            if not all(alias.strip() for alias in getattr(prompt, field)):
+                raise RecordError(
+                    f"{source}: prompt_id {prompt.prompt_id} has an empty name in {field}; drop it"
+                )
+        yield prompt

@@ -1,0 +1,214 @@
+"""What a build tells of itself: what is in its rows, what they were built from and how."""
+
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+from pydantic import Field, JsonValue
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import Record
+from surface_consistency.schemas._record import Items, NonEmpty
+from surface_consistency.taxonomy import CANONICAL_LABEL, types_of
+
+__all__ = ["BuildManifest", "RowCounts", "SourceFile", "describe_files", "file_digest"]
+
+R = TypeVar("R", bound=Record)
+
+_CATEGORY_FIELDS = ("subject_surface_category", "object_surface_category")
+_SURFACE_FIELDS = (
+    "subject_surface",
+    "subject_redirect_wiki_title",
+    "object_surface",
+    "object_redirect_wiki_title",
+)
+_DATE: Final = re.compile(r"(?<!\d)(20\d{4}(?:\d\d)?)(?!\d)")
+
+
+class SourceFile(Record):
+    """One file that a build read."""
+
+    name: NonEmpty
+    """File name, as it was published."""
+
+    date: str | None
+    """Date in the name, "YYYYMMDD" or "YYYYMM"; None when it holds none."""
+
+    n_bytes: int = Field(ge=0)
+    """Size as it lies on the disk."""
+
+    sha1: str | None
+    """SHA-1 as Wikimedia publishes it; None when it was not asked for."""
+
+
+class BuildManifest(Record):
+    """The settings of one build, written beside its rows and into the card."""
+
+    builder: NonEmpty
+    """What built the rows."""
+
+    builder_version: NonEmpty
+    """Version of the rows' layout and rules."""
+
+    package_version: NonEmpty
+    """Version of this package."""
+
+    seed: int
+    """Seed of all draws."""
+
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """What else was settled, by name."""
+
+    sources: Items[SourceFile] = ()
+    """The files that were read."""
+
+
+def describe_files(
+    paths: Iterable[str | os.PathLike[str]], *, checksums: bool = True
+) -> tuple[SourceFile, ...]:
+    """Describe the files of a build by name, date, size and checksum.
+
+    Args:
+        paths: The files.
+        checksums: Whether to compute the SHA-1 of each; it reads every byte.
+
+    Returns:
+        One description a file, in order.
+
+    Raises:
+        SourceNotFoundError: If a file is not there.
+    """
+    described = []
+    for path in map(Path, paths):
+        if not path.is_file():
+            raise SourceNotFoundError(f"no file {path}; name the files that the build reads")
+        found = _DATE.search(path.name)
+        described.append(
+            SourceFile(
+                name=path.name,
+                date=found[1] if found else None,
+                n_bytes=path.stat().st_size,
+                sha1=file_digest(path, "sha1") if checksums else None,
+            )
+        )
+    return tuple(described)
+
+
+def file_digest(path: Path, algorithm: str) -> str:
+    """Hash a whole file, such as with "sha256"."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, algorithm).hexdigest()
+
+
+@dataclass(slots=True)
+class RowCounts:
+    """Counts of one subset, by split and over all of its splits.
+
+    An instance is a fact under one surface form, whatever the number of its wordings; categories,
+    types and relations count instances, as Table 3 of RedirectQA does. An instance in two
+    categories counts in both.
+    """
+
+    key: Sequence[str] = ()
+    """Fields that no two rows of a split may share; not checked when empty."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    """Split to rows."""
+
+    facts: Counter[str] = field(default_factory=Counter)
+    """Split to distinct facts."""
+
+    canonical: Counter[str] = field(default_factory=Counter)
+    """Split to canonical instances."""
+
+    redirects: Counter[str] = field(default_factory=Counter)
+    """Split to redirect instances."""
+
+    categories: Counter[str] = field(default_factory=Counter)
+    """Category to redirect instances."""
+
+    types: Counter[str] = field(default_factory=Counter)
+    """Type name to redirect instances."""
+
+    relations: Counter[str] = field(default_factory=Counter)
+    """Relation to facts."""
+
+    templates: Counter[str] = field(default_factory=Counter)
+    """Wording to rows."""
+
+    def watch(self, split: str, rows: Iterable[R]) -> Iterator[R]:
+        """Pass rows on and count them.
+
+        Args:
+            split: Their split.
+            rows: Rows in the columns of RedirectQA; others are counted as rows only.
+
+        Yields:
+            The same rows.
+
+        Raises:
+            DataError: If two rows share their key; names both places.
+        """
+        keys: dict[bytes, int] = {}
+        facts: set[Hashable] = set()
+        instances: set[bytes] = set()
+        for number, row in enumerate(rows, start=1):
+            self._check(split, row, number, keys)
+            self.rows[split] += 1
+            if isinstance(template := getattr(row, "template", None), str):
+                self.templates[template] += 1
+            self._count(split, row, facts, instances)
+            yield row
+
+    def _check(self, split: str, row: Record, number: int, keys: dict[bytes, int]) -> None:
+        """Refuse a row whose key was seen."""
+        if not self.key:
+            return
+        key = tuple(getattr(row, name) for name in self.key)
+        first = keys.setdefault(_short(key), number)
+        if first != number:
+            shown = ", ".join(
+                f"{name}={value!r}" for name, value in zip(self.key, key, strict=True)
+            )
+            raise DataError(
+                f"split {split!r}: rows {first} and {number} have the same key ({shown}); "
+                "drop one of them, or name more fields as the key"
+            )
+
+    def _count(self, split: str, row: Record, facts: set[Hashable], instances: set[bytes]) -> None:
+        """Count a row's fact and surface form, the first time that they come by."""
+        fact = getattr(row, "triplet_id", None)
+        if fact is None:
+            return
+        instance = _short((fact, *(getattr(row, name, None) for name in _SURFACE_FIELDS)))
+        if fact not in facts:
+            facts.add(fact)
+            self.facts[split] += 1
+            self.relations[str(getattr(row, "relation", None))] += 1
+        if instance in instances:
+            return
+        instances.add(instance)
+        labels = tuple(
+            dict.fromkeys(
+                label
+                for name in _CATEGORY_FIELDS
+                for label in getattr(row, name, ())
+                if label != CANONICAL_LABEL
+            )
+        )
+        is_redirect = bool(labels) or any(
+            getattr(row, name, None) is not None for name in _SURFACE_FIELDS[1::2]
+        )
+        (self.redirects if is_redirect else self.canonical)[split] += 1
+        self.categories.update(labels)
+        self.types.update(types_of(labels))
+
+
+def _short(values: tuple[object, ...]) -> bytes:
+    """Stand for values in a few bytes: millions of rows are told apart in memory."""
+    return hashlib.blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,276 @@
+"""Tables of facts with aliases: what the databases of an audit are made from.
+
+A table is a folder of tab-separated UTF-8 files with a header line and without quoting; a cell that
+holds several values separates them with " | ":
+
+- `facts.tsv`: subject, relation, object.
+- `aliases.tsv`: a name, the roles in which it has other names (subject, relation, object), these
+  names, and the relations of which this holds (none named: all of them). A club and its city can so
+  share a name without sharing their aliases. The alias topology uses the first two names; a name
+  that stands among its own aliases is used in its turn.
+- `noise.tsv` and `collision.tsv`, both optional: further facts, and the fact that each is near to.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Final
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import Triplet
+from surface_consistency.text import folded
+
+__all__ = [
+    "DOMAINS",
+    "TABLES_PATH",
+    "Aliases",
+    "FactTable",
+    "RelatedFact",
+    "load_fact_table",
+    "read_fact_table",
+]
+
+TABLES_PATH: Final = Path(__file__).parent / "tables"
+"""Folder of the tables that come with the package."""
+
+DOMAINS: Final = ("countries", "politicians", "sports")
+"""Names of the tables that come with the package."""
+
+_ROLES: Final = ("subject", "relation", "object")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aliases:
+    """Other names of one name."""
+
+    name: str
+    """The name that the facts use."""
+
+    aliases: tuple[str, ...]
+    """Its other names, the usual ones first; the name itself may stand among them, to say when it
+    is the one to use where a fact is stored under two forms."""
+
+    roles: tuple[str, ...] = _ROLES
+    """Where it is that name: "subject", "relation", "object"."""
+
+    relations: tuple[str, ...] = ()
+    """Relations of the facts in which it is; empty for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedFact:
+    """A fact beside the table's own: a decoy or a near miss."""
+
+    triplet: Triplet
+    """The fact."""
+
+    near: tuple[str, str] | None = None
+    """Subject and relation of the fact that it is near to; None when it is near to none alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactTable:
+    """Facts, the other names of what they are about, and facts that lie near them."""
+
+    name: str
+    """Name of the table, such as "countries"; its databases are written to a folder of it."""
+
+    facts: tuple[Triplet, ...]
+    """The facts, each once."""
+
+    aliases: tuple[Aliases, ...] = ()
+    """Other names; several entries of one name add up, none replaces another."""
+
+    noise: tuple[RelatedFact, ...] = ()
+    """Decoys: other subjects that route to the same objects."""
+
+    collision: tuple[RelatedFact, ...] = ()
+    """Near misses: confusable facts with other objects."""
+
+    _by_name: dict[tuple[str, str], list[Aliases]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        """Check the table and index its aliases."""
+        if self.name in ("", "..") or PurePath(self.name).name != self.name:
+            raise DataError(f"a table's name must be that of a folder, got {self.name!r}")
+        _check_facts(self)
+        for entry in self.aliases:
+            for role in entry.roles:
+                if role not in _ROLES:
+                    raise DataError(
+                        f"table {self.name!r}: the roles of {entry.name!r} are "
+                        f"{', '.join(_ROLES)}, got {role!r}"
+                    )
+                for name in dict.fromkeys((entry.name, *entry.aliases)):
+                    self._by_name.setdefault((role, name), []).append(entry)
+
+    def names_of(self, role: str, name: str, *, relation: str) -> tuple[str, ...]:
+        """Give the other names of a part of a fact.
+
+        Args:
+            role: "subject", "relation" or "object".
+            name: The name that the fact uses: a listed name, or an alias of one.
+            relation: Relation of the fact, for aliases that hold of some relations only.
+
+        Returns:
+            The aliases in order; no name twice, and none that differs from `name` by case, width
+            or spacing alone.
+        """
+        return tuple(
+            other
+            for other in self.forms_of(role, name, relation=relation)
+            if folded(other) != folded(name)
+        )
+
+    def forms_of(self, role: str, name: str, *, relation: str) -> tuple[str, ...]:
+        """Give all names of a part of a fact, in the order in which they stand in for it.
+
+        Args:
+            role: "subject", "relation" or "object".
+            name: The name that the fact uses.
+            relation: Relation of the fact.
+
+        Returns:
+            The listed names, then the name whose aliases they are unless it is itself among them.
+        """
+        names: dict[str, str] = {}
+        entries = [
+            entry
+            for entry in self._by_name.get((role, name), ())
+            if not entry.relations or relation in entry.relations
+        ]
+        for entry in entries:
+            for alias in entry.aliases:
+                names.setdefault(folded(alias), alias)
+        for entry in entries:
+            names.setdefault(folded(entry.name), entry.name)
+        names.setdefault(folded(name), name)
+        return tuple(names.values())
+
+
+def load_fact_table(domain: str) -> FactTable:
+    """Read a table that comes with the package.
+
+    Args:
+        domain: One of `DOMAINS`.
+
+    Returns:
+        The table.
+
+    Raises:
+        ValueError: If there is no such table.
+
+    Examples:
+        >>> table = load_fact_table("countries")
+        >>> len(table.facts), table.names_of("subject", "France", relation="Capital")
+        (100, ('French Republic',))
+    """
+    if domain not in DOMAINS:
+        raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}")
+    return read_fact_table(TABLES_PATH / domain)
+
+
+def read_fact_table(folder: str | os.PathLike[str], *, name: str | None = None) -> FactTable:
+    """Read a table of facts from a folder.
+
+    Args:
+        folder: Folder with `facts.tsv` and, where there are any, `aliases.tsv`, `noise.tsv` and
+            `collision.tsv`.
+        name: Name of the table; None for the folder's.
+
+    Returns:
+        The table.
+
+    Raises:
+        SourceNotFoundError: If there is no `facts.tsv`.
+        DataError: If a file has other columns, a line has too few cells, a cell that must be filled
+            is empty, or a fact stands twice.
+    """
+    root = Path(folder)
+    facts = tuple(
+        Triplet(*row) for row in _read_tsv(root / "facts.tsv", ("subject", "relation", "object"))
+    )
+    aliases = tuple(
+        Aliases(
+            name=cells[0],
+            roles=_cell_values(cells[1]),
+            aliases=_cell_values(cells[2]),
+            relations=_cell_values(cells[3]),
+        )
+        for cells in _read_tsv(
+            root / "aliases.tsv", ("name", "roles", "aliases", "relations"), filled=3, missing=True
+        )
+    )
+    return FactTable(
+        name=name or root.resolve().name,
+        facts=facts,
+        aliases=aliases,
+        noise=_related(root / "noise.tsv"),
+        collision=_related(root / "collision.tsv"),
+    )
+
+
+def _related(file: Path) -> tuple[RelatedFact, ...]:
+    """Read decoys or near misses."""
+    columns = ("subject", "relation", "object", "fact_subject", "fact_relation")
+    return tuple(
+        RelatedFact(triplet=Triplet(*cells[:3]), near=(cells[3], cells[4]) if cells[3] else None)
+        for cells in _read_tsv(file, columns, filled=3, missing=True)
+    )
+
+
+def _check_facts(table: FactTable) -> None:
+    """Refuse an empty table, facts that stand twice and relatives of facts that are not there."""
+    if not table.facts:
+        raise DataError(f"table {table.name!r} has no facts; it needs at least one")
+    related = (table.noise, table.collision)
+    for facts in (table.facts, *([item.triplet for item in items] for items in related)):
+        seen: set[Triplet] = set()
+        for fact in facts:
+            if fact in seen:
+                raise DataError(f"table {table.name!r}: {fact} stands twice; drop one")
+            if not all(part.strip() for part in fact):
+                raise DataError(f"table {table.name!r}: {fact} has an empty part; fill or drop it")
+            seen.add(fact)
+    known = {fact[:2] for fact in table.facts}
+    for near in (item.near for item in (*table.noise, *table.collision)):
+        if near is not None and near not in known:
+            raise DataError(f"table {table.name!r}: no fact has subject and relation {near}")
+
+
+def _cell_values(cell: str) -> tuple[str, ...]:
+    """Split a cell into its values; an empty cell has none."""
+    return tuple(value.strip() for value in cell.split("|") if value.strip())
+
+
+def _read_tsv(
+    file: Path, columns: tuple[str, ...], *, filled: int | None = None, missing: bool = False
+) -> Iterator[tuple[str, ...]]:
+    """Read the lines of a table; the first `filled` cells (None: all) must hold something."""
+    if not file.is_file():
+        if missing:
+            return
+        raise SourceNotFoundError(f"no table {file}; its columns are {', '.join(columns)}")
+    try:
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{file}: not UTF-8 at byte {error.start}; re-save the table as UTF-8"
+        ) from error
+    if tuple(lines[0].rstrip("\r").split("\t")) != columns:
+        raise DataError(f"{file}: the header must be {' <tab> '.join(columns)}, got {lines[0]!r}")
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        cells = tuple(cell.strip() for cell in line.rstrip("\r").split("\t"))
+        if len(cells) != len(columns):
+            raise DataError(
+                f"{file}:{number}: {len(cells)} cells where {len(columns)} are due: {line!r}"
+            )
+        for column, cell in list(zip(columns, cells, strict=True))[:filled]:
+            if not cell:
+                raise DataError(f"{file}:{number}: {column} is empty; fill it or drop the line")
+        yield cells

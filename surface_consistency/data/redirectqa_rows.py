@@ -1,0 +1,389 @@
+"""Rows of RedirectQA, in whatever columns, to validated questions.
+
+One pass over the rows takes them apart into columns: the fact of each row, its name for the
+subject, its question and its template. What the rows of a fact repeat is parsed once and compared
+from then on. Then relations and templates are settled, and facts and questions become records.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import ValidationError
+
+from surface_consistency.data.cells import (
+    RowCells,
+    answers_of,
+    count_of,
+    identifier_of,
+    strings_of,
+    text_of,
+)
+from surface_consistency.data.questions import question_id
+from surface_consistency.data.readers import Place, Row
+from surface_consistency.data.wordings import (
+    Wording,
+    infer_relation,
+    relation_name,
+    resolve_templates,
+)
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
+from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.taxonomy import (
+    CANONICAL_LABEL,
+    RELATIONS,
+    UNKNOWN_TYPE,
+    parse_category,
+    types_of,
+)
+from surface_consistency.text import surface_from_title
+
+__all__ = ["RedirectQARows"]
+
+_NO_CATEGORY: Final = "(no category)"
+_IDENTIFYING: Final = (
+    "subject_id",
+    "subject_name",
+    "relation",
+    "object_id",
+    "object_name",
+    "answers",
+)
+_FILLED: Final = (*_IDENTIFYING, "subject_aliases", "pageviews", "object_aliases")
+_NAME_FIELDS: Final = ("surface", "categories", "redirect_title", "subject_title")
+_FACT_FIELDS: Final = (
+    *("subject_id", "subject_title", "subject_aliases", "pageviews", "relation"),
+    *("object_id", "object", "object_title", "object_aliases", "answers"),
+)
+
+
+@dataclass(slots=True)
+class RedirectQARows:
+    """The columns of the rows that were read; equal facts and surfaces are kept once."""
+
+    columns: Mapping[str, str]
+    """Field of `REDIRECTQA_COLUMNS` to the source's column, for the fields that it has."""
+
+    places: list[Place] = field(default_factory=list)
+    """Where each row stands."""
+
+    fact_ids: list[str] = field(default_factory=list)
+    """Identifier of each row's fact."""
+
+    surfaces: list[SurfaceForm] = field(default_factory=list)
+    """The name under which each row asks."""
+
+    questions: list[str | None] = field(default_factory=list)
+    """The question of each row; None where the source has none."""
+
+    templates: list[str | None] = field(default_factory=list)
+    """The source's name for the template of each row; None where it gives none."""
+
+    foreign_categories: Counter[str] = field(default_factory=Counter)
+    """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
+
+    _facts: dict[str, "_Fact"] = field(default_factory=dict)
+    _surfaces: dict[tuple[object, ...], SurfaceForm] = field(default_factory=dict)
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        """Read rows.
+
+        Args:
+            rows: Rows with their places.
+
+        Raises:
+            RecordError: If a cell is not what its field needs; names place, column and value.
+            DataError: If two rows contradict each other.
+        """
+        names = [self.columns[name] for name in _FACT_FIELDS if name in self.columns]
+        has_id = "triple_id" in self.columns
+        asked = [self.columns[name] for name in _NAME_FIELDS if name in self.columns]
+        known: dict[str, list[object]] = {}
+        last: list[object] | None = None
+        read: tuple[SurfaceForm, list[str]] | None = None
+        for place, row in rows:
+            cells = RowCells(self.columns, place, row)
+            told = [row.get(name) for name in names]
+            fact_id = cells.needed("triple_id", identifier_of) if has_id else ""
+            if not _is_equal(told, known.get(fact_id)):
+                fact = _Fact.read(cells)
+                fact_id = fact_id or fact.own_id()
+                self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
+                known[fact_id] = told
+            name = [row.get(column) for column in asked]
+            if read is None or not _is_equal(name, last):
+                read, last = self._surface(cells), name
+            surface, foreign = read
+            if foreign:
+                self.foreign_categories.update(foreign)
+            self.places.append(place)
+            self.fact_ids.append(fact_id)
+            self.surfaces.append(surface)
+            self.questions.append(cells.read("question", text_of))
+            self.templates.append(cells.read("template", identifier_of))
+
+    def name_only_facts(self) -> list[str]:
+        """List the facts whose object has a name but no aliases, where aliases are the answers.
+
+        Returns:
+            Their identifiers; empty when the source has answers of its own, or no aliases at all.
+        """
+        if "answers" in self.columns or "object_aliases" not in self.columns:
+            return []
+        return [
+            fact_id
+            for fact_id, fact in self._facts.items()
+            if fact.object_name is not None and not fact.object_aliases
+        ]
+
+    def build(self) -> list[QuestionRealization]:
+        """Build the questions of the rows that were read.
+
+        Returns:
+            The questions in order; a row that repeats another to the letter adds none.
+
+        Raises:
+            RecordError: If a relation or question is neither given nor to be told.
+            DataError: If two rows are the same question but differ, or a fact has two canonical
+                names.
+        """
+        triples = self._triples()
+        relations = [triples[fact_id].relation for fact_id in self.fact_ids]
+        names = (surface.text for surface in self.surfaces)
+        wordings = map(Wording, relations, names, self.questions, self.templates)
+        templates = resolve_templates(list(wordings))
+        built: dict[str, QuestionRealization] = {}
+        rows: dict[str, int] = {}
+        canonical: dict[tuple[str, str], int] = {}
+        for row, (fact_id, surface, template) in enumerate(
+            zip(self.fact_ids, self.surfaces, templates, strict=True)
+        ):
+            key = question_id(fact_id, template, surface)
+            text = self.questions[row] or self._asked(row, relations[row], template)
+            if key in built:
+                self._check_repeated(built[key], rows[key], row, text)
+                continue
+            if surface.is_canonical:
+                self._check_canonical(canonical.setdefault((fact_id, template), row), row, template)
+            try:
+                built[key] = QuestionRealization(
+                    id=key,
+                    triple=triples[fact_id],
+                    surface=surface,
+                    template=template,
+                    question=text,
+                )
+            except ValidationError as error:
+                raise RecordError(
+                    f"{self.places[row]}: {describe_validation_error(error)}"
+                ) from error
+            rows[key] = row
+        return list(built.values())
+
+    def _surface(self, cells: RowCells) -> tuple[SurfaceForm, list[str]]:
+        """Read the name that a row asks about, and its categories outside the taxonomy."""
+        text = cells.needed("surface", text_of)
+        labels = cells.read("categories", strings_of)
+        redirect_title = cells.read("redirect_title", text_of)
+        is_canonical = CANONICAL_LABEL in labels or (
+            not labels
+            and redirect_title is None
+            and _is_title(text, cells.read("subject_title", text_of))
+        )
+        foreign: list[str] = []
+        if is_canonical:
+            labels, redirect_title = (), None
+        else:
+            parsed = [(label, parse_category(label)) for label in labels]
+            foreign = [label for label, category in parsed if category is None]
+            if not labels:
+                foreign = [_NO_CATEGORY]
+            labels = tuple(
+                dict.fromkeys(known.label if known else label for label, known in parsed)
+            )
+        key = (text, is_canonical, labels, redirect_title)
+        if key not in self._surfaces:
+            try:
+                self._surfaces[key] = SurfaceForm(
+                    text=text,
+                    is_canonical=is_canonical,
+                    categories=labels,
+                    types=() if is_canonical else types_of(labels) or (UNKNOWN_TYPE,),
+                    redirect_title=redirect_title,
+                )
+            except ValidationError as error:
+                raise RecordError(f"{cells.place}: {describe_validation_error(error)}") from error
+        return self._surfaces[key], foreign
+
+    def _triples(self) -> dict[str, FactualTriple]:
+        """Build the facts, each once; a relation that no column names is told from a question."""
+        names: dict[str, str] = {}
+        for fact_id, surface, question in zip(
+            self.fact_ids, self.surfaces, self.questions, strict=True
+        ):
+            if surface.is_canonical or fact_id not in names:
+                names[fact_id] = surface.text
+            fact = self._facts[fact_id]
+            if fact.relation is None and question is not None:
+                fact.relation = infer_relation(question, surface.text)
+        entities: dict[Entity, Entity] = {}
+        return {
+            fact_id: fact.build(fact_id, names[fact_id], entities)
+            for fact_id, fact in self._facts.items()
+        }
+
+    def _asked(self, row: int, relation: str, template: str) -> str:
+        """Word the question of a row that has none."""
+        if relation not in RELATIONS:
+            raise RecordError(
+                f"{self.places[row]}: no question, and the taxonomy has no template for relation "
+                f"{relation!r}; name the column that holds it with "
+                "columns={'question': '<column>'}"
+            )
+        return RELATIONS[relation].question(self.surfaces[row].text, template=template)
+
+    def _check_repeated(
+        self, question: QuestionRealization, first: int, row: int, text: str
+    ) -> None:
+        """Refuse two different rows for one fact, name and template."""
+        surface = self.surfaces[row]
+        if question.question != text:
+            what, values = "question", f"{question.question!r} and {text!r}"
+        elif question.surface != surface:
+            what, values = "categories", f"{question.surface.categories} and {surface.categories}"
+        else:
+            return
+        raise DataError(
+            f"{self.places[first]} and {self.places[row]} are the same fact "
+            f"{self.fact_ids[row]!r}, surface {surface.text!r} and template "
+            f"{question.template!r}, but differ in {what}: {values}; remove one, or name the "
+            "column that tells them apart with columns={'template': '<column>'}"
+        )
+
+    def _check_canonical(self, first: int, row: int, template: str) -> None:
+        """Refuse a second canonical name for one fact and template."""
+        if first != row:
+            raise DataError(
+                f"{self.places[first]} and {self.places[row]} are both canonical for fact "
+                f"{self.fact_ids[row]!r}, template {template!r}: {self.surfaces[first].text!r} and "
+                f"{self.surfaces[row].text!r}; a fact has one canonical name"
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Fact:
+    """What the rows of one fact say about it; a row may fill in what an earlier one lacked."""
+
+    place: Place
+    subject_id: str | None
+    subject_name: str | None
+    subject_aliases: tuple[str, ...]
+    pageviews: int | None
+    relation: str | None
+    object_id: str | None
+    object_name: str | None
+    object_aliases: tuple[str, ...]
+    answers: tuple[str, ...]
+
+    @classmethod
+    def read(cls, cells: RowCells) -> "_Fact":
+        """Read what one row says."""
+        relation = cells.read("relation", identifier_of)
+        title = cells.read("object_title", text_of)
+        name = cells.read("object", text_of) or (surface_from_title(title) if title else None)
+        aliases = cells.read("object_aliases", strings_of)
+        named = () if name is None else (name.strip(),)
+        if "answers" in cells.columns:
+            listed = cells.read("answers", answers_of)
+            answers = (*(item for item in named if item in listed), *listed)
+        else:
+            answers = (*named, *map(str.strip, aliases))
+        return cls(
+            place=cells.place,
+            subject_id=cells.read("subject_id", identifier_of),
+            subject_name=cells.read("subject_title", text_of),
+            subject_aliases=cells.read("subject_aliases", strings_of),
+            pageviews=cells.read("pageviews", count_of),
+            relation=None if relation is None else relation_name(relation),
+            object_id=cells.read("object_id", identifier_of),
+            object_name=name,
+            object_aliases=aliases,
+            answers=tuple(dict.fromkeys(answers)),
+        )
+
+    def own_id(self) -> str:
+        """Identify the fact by itself, where no column does."""
+        parts = (
+            self.subject_id or self.subject_name,
+            self.relation,
+            self.object_id or self.object_name or "|".join(self.answers),
+        )
+        if not all(parts):
+            raise RecordError(
+                f"{self.place}: without a column of triple ids a row needs subject, relation and "
+                f"object, got {parts!r}"
+            )
+        return "|".join(part for part in parts if part)
+
+    def merge(self, other: "_Fact", fact_id: str) -> None:
+        """Take over what is missing here, and refuse what contradicts."""
+        for name in _FILLED:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine in (None, ()):
+                setattr(self, name, theirs)
+            elif name in _IDENTIFYING and theirs and mine != theirs and _key(mine) != _key(theirs):
+                raise DataError(
+                    f"{self.place} and {other.place} belong to one fact, {fact_id!r}, but differ "
+                    f"in {name}: {mine!r} and {theirs!r}; one triple id must mean one fact"
+                )
+
+    def build(self, fact_id: str, name: str, entities: dict[Entity, Entity]) -> FactualTriple:
+        """Build the record; equal entities are shared."""
+        if self.relation is None:
+            raise RecordError(
+                f"{self.place}: fact {fact_id!r} has no relation, and its questions follow no "
+                "known template; name the column that tells it with "
+                "columns={'relation': '<column>'}"
+            )
+        object_name = self.object_name or next(iter(self.answers), None) or self.object_id
+        try:
+            subject = Entity(
+                id=self.subject_id,
+                name=self.subject_name or name,
+                aliases=self.subject_aliases,
+                pageviews=self.pageviews,
+            )
+            thing = Entity(
+                id=self.object_id, name=object_name or "unknown", aliases=self.object_aliases
+            )
+            return FactualTriple(
+                id=fact_id,
+                subject=entities.setdefault(subject, subject),
+                relation=self.relation,
+                object=entities.setdefault(thing, thing),
+                answers=self.answers,
+            )
+        except ValidationError as error:
+            raise RecordError(
+                f"{self.place}: fact {fact_id!r}: {describe_validation_error(error)}"
+            ) from error
+
+
+def _is_equal(cells: list[object], known: list[object] | None) -> bool:
+    """Tell whether cells are those of an earlier row; arrays, which do not compare, are not."""
+    try:
+        return cells == known
+    except ValueError:
+        return False
+
+
+def _is_title(text: str, title: str | None) -> bool:
+    """Tell whether a surface is the article's title, with or without its parenthesis."""
+    return title is None or text in {title, title.replace("_", " "), surface_from_title(title)}
+
+
+def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:
+    """Compare titles without regard to underscores and answers without regard to order."""
+    return value.replace("_", " ") if isinstance(value, str) else frozenset(value)

@@ -1,3 +1,0 @@
-"""Prompts that ask a model to judge answers."""
-
-__all__: list[str] = []
