@@ -44,7 +44,7 @@ def record_command(
     own = [
         item
         for item in inspect.signature(function, eval_str=True).parameters.values()
-        if item.name not in records
+        if item.name not in records and item.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     owners = {flag: "every such command" for item in own for flag in _flags(item)}
     described = []

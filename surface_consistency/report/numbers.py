@@ -5,12 +5,12 @@ Fractions become percentages here and nowhere else.
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.report.page import Value
+from surface_consistency.report.page import Part, Value
 from surface_consistency.report.table import Column, Table
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "format_value",
     "is_missing",
     "is_numeric",
+    "sentence_text",
     "table_text",
     "text_width",
 ]
@@ -167,6 +168,21 @@ def format_value(value: Value) -> tuple[str, str]:
                 text = f"p {text}" if text.startswith("<") else f"p = {text}"
     interval = format_interval(value.low, value.high, value.kind, signed=signed)
     return text.replace(" ", _HARD_SPACE), interval
+
+
+def sentence_text(parts: Sequence[Part]) -> str:
+    """Write a sentence for the terminal.
+
+    Args:
+        parts: Words and numbers.
+
+    Returns:
+        The sentence, each number with its unit and interval.
+    """
+    words = []
+    for part in parts:
+        words.append(part if isinstance(part, str) else " ".join(filter(None, format_value(part))))
+    return "".join(words)
 
 
 def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
