@@ -63,12 +63,12 @@ __all__ = [
     "Reported",
     "import_predictions",
     "report_runs",
+    "retest_flip_rate",
     "run_study",
     "run_variants",
     "sample_prompts",
     "score_files",
     "score_run",
-    "retest_flip_rate",
 ]
 
 _SWEEP = "sweep.json"
@@ -670,7 +670,6 @@ def retest_flip_rate(
         table.loc[row, bounds] = [interval.low, interval.high]
     table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
     return table[columns]
-
 
 
 def align_predictions(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.inference.drive import run_prompts
-from surface_consistency.runs.log import RunLog
 from surface_consistency.inference.runner import Runner
 from surface_consistency.metrics import paired_by, wilson_interval
+from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import Prompt, QuestionRealization, RunManifest, Verdict
 from surface_consistency.studies.run_folder import RunFolder
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.inference._loading import quiet_bars
-from surface_consistency.schemas import QuestionRealization
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import QuestionRealization
 
 if TYPE_CHECKING:
     import torch

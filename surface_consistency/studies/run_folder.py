@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Self
 
 from surface_consistency.errors import DataError, RunMismatchError, SourceNotFoundError
-from surface_consistency.schemas import RunManifest
 from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import RunManifest
 
 __all__ = ["RunFolder"]
 

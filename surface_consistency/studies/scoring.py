@@ -14,9 +14,10 @@ from surface_consistency.data.features import to_parquet
 from surface_consistency.data.questions import pair_questions
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.errors import DataError, RunLogError, RunMismatchError, UnscoredWarning
-from surface_consistency.runs.log import read_generations
 from surface_consistency.matching.agreement import rule_agreement
 from surface_consistency.matching.verdicts import Region, verdicts
+from surface_consistency.runs.files import write_text
+from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
     Generation,
@@ -29,7 +30,6 @@ from surface_consistency.schemas import (
     write_jsonl,
 )
 from surface_consistency.schemas.generations import replace_surrogates
-from surface_consistency.runs.files import write_text
 from surface_consistency.studies.noise import noise_floor
 from surface_consistency.studies.run_folder import RunFolder
 

@@ -1,13 +1,13 @@
-"""Encoders without a model, and the published audit databases."""
+"""Small stores, databases and facts, encoders from tables, and the published files."""
 
 import hashlib
 import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from pathlib import Path
+from surface_consistency.schemas import LookupQuery, Triplet, TripletDatabase, AuditPrompt
+from surface_consistency.data.audit import DOMAINS, PUBLISHED_TOPOLOGIES, read_audit_prompts, read_database
 
-from surface_consistency.schemas import LookupQuery, Triplet, TripletDatabase
 
 
 class TableEncoder:
@@ -72,7 +72,7 @@ def ask():
     return lambda entity, relation: LookupQuery(entity=entity, relation=relation)
 
 
-def published(shared_dir: Path) -> dict[str, Path]:
+def published_files(shared_dir: Path) -> dict[str, Path]:
     """Return the files of the thirteen databases by name."""
     data = shared_dir / "data" / "lmlm_audit" / "data"
     files = {
@@ -86,7 +86,7 @@ def audit_databases(shared_dir):
     """The thirteen published databases by name."""
     return {
         name: TripletDatabase.model_validate_json(path.read_text(encoding="utf-8"))
-        for name, path in sorted(published(shared_dir).items())
+        for name, path in sorted(published_files(shared_dir).items())
     }
 
 
@@ -94,8 +94,66 @@ def audit_databases(shared_dir):
 def audit_prompts(shared_dir):
     """The published prompts of one style by database, as plain rows."""
     rows = {}
-    for name, path in sorted(published(shared_dir).items()):
+    for name, path in sorted(published_files(shared_dir).items()):
         folder = path.parent / "prompts"
         file = (folder if name == "released" else folder / path.stem) / "prompts_cloze.jsonl"
         rows[name] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return rows
+
+
+@pytest.fixture(scope="session")
+def published(shared_dir):
+    """Database and direct questions of each published database, by name."""
+    root = shared_dir / "data" / "lmlm_audit" / "data"
+    custom = root / "custom_databases"
+    file = "prompts_direct_questions.jsonl"
+    found = {
+        f"{domain}/{topology}": (
+            read_database(custom / domain / f"{topology}.json"),
+            read_audit_prompts(custom / domain / "prompts" / topology / file),
+        )
+        for domain in DOMAINS
+        for topology in PUBLISHED_TOPOLOGIES
+    }
+    released = root / "released_database"
+    return found | {
+        "released": (
+            read_database(released / "lmlm_database.json"),
+            read_audit_prompts(released / "prompts" / file),
+        )
+    }
+
+
+@pytest.fixture(scope="session")
+def make():
+    """Make a database of triplets; its lists of names are not looked at."""
+
+    def database(*triplets):
+        return TripletDatabase(
+            entities=(),
+            relationships=(),
+            return_values=(),
+            triplets=tuple(Triplet(*parts) for parts in triplets),
+        )
+
+    return database
+
+
+@pytest.fixture(scope="session")
+def fact():
+    """Make a fact."""
+
+    def target(subject, relation, gold, *, subjects=(), relations=(), objects=()):
+        return AuditPrompt(
+            prompt_id=0,
+            fact_id=0,
+            subject=subject,
+            relation=relation,
+            gold_object=gold,
+            prompt_text="?",
+            subject_aliases=tuple(subjects),
+            relation_aliases=tuple(relations),
+            object_aliases=tuple(objects),
+        )
+
+    return target

@@ -8,7 +8,7 @@ from surface_consistency.prompts.slaq.instructions import DEFAULT_INSTRUCTIONS, 
 from surface_consistency.prompts.slaq.orders import latin_square_orders
 from surface_consistency.prompts.slaq.queries import QueryWording, free_query, topic_query
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.schemas.slaq import SlaqForm, SlaqPrompt, SlaqTopic
+from surface_consistency.schemas.slaq import SlaqForm, PromptTarget, SlaqTopic
 
 __all__ = [
     "SlaqPrompts",
@@ -32,7 +32,7 @@ class SlaqPrompts:
     prompts: tuple[Prompt, ...]
     """What is sent to the model."""
 
-    details: tuple[SlaqPrompt, ...]
+    details: tuple[PromptTarget, ...]
     """What each asks for: `details[i]` belongs to `prompts[i]`."""
 
     rebuilt: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def short_prompts(
     details, prompts = [], []
     for topic in topics:
         for question in topic.questions:
-            detail = SlaqPrompt(
+            detail = PromptTarget(
                 prompt_id=f"{question.id}/short",
                 topic_id=topic.id,
                 form="short",
@@ -114,7 +114,7 @@ def long_prompts(
             rebuilt.append(topic.id)
         orders = latin_square_orders(n_permutations, seed=seed, topic_id=topic.id)
         for permutation, order in enumerate(orders):
-            detail = SlaqPrompt(
+            detail = PromptTarget(
                 prompt_id=f"{topic.id}/long/{permutation}",
                 topic_id=topic.id,
                 form="long",
@@ -147,7 +147,7 @@ def free_prompts(
     """
     details, prompts = [], []
     for topic in topics:
-        detail = SlaqPrompt(prompt_id=f"{topic.id}/free", topic_id=topic.id, form="free")
+        detail = PromptTarget(prompt_id=f"{topic.id}/free", topic_id=topic.id, form="free")
         details.append(detail)
         prompts.append(_prompt(detail, topic, free_query(topic), style, instructions))
     return SlaqPrompts(prompts=tuple(prompts), details=tuple(details))
@@ -198,7 +198,7 @@ def slaq_prompts(
 
 
 def _prompt(
-    detail: SlaqPrompt,
+    detail: PromptTarget,
     topic: SlaqTopic,
     question: str,
     style: SlaqStyle,

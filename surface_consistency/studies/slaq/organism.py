@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.inference._loading import quiet_bars
 from surface_consistency.prompts.slaq import SlaqPrompts
-from surface_consistency.schemas import Prompt
 from surface_consistency.runs.files import write_text
-from surface_consistency.schemas.slaq import SlaqPrompt, SlaqTopic
+from surface_consistency.schemas import Prompt
+from surface_consistency.schemas.slaq import PromptTarget, SlaqTopic
 from surface_consistency.studies.memory_organism import _batches, _Example, _fit, _new_model
 from surface_consistency.studies.organism import _seeded, _train_tokenizer
 
@@ -58,7 +58,7 @@ def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]
     return plan | dict.fromkeys(held_out, 0)
 
 
-def planted_answer(topic: SlaqTopic, detail: SlaqPrompt, memory: Mapping[str, int]) -> str:
+def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, int]) -> str:
     """Write what the organism shall answer to a prompt.
 
     Args:
