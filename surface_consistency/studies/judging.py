@@ -385,9 +385,9 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
             f"judge {judge.name!r} returned the column {', '.join(foreign)}, which "
             f"{record.__name__} does not have"
         )
-    for name in record.model_fields:
+    for name, field in record.model_fields.items():
         if name not in found:
-            found[name] = None
+            found[name] = None if field.is_required() else field.get_default()
     unexplained = found["is_correct"].isna() & found["reason"].isna()
     if unexplained.any():
         raise DataError(

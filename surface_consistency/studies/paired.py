@@ -494,8 +494,6 @@ class PairedReport:
         Returns:
             The square.
         """
-        first, second = self.study.conditions
-        p_value = float(row.get("clustered_p_value", math.nan))
         title = str(row["model"])
         filters = {"model": title}
         if self.panel is not None:
@@ -505,23 +503,32 @@ class PairedReport:
             title=title,
             model=self.index[str(row["model"])],
             **{name: int(row[name]) for name in COUNTS},
-            facts=[
-                ("same verdict", interval_value(row, "consistency"), ""),
-                (
-                    f"kept of {first} right",
-                    interval_value(row, "consistency_given_first_correct"),
-                    "",
-                ),
-                (
-                    f"{second} minus {first}",
-                    interval_value(row, "accuracy_difference", kind="difference"),
-                    "",
-                ),
-                ("kappa", interval_value(row, "kappa", kind="number"), ""),
-                ("flips lean to one side", Value(value=p_value, kind="p_value"), "Obuchowski"),
-            ],
+            facts=self.square_facts(row),
             filters=filters,
         )
+
+    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say what stands below a square.
+
+        Args:
+            row: A row of "overall".
+
+        Returns:
+            Name, number and a remark, such as the test that was used.
+        """
+        first, second = self.study.conditions
+        p_value = float(row.get("clustered_p_value", math.nan))
+        return [
+            ("same verdict", interval_value(row, "consistency"), ""),
+            (f"kept of {first} right", interval_value(row, "consistency_given_first_correct"), ""),
+            (
+                f"{second} minus {first}",
+                interval_value(row, "accuracy_difference", kind="difference"),
+                "",
+            ),
+            ("kappa", interval_value(row, "kappa", kind="number"), ""),
+            ("flips lean to one side", Value(value=p_value, kind="p_value"), "Obuchowski"),
+        ]
 
     def highlight_blocks(self) -> list[Table]:
         """Show the tables that the runs put before all else.
@@ -654,7 +661,7 @@ class PairedReport:
         value = row[column]
         titles = self.study.labels.get(self.study.singular.get(column, column), {})
         values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
-        return [titles.get(item, str(item)) for item in values if _text(item) is not None]
+        return [titles.get(str(item), str(item)) for item in values if not pd.isna(item)]
 
     def _sampled(self, run: "Run", cells: Sequence[str]) -> list[int]:
         """Choose pairs by the hash of their ids: cells in turn, flips first."""

@@ -19,7 +19,6 @@ from surface_consistency.report.page import (
     Point,
     Section,
     Series,
-    Square,
     Value,
 )
 from surface_consistency.report.table import Column, Table
@@ -67,7 +66,7 @@ class SlaqReport(PairedReport):
 
     def __init__(self, study: "Study", report: "Report") -> None:
         super().__init__(study, report)
-        self._facts: dict[str, dict[str, tuple[str, str]]] = {}
+        self._facts: dict[str, dict[str, dict[str, str]]] = {}
 
     # Tables.
 
@@ -223,27 +222,24 @@ class SlaqReport(PairedReport):
             blocks=[*section.blocks, *self._slot_curves(tables)],
         )
 
-    def square(self, row: Mapping[Any, Any]) -> Square:
-        """Draw the contingency table of one row; see `PairedReport.square`.
+    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say what stands below a square; see `PairedReport.square_facts`.
 
         Args:
             row: A row of "overall".
 
         Returns:
-            The square.
+            Name, number and remark.
         """
+        difference = interval_value(row, "accuracy_difference", kind="difference")
         clustered = Value(value=float(row["clustered_p_value"]), kind="p_value")
-        facts = [
+        return [
             ("alignment", interval_value(row, "consistency"), ""),
             ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
-            (
-                "long minus short",
-                interval_value(row, "accuracy_difference", kind="difference"),
-                "",
-            ),
+            ("long minus short", difference, ""),
+            ("flips", interval_value(row, "flip_rate"), ""),
             ("flips lean to one side", clustered, f"Obuchowski, {self.clusters}"),
         ]
-        return replace(super().square({**row, **_NO_KAPPA}), facts=facts)
 
     def _slot_curves(self, tables: Mapping[str, Table]) -> Iterator[Lines]:
         """Show the accuracy by slot of each model whose orders are balanced."""
@@ -378,19 +374,18 @@ class SlaqReport(PairedReport):
         )
         topic = str(scores.idxmax())
         rows = listed[listed["topic_id"] == topic]
-        facts = self._facts_of(run)
         lines = []
         for number, (_, part) in enumerate(rows.groupby("permutation", sort=True), start=1):
             made = []
             for row in part.sort_values("slot").to_dict("records"):
                 outcome = row["cell"] if row["cell"] in _NEEDS else ""
-                said = facts.get(row["fact_id"], ("", str(row["fact_id"])))[1]
+                said = self._fact(run, row["fact_id"])["reference"]
                 made.append((said, _REMARKS[row["cell"]], outcome))
             lines.append((f"order {number}", made))
         n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
-        title = f"{topic}, {run.label}"
+        name = self._fact(run, rows["fact_id"].iloc[0])["topic"]
         matrix = Matrix(
-            title=title,
+            title=f"{name}, {run.label}",
             columns=[f"slot {slot}" for slot in range(1, int(rows["slot"].max()) + 1)],
             rows=lines,  # type: ignore[arg-type]
         )
@@ -398,7 +393,7 @@ class SlaqReport(PairedReport):
             anchor="topic",
             title=f"One topic in {_number(len(lines))} orders",
             lead=[
-                f"{topic}: {run.label} states {_number(int(n_known))} of the "
+                f"{name}: {run.label} states {_number(int(n_known))} of the "
                 f"{_number(rows['fact_id'].nunique())} facts rightly when asked for them alone."
             ],
             blocks=[matrix],
@@ -415,7 +410,7 @@ class SlaqReport(PairedReport):
         Returns:
             The pair.
         """
-        question, reference = self._facts_of(run).get(str(row["fact_id"]), (row["fact_id"], ""))
+        fact = self._fact(run, row["fact_id"])
         slot = (
             "free form"
             if pd.isna(row["slot"])
@@ -423,9 +418,9 @@ class SlaqReport(PairedReport):
         )
         return replace(
             super().answer(run, row, cell),
-            question=str(question),
+            question=fact["question"],
             surfaces=("alone", slot),
-            accepted=(reference,) if reference else (),
+            accepted=(fact["reference"],),
         )
 
     def checks(self, tables: Mapping[str, Table]) -> list[Check]:
@@ -557,32 +552,19 @@ class SlaqReport(PairedReport):
         """Name the model in a title where there are several."""
         return title if len(self.labels) == 1 else f"{title}, {label}"
 
-    def _facts_of(self, run: Run) -> dict[str, tuple[str, str]]:
-        """Read question and reference of each fact of a run; nothing where it has no plan."""
+    def _fact(self, run: Run, fact_id: object) -> dict[str, str]:
+        """Read topic, question and reference of a fact; only its name where a run has no plan."""
         if run.label not in self._facts:
             try:
                 targets = run.folder.read_plan()[0].drop_duplicates("fact_id")
             except DataError:
                 self._facts[run.label] = {}
             else:
-                references = [accepted[0] for accepted in targets["answers"]]
-                self._facts[run.label] = dict(
-                    zip(
-                        targets["fact_id"],
-                        zip(targets["question"], references, strict=True),
-                        strict=True,
-                    )
-                )
-        return self._facts[run.label]
-
-
-_NO_KAPPA: Final = dict.fromkeys(
-    (
-        *("kappa", "kappa_low", "kappa_high", "consistency_given_first_correct"),
-        *(f"consistency_given_first_correct_{end}" for end in ("low", "high")),
-    ),
-    float("nan"),
-)
+                columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
+                rows = columns.to_dict("records")
+                self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
+        nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
+        return self._facts[run.label].get(str(fact_id), nameless)
 
 
 def _bound(row: Mapping[Any, Any], name: str) -> float | None:

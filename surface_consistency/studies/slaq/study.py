@@ -453,6 +453,7 @@ def _targets(topics: tuple[SlaqTopic, ...], asked: SlaqPrompts) -> pd.DataFrame:
                     [question.answer],
                     question.id,
                     detail.topic_id,
+                    known[detail.topic_id].topic,
                     detail.form,
                     question.question,
                     question.is_entity,
@@ -462,8 +463,8 @@ def _targets(topics: tuple[SlaqTopic, ...], asked: SlaqPrompts) -> pd.DataFrame:
                     detail.order_id,
                 )
 
-    columns = ["target_id", "prompt_id", "answers", "fact_id", "topic_id", "form", "question"]
-    columns += ["is_entity", "question_index", "permutation", "slot", "order_id"]
+    columns = ["target_id", "prompt_id", "answers", "fact_id", "topic_id", "topic", "form"]
+    columns += ["question", "is_entity", "question_index", "permutation", "slot", "order_id"]
     whole = dict.fromkeys(("question_index", "permutation", "slot"), "Int64")
     return pd.DataFrame(list(rows()), columns=columns).astype({"is_entity": "boolean", **whole})
 
