@@ -66,29 +66,31 @@ def test_an_organism_is_trained_once_for_the_same_lessons(data, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_study_finds_what_was_planted(data, tmp_path):
+def test_the_study_finds_what_was_planted(data, ask, score, tmp_path):
     """Trained, asked, judged twice, scored and reported; the verdicts are those of the plan.
 
     A quarter of the sample, so that half of the training does.
     """
     pytest.importorskip("torch")
     from surface_consistency.inference import FakeRunner, TransformersRunner
-    from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, write_slaq_report
-    from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq, prompts_of
-    from surface_consistency.studies.slaq.llm_judge import LLMJudge
-    from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
-    from surface_consistency.studies.slaq.score import score_slaq
+    from surface_consistency.inference import FakeRunner
+    from surface_consistency.runs.loader import load_runs
+    from surface_consistency.studies.slaq.judges import SlaqLLMJudge
+    from surface_consistency.studies.slaq.study import SlaqOrganism, SlaqSettings, SlaqStudy
+    from surface_consistency.studies.slaq.tables import slaq_tables
 
-    data = data.select(limit=6)
-    settings = SlaqSettings(max_new_tokens={"short": 32, "long": 96}, repeat=20)
-    asked = prompts_of(data, settings)
-    model = train_slaq_organism(data.topics, asked, tmp_path / "model", steps=140)
-    runner = TransformersRunner(str(model), device="cpu", dtype="float32")
-    folder = ask_slaq(
-        data, runner, tmp_path / "run", model="organism", settings=settings, progress=False
+    asked = {"short_tokens": 32, "long_tokens": 96, "repeat": 20, "limit": 6}
+    runner = SlaqStudy().train_organism(
+        data,
+        SlaqSettings(**asked),
+        SlaqOrganism(organism_steps=140),
+        tmp_path / "model",
+        options={},
     )
+    data = data.select(limit=6)
+    folder = ask(data, runner, tmp_path / "run", model="organism", **asked)
 
-    frame = score_slaq(folder, MatcherJudge(entities_only=False))
+    frame = score(folder, all_facts=True)
 
     memory = plan_memory(data.topics)
     planted_short = frame["fact_id"].map(memory) > 0
@@ -102,16 +104,15 @@ def test_the_study_finds_what_was_planted(data, tmp_path):
         found = [int(reference.casefold() in answer) for reference in references]
         return str(found[0]) if len(found) == 1 else str(found)
 
-    judge = LLMJudge(FakeRunner(reply), tmp_path / "judge", model="scripted", progress=False)
-    again = score_slaq(folder, judge)
+    judge = SlaqLLMJudge(FakeRunner(reply), tmp_path / "judge", model="scripted", progress=False)
+    again = score(folder, judge)
     assert (again["second_correct"] == frame["second_correct"]).mean() > 0.95
 
-    [run] = runs = load_slaq_runs([folder.path])
-    tables = slaq_run_tables(runs, n_resamples=500, n_null=200)
+    [run] = load_runs([folder.path], outcome=SlaqStudy.outcome)
+    tables = slaq_tables(run.outcomes, n_resamples=500, n_null=200)
     overall, position = tables["overall"].iloc[0], tables["position"]
-    assert overall["short_accuracy"] > overall["long_accuracy"] + 0.2
+    assert overall["first_accuracy"] > overall["second_accuracy"] + 0.2
     assert position["slope_high"].iloc[0] < -0.05
-    assert run.judge == "llm:scripted"
+    assert run.judged_by == "llm:scripted"
     # Greedy decoding in other batches: the noise floor is next to nothing.
-    assert (tables["noise_floor"]["flip_rate"] < 0.05).all()
-    assert "Accuracy by slot" in write_slaq_report(runs, tmp_path, tables=tables).read_text()
+    assert (run.checks["noise_floor"]["flip_rate"] < 0.05).all()
