@@ -1,12 +1,18 @@
 """Prompts for a judge of short and long answers; the criteria are those of SLAQ, tables 2 and 3."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from surface_consistency.schemas.prompts import Message, Prompt
-from surface_consistency.schemas.slaq import SlaqQuestion
 
-__all__ = ["JUDGE_PROMPT_VERSION", "judge_free", "judge_long", "judge_short", "retry_prompt"]
+__all__ = [
+    "JUDGE_PROMPT_VERSION",
+    "JudgedFact",
+    "judge_free",
+    "judge_long",
+    "judge_short",
+    "retry_prompt",
+]
 
 JUDGE_PROMPT_VERSION: Final = 1
 """Raised whenever the wording changes, since verdicts may then change too."""
@@ -57,7 +63,19 @@ nothing before or after it."""
 _SHOWN_REPLY: Final = 2_000
 
 
-def judge_short(question: SlaqQuestion, answer: str, *, prompt_id: str) -> Prompt:
+class JudgedFact(Protocol):
+    """What a judge is told of a fact, such as `SlaqQuestion`."""
+
+    @property
+    def question(self) -> str:
+        """The question."""
+
+    @property
+    def answer(self) -> str:
+        """The reference answer."""
+
+
+def judge_short(question: JudgedFact, answer: str, *, prompt_id: str) -> Prompt:
     """Ask whether a short answer is right: a reply is one character, 1 or 0.
 
     Args:
@@ -75,7 +93,7 @@ def judge_short(question: SlaqQuestion, answer: str, *, prompt_id: str) -> Promp
     return _prompt(prompt_id, _SHORT, asked, answer)
 
 
-def judge_long(questions: Sequence[SlaqQuestion], answer: str, *, prompt_id: str) -> Prompt:
+def judge_long(questions: Sequence[JudgedFact], answer: str, *, prompt_id: str) -> Prompt:
     """Ask which of several facts a long answer states rightly: a reply is a list of 1 and 0.
 
     Args:
@@ -95,7 +113,7 @@ def judge_long(questions: Sequence[SlaqQuestion], answer: str, *, prompt_id: str
     return _listed(_LONG, questions, answer, prompt_id)
 
 
-def judge_free(questions: Sequence[SlaqQuestion], answer: str, *, prompt_id: str) -> Prompt:
+def judge_free(questions: Sequence[JudgedFact], answer: str, *, prompt_id: str) -> Prompt:
     """Ask which facts a free text speaks of, and which of these rightly.
 
     Args:
@@ -136,7 +154,7 @@ def retry_prompt(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
 
 
 def _listed(
-    instruction: str, questions: Sequence[SlaqQuestion], answer: str, prompt_id: str
+    instruction: str, questions: Sequence[JudgedFact], answer: str, prompt_id: str
 ) -> Prompt:
     """Build a prompt about several questions."""
     if not questions:

@@ -13,7 +13,7 @@ from surface_consistency.prompts.slaq_queries import (
     topic_query,
 )
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.schemas.slaq import SlaqForm, SlaqPrompt, SlaqTopic
+from surface_consistency.schemas.slaq import PromptTarget, SlaqForm, SlaqTopic
 
 __all__ = [
     "DEFAULT_INSTRUCTIONS",
@@ -103,7 +103,7 @@ class SlaqPrompts:
     prompts: tuple[Prompt, ...]
     """What is sent to the model."""
 
-    details: tuple[SlaqPrompt, ...]
+    details: tuple[PromptTarget, ...]
     """What each asks for: `details[i]` belongs to `prompts[i]`."""
 
     rebuilt: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def short_prompts(
     """
     targets = (
         (
-            SlaqPrompt(
+            PromptTarget(
                 prompt_id=f"{question.id}/short",
                 topic_id=topic.id,
                 form="short",
@@ -188,7 +188,7 @@ def long_prompts(
             rebuilt.append(topic.id)
         orders = latin_square_orders(n_permutations, seed=seed, topic_id=topic.id)
         for permutation, order in enumerate(orders):
-            target = SlaqPrompt(
+            target = PromptTarget(
                 prompt_id=f"{topic.id}/long/{permutation}",
                 topic_id=topic.id,
                 form="long",
@@ -219,7 +219,7 @@ def free_prompts(
         ValueError: If `prompt_format` is unknown.
     """
     targets = (
-        (SlaqPrompt(prompt_id=f"{t.id}/free", topic_id=t.id, form="free"), t.topic, free_query(t))
+        (PromptTarget(prompt_id=f"{t.id}/free", topic_id=t.id, form="free"), t.topic, free_query(t))
         for t in topics
     )
     return _written(targets, prompt_format, instructions)
@@ -264,7 +264,7 @@ def slaq_prompts(
 
 
 def _written(
-    targets: Iterable[tuple[SlaqPrompt, str, str]],
+    targets: Iterable[tuple[PromptTarget, str, str]],
     prompt_format: PromptFormat,
     instructions: SlaqInstructions,
 ) -> SlaqPrompts:

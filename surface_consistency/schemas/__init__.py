@@ -20,12 +20,12 @@ from surface_consistency.schemas.outcomes import PairedOutcome, RedirectOutcome
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
 from surface_consistency.schemas.questions import CanonicalRedirectPair, QuestionRealization
 from surface_consistency.schemas.slaq import (
-    Judgement,
+    PromptTarget,
     SlaqArticle,
     SlaqOutcome,
-    SlaqPrompt,
     SlaqQuestion,
     SlaqTopic,
+    SlaqVerdict,
 )
 from surface_consistency.schemas.verdicts import Verdict
 
@@ -40,7 +40,6 @@ __all__ = [
     "FactualTriple",
     "Generation",
     "GenerationParams",
-    "Judgement",
     "Lookup",
     "LookupQuery",
     "MemoryState",
@@ -48,6 +47,7 @@ __all__ = [
     "PairedOutcome",
     "Prompt",
     "PromptSettings",
+    "PromptTarget",
     "QuestionRealization",
     "Record",
     "RedirectOutcome",
@@ -55,9 +55,9 @@ __all__ = [
     "RunManifest",
     "SlaqArticle",
     "SlaqOutcome",
-    "SlaqPrompt",
     "SlaqQuestion",
     "SlaqTopic",
+    "SlaqVerdict",
     "SurfaceForm",
     "Triplet",
     "TripletDatabase",

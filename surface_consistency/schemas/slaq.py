@@ -8,16 +8,17 @@ from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.outcomes import PairedOutcome
+from surface_consistency.schemas.verdicts import Verdict
 
 __all__ = [
-    "Judgement",
     "Popularity",
+    "PromptTarget",
     "SlaqArticle",
     "SlaqForm",
     "SlaqOutcome",
-    "SlaqPrompt",
     "SlaqQuestion",
     "SlaqTopic",
+    "SlaqVerdict",
     "topic_id_of",
 ]
 
@@ -136,7 +137,7 @@ class SlaqTopic(Record):
         return self
 
 
-class SlaqPrompt(Record):
+class PromptTarget(Record):
     """What a prompt asks for: kept beside the `Prompt`, under its id."""
 
     prompt_id: NonEmpty
@@ -158,7 +159,7 @@ class SlaqPrompt(Record):
     """For a long prompt the index (1 to 5) of the question in each slot; empty otherwise."""
 
     @model_validator(mode="after")
-    def _fits_its_form(self) -> "SlaqPrompt":
+    def _fits_its_form(self) -> "PromptTarget":
         """Refuse a prompt whose fields belong to another form."""
         if (self.question_id is not None) != (self.form == "short"):
             raise ValueError("`question_id` is given exactly for short prompts")
@@ -196,38 +197,18 @@ class SlaqPrompt(Record):
         return self.order.index(index) + 1
 
 
-class Judgement(Record):
-    """What a judge said of one fact in one answer."""
-
-    prompt_id: NonEmpty
-    """The prompt whose generation was judged."""
-
-    question_id: NonEmpty
-    """The fact."""
-
-    judge: NonEmpty
-    """Name of the judge."""
-
-    is_correct: bool | None
-    """Whether the answer states the fact; None when it could not be judged."""
+class SlaqVerdict(Verdict):
+    """The judgement of one fact in one answer."""
 
     is_recalled: bool | None = None
     """Whether the answer speaks of the fact at all, rightly or wrongly; None when not asked."""
 
-    reason: str | None = None
-    """Why it could not be judged; None when it was."""
-
-    raw: str | None = None
-    """The judge's own words, the last attempt's; None when it has none."""
-
-    attempts: int = Field(default=1, ge=0)
-    """How often the judge was asked; 0 when there was nothing to ask about."""
+    attempts: int = Field(default=0, ge=0)
+    """How often a model that judges was asked; 0 when there was nothing to ask about."""
 
     @model_validator(mode="after")
-    def _judged_or_reason(self) -> "Judgement":
-        """Refuse a missing judgement without a reason, and a right answer that is not there."""
-        if (self.is_correct is None) != (self.reason is not None):
-            raise ValueError("`reason` is given exactly when `is_correct` is None")
+    def _right_is_recalled(self) -> "SlaqVerdict":
+        """Refuse a right answer that is not there."""
         if self.is_correct and self.is_recalled is False:
             raise ValueError("a fact that is not recalled cannot be correct")
         return self

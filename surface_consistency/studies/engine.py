@@ -668,6 +668,9 @@ def retest_flip_rate(
         interval = wilson_interval(int(table.loc[row, "n_verdict_flips"]), int(table.loc[row, "n"]))
         table.loc[row, bounds] = [interval.low, interval.high]
     table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
+    if stratum:
+        order = {value: place for place, value in enumerate(targets[stratum].unique())}
+        table = table.sort_values(name, key=lambda values: values.map(order), ignore_index=True)
     return table[columns]
 
 
@@ -702,9 +705,12 @@ def align_predictions(
             )
         return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype=object)
     texts = [predictions.get(name) for name in ids]
-    questions = (
-        targets.loc[ids.index, "question"].tolist() if "question" in targets else [None] * len(ids)
-    )
+    questions: list[str | None] = [None] * len(ids)
+    if "question" in targets:
+        # A prompt with several targets asks for more than the question of one of them.
+        is_alone = ~targets["prompt_id"].duplicated(keep=False)
+        asked = targets["question"].astype(object).where(is_alone, None)
+        questions = asked.loc[ids.index].tolist()
     texts = [
         predictions.get(question) if text is None and question is not None else text
         for text, question in zip(texts, questions, strict=True)

@@ -1,21 +1,51 @@
 """Judges: whoever says of many answers at once whether they are right."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
+import numpy as np
 import pandas as pd
 
-from surface_consistency.errors import DataError
+import surface_consistency
+from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.inference.generate import Progress, run_prompts
+from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.bulk import match_columns
+from surface_consistency.matching.judge_reply import (
+    FactState,
+    JudgeReplyError,
+    parse_verdict,
+    parse_verdicts,
+)
 from surface_consistency.matching.rule import Rule
 from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.schemas import Verdict
+from surface_consistency.prompts.judge import (
+    JUDGE_PROMPT_VERSION,
+    judge_long,
+    judge_short,
+    retry_prompt,
+)
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import (
+    DataSource,
+    Generation,
+    GenerationParams,
+    Prompt,
+    Verdict,
+)
 from surface_consistency.text import first_line
 
-__all__ = ["NO_ANSWER", "Judge", "RuleJudge", "judge_targets"]
+__all__ = ["NO_ANSWER", "Fact", "Judge", "LLMJudge", "RuleJudge", "facts_of", "judge_targets"]
 
-NO_ANSWER = "no prediction"
-"""Reason of a target whose prompt has no answer."""
+NO_ANSWER: Final = "there is no answer to judge"
+"""Reason of a target whose prompt has no answer, of judges that read more than a rule does."""
+
+_ATTEMPTS: Final = 2
 
 
 @runtime_checkable
@@ -103,6 +133,227 @@ def answer_spans(texts: pd.Series, region: str) -> list[str | None]:
     return [first_line(text) if known else None for text, known in zip(whole, present, strict=True)]
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a judge is told of a target."""
+
+    question: str
+    """The question."""
+
+    answer: str
+    """The reference answer."""
+
+
+def facts_of(targets: pd.DataFrame) -> list[Fact]:
+    """Read what a judge is told.
+
+    Args:
+        targets: What to judge, with the column question.
+
+    Returns:
+        One fact a target, its reference the first accepted answer.
+    """
+    return [
+        Fact(question, accepted[0])
+        for question, accepted in zip(targets["question"], targets["answers"], strict=True)
+    ]
+
+
+class LLMJudge:
+    """Asks a model whether answers are right.
+
+    All targets of one answer are one request. A reply in another form than asked for is asked
+    again once, then its targets are unjudged. An empty answer is wrong without asking; an answer
+    that was never given is unjudged. Requests and replies are in a run log, so a stopped judge goes
+    on where it was and asks nothing twice. The targets need the column question. A study with
+    answers of another kind overrides `request` and `read`.
+
+    Args:
+        runner: Who judges: any runner that takes conversations.
+        folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
+        model: Label of the judging model.
+        max_new_tokens: Longest reply; raise it for models that think first.
+        progress: As for `run_prompts`.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 3.1 and appendix A.2.
+    """
+
+    name: str
+    """`llm:` and the label of the model."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        folder: str | os.PathLike[str],
+        *,
+        model: str,
+        max_new_tokens: int = 64,
+        progress: bool | Callable[[Progress], None] = True,
+    ) -> None:
+        self.name = f"llm:{model}"
+        self._runner = runner
+        self._log = Path(folder) / "judge-generations.jsonl"
+        self._manifest_path = Path(folder) / "judge-manifest.json"
+        self._model = model
+        self._params = GenerationParams(max_new_tokens=max_new_tokens, stop=(), temperature=0.0)
+        self._progress = progress
+
+    def request(self, targets: pd.DataFrame, answer: str, name: str) -> Prompt:
+        """Write the request on one answer.
+
+        Args:
+            targets: The targets of the answer.
+            answer: The answer.
+            name: Identifier of the request.
+
+        Returns:
+            The prompt, a conversation.
+        """
+        facts = facts_of(targets)
+        if len(facts) == 1:
+            return judge_short(facts[0], answer, prompt_id=name)
+        return judge_long(facts, answer, prompt_id=name)
+
+    def read(self, targets: pd.DataFrame, reply: str) -> Sequence[FactState]:
+        """Read the reply on one answer.
+
+        Args:
+            targets: The targets of the answer.
+            reply: What the judging model wrote.
+
+        Returns:
+            One state a target: "right", "wrong" or "absent".
+
+        Raises:
+            JudgeReplyError: If the reply is not in the form that was asked for.
+        """
+        n = len(targets)
+        found = (parse_verdict(reply),) if n == 1 else parse_verdicts(reply, n)
+        return ["right" if is_right else "wrong" for is_right in found]
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `Judge.judge`.
+
+        Args:
+            targets: What to judge.
+
+        Returns:
+            prediction, is_correct, reason and raw.
+
+        Raises:
+            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunnerError: If the judging model cannot be asked.
+        """
+        return self.judge_states(targets).drop(columns=["state", "attempts"])
+
+    def judge_states(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers, and tell what else is known of each target.
+
+        Args:
+            targets: What to judge.
+
+        Returns:
+            As `judge`, and the columns state, "absent" of an empty answer, and attempts, how often
+            the model was asked.
+
+        Raises:
+            RunMismatchError: As `judge` does.
+            RunnerError: As `judge` does.
+        """
+        places = targets.groupby("prompt_id", sort=False).indices
+        texts = targets["text"].astype(object).where(targets["text"].notna(), None).to_numpy()
+        parts = {name: targets.iloc[rows] for name, rows in places.items()}
+        asked = {
+            name: self.request(part, texts[places[name][0]], f"judge/{name}")
+            for name, part in parts.items()
+            if (texts[places[name][0]] or "").strip()
+        }
+        first = self._ask(asked.values())
+        replies = {name: (first[prompt.key], 1) for name, prompt in asked.items()}
+        retried = {
+            name: retry_prompt(prompt, first[prompt.key].text or "", prompt_id=f"{prompt.id}/2")
+            for name, prompt in asked.items()
+            if first[prompt.key].text is not None
+            and isinstance(self._states(parts[name], first[prompt.key]), str)
+        }
+        second = self._ask(retried.values())
+        replies |= {name: (second[prompt.key], _ATTEMPTS) for name, prompt in retried.items()}
+        state, reason, raw = (np.full(len(targets), None, dtype=object) for _ in range(3))
+        attempts = np.zeros(len(targets), dtype=np.int64)
+        for name, rows in places.items():
+            if name not in replies:
+                is_missing = texts[rows[0]] is None
+                (reason if is_missing else state)[rows] = NO_ANSWER if is_missing else "absent"
+                continue
+            reply, attempts[rows] = replies[name]
+            raw[rows] = reply.text
+            found = self._states(parts[name], reply)
+            if isinstance(found, str):
+                reason[rows] = found
+            else:
+                state[rows] = np.array(found, dtype=object)
+        is_judged = np.array([item is not None for item in state], dtype=bool)
+        return pd.DataFrame(
+            {
+                "prediction": pd.Series(texts, dtype="str"),
+                "is_correct": pd.array(np.where(is_judged, state == "right", None), "boolean"),
+                "reason": pd.Series(reason, dtype="str"),
+                "raw": pd.Series(raw, dtype="str"),
+                "state": pd.Series(state, dtype="str"),
+                "attempts": attempts,
+            }
+        )
+
+    def _states(self, targets: pd.DataFrame, reply: Generation) -> Sequence[FactState] | str:
+        """Read a reply, or say what is wrong with it."""
+        if reply.text is None:
+            return f"the judge could not be asked: {reply.error}"
+        try:
+            return self.read(targets, reply.text)
+        except JudgeReplyError as error:
+            return f"the judge's reply cannot be read: {error}"
+
+    def _ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
+        """Ask what the log does not answer; return all replies by the key of their prompt."""
+        prompts = list(asked)
+        if not prompts:
+            return {}
+        manifest = RunManifest(
+            study="judge",
+            model=self._model,
+            data=DataSource(
+                id="judge prompts",
+                revision=str(JUDGE_PROMPT_VERSION),
+                digest=f"judge-prompts-v{JUDGE_PROMPT_VERSION}",
+                n_questions=0,
+            ),
+            decoding={"answers": self._params.model_dump(mode="json")},
+            runner=dict(self._runner.fingerprint()),
+            package_version=surface_consistency.__version__,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._open_log(manifest) as log:
+            run_prompts(self._runner, prompts, self._params, log, progress=self._progress)
+        wanted = {prompt.key for prompt in prompts}
+        return {
+            answer.prompt_key: answer
+            for answer in read_generations(self._log)
+            if answer.prompt_key is not None and answer.prompt_key in wanted
+        }
+
+    def _open_log(self, manifest: RunManifest) -> RunLog:
+        """Open the log, which belongs to one judge."""
+        try:
+            return RunLog.open(self._log, manifest, manifest_path=self._manifest_path)
+        except RunMismatchError as error:
+            raise RunMismatchError(
+                f"{error}. A judge with other settings needs a folder of its own: give it another "
+                "label (--judge-label)"
+            ) from error
+
+
 def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) -> pd.DataFrame:
     """Let a judge work and hold it to its task.
 
@@ -133,9 +384,9 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
             f"judge {judge.name!r} returned the column {', '.join(foreign)}, which "
             f"{record.__name__} does not have"
         )
-    for name in record.model_fields:
+    for name, field in record.model_fields.items():
         if name not in found:
-            found[name] = None
+            found[name] = None if field.is_required() else field.get_default()
     unexplained = found["is_correct"].isna() & found["reason"].isna()
     if unexplained.any():
         raise DataError(

@@ -20,7 +20,7 @@ from surface_consistency.studies.run_folder import RunFolder
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ask_again", "noise_floor", "sample_prompts"]
+__all__ = ["noise_floor", "retry_prompt", "sample_prompts"]
 
 
 def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[Prompt]:
@@ -42,7 +42,7 @@ def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[
     return [distinct[key] for key in sorted(distinct, key=rank)[:n]]
 
 
-def ask_again(
+def retry_prompt(
     folder: RunFolder,
     runner: Runner,
     prompts: Sequence[Prompt],

@@ -18,7 +18,7 @@ from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.prompts.slaq import SlaqPrompts
 from surface_consistency.schemas import Prompt, QuestionRealization
 from surface_consistency.schemas.memory import AuditPrompt
-from surface_consistency.schemas.slaq import SlaqPrompt, SlaqTopic
+from surface_consistency.schemas.slaq import PromptTarget, SlaqTopic
 from surface_consistency.studies.organism_training import (
     Lesson,
     Piece,
@@ -437,7 +437,7 @@ def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]
     return plan | dict.fromkeys(held_out, 0)
 
 
-def planted_answer(topic: SlaqTopic, detail: SlaqPrompt, memory: Mapping[str, int]) -> str:
+def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, int]) -> str:
     """Write what the organism shall answer to a prompt.
 
     Args:

@@ -166,6 +166,7 @@ class PairedReport:
         self.labels = [run.label for run in report.runs]
         self.index = {label: place for place, label in enumerate(self.labels)}
         self.clusters = study.clusters[report.cluster]
+        self.panel = study.singular.get(study.panel, study.panel) if study.panel else None
         self._frame = report.frame
 
     # Tables.
@@ -197,9 +198,7 @@ class PairedReport:
         return Table(
             frame=self._paired(keys, has_kappa=True),
             caption="All pairs",
-            columns=paired_columns(
-                self.study.conditions, self.label_columns(keys), cluster=self.clusters
-            ),
+            columns=self.score_columns(self.label_columns(keys)),
             few="n_clusters",
         )
 
@@ -217,7 +216,7 @@ class PairedReport:
         frame = self._paired(keys)
         labels = [self.study.singular.get(key, key) for key in keys]
         adjusted = np.full(len(frame), np.nan)
-        heads = [key for key in labels if key in ("model", self.study.panel)]
+        heads = [key for key in labels if key in ("model", self.panel)]
         for _, places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.items():
             adjusted[places] = adjust_p_values(frame["clustered_p_value"].to_numpy()[places])
         frame = frame.assign(adjusted_p_value=adjusted)
@@ -225,12 +224,7 @@ class PairedReport:
         return Table(
             frame=frame,
             caption=name.replace("_", " ").capitalize(),
-            columns=paired_columns(
-                self.study.conditions,
-                self.label_columns(order),
-                cluster=self.clusters,
-                adjusted=True,
-            ),
+            columns=self.score_columns(self.label_columns(order), adjusted=True),
             note="p is Obuchowski's, which respects clusters, after Holm's correction.",
             few="n_clusters",
         )
@@ -262,8 +256,8 @@ class PairedReport:
             return {}
         frame = pd.concat(rows, ignore_index=True)
         shown = [Column(key="model_a", title="Model"), Column(key="model_b", title="Against")]
-        if self.study.panel in frame:
-            shown.insert(0, Column(key=str(self.study.panel), title=str(self.study.panel)))
+        if self.panel in frame:
+            shown = [*self.label_columns([str(self.panel)]), *shown]
         return {
             "contrasts": Table(
                 frame=frame,
@@ -289,6 +283,20 @@ class PairedReport:
                 ],
             )
         }
+
+    def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
+        """Describe the columns of "overall" and of the groupings.
+
+        Args:
+            labels: Columns before the numbers.
+            adjusted: Whether the p-value is that of `adjusted_p_value`.
+
+        Returns:
+            The columns that people see.
+        """
+        return paired_columns(
+            self.study.conditions, labels, cluster=self.clusters, adjusted=adjusted
+        )
 
     def label_columns(self, keys: Iterable[str]) -> list[Column]:
         """Describe columns of labels.
@@ -334,7 +342,10 @@ class PairedReport:
         for name in ("kappa", "kappa_low", "kappa_high") if has_kappa else ():
             table[name] = tested[name].to_numpy()
         table["clustered_p_value"] = tested["mcnemar_p_value"].to_numpy()
-        table = table.rename(columns=dict(self.study.singular))
+        return self._sorted(table.rename(columns=dict(self.study.singular)), keys)
+
+    def _sorted(self, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+        """Sort the rows of a table for reading: the models of a group side by side."""
         names = [self.study.singular.get(key, key) for key in keys]
         ordered = [*names[1:], names[0]]
         places = [
@@ -356,7 +367,7 @@ class PairedReport:
             yield None, self._frame
             return
         for value, part in self._frame.groupby(self.study.panel, sort=False):
-            yield (self.study.panel, str(value)), part
+            yield (str(self.panel), str(value)), part
 
     # Page.
 
@@ -483,34 +494,41 @@ class PairedReport:
         Returns:
             The square.
         """
-        first, second = self.study.conditions
-        p_value = float(row.get("clustered_p_value", math.nan))
         title = str(row["model"])
         filters = {"model": title}
-        if self.study.panel is not None:
-            title += f", {row[self.study.panel]}"
-            filters[self.study.panel] = str(row[self.study.panel])
+        if self.panel is not None:
+            title += f", {row[self.panel]}"
+            filters[self.panel] = str(row[self.panel])
         return Square(
             title=title,
             model=self.index[str(row["model"])],
             **{name: int(row[name]) for name in COUNTS},
-            facts=[
-                ("same verdict", interval_value(row, "consistency"), ""),
-                (
-                    f"kept of {first} right",
-                    interval_value(row, "consistency_given_first_correct"),
-                    "",
-                ),
-                (
-                    f"{second} minus {first}",
-                    interval_value(row, "accuracy_difference", kind="difference"),
-                    "",
-                ),
-                ("kappa", interval_value(row, "kappa", kind="number"), ""),
-                ("flips lean to one side", Value(value=p_value, kind="p_value"), "Obuchowski"),
-            ],
+            facts=self.square_facts(row),
             filters=filters,
         )
+
+    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say what stands below a square.
+
+        Args:
+            row: A row of "overall".
+
+        Returns:
+            Name, number and a remark, such as the test that was used.
+        """
+        first, second = self.study.conditions
+        p_value = float(row.get("clustered_p_value", math.nan))
+        return [
+            ("same verdict", interval_value(row, "consistency"), ""),
+            (f"kept of {first} right", interval_value(row, "consistency_given_first_correct"), ""),
+            (
+                f"{second} minus {first}",
+                interval_value(row, "accuracy_difference", kind="difference"),
+                "",
+            ),
+            ("kappa", interval_value(row, "kappa", kind="number"), ""),
+            ("flips lean to one side", Value(value=p_value, kind="p_value"), "Obuchowski"),
+        ]
 
     def highlight_blocks(self) -> list[Table]:
         """Show the tables that the runs put before all else.
@@ -546,8 +564,8 @@ class PairedReport:
             titles = self.study.labels.get(key, {})
             panels = (
                 [(None, frame)]
-                if self.study.panel is None
-                else list(frame.groupby(self.study.panel, sort=False))
+                if self.panel is None
+                else list(frame.groupby(self.panel, sort=False))
             )
             for panel, part in panels:
                 rows = []
@@ -622,8 +640,8 @@ class PairedReport:
             self.study.singular.get(columns[-1], columns[-1]): self._texts(row, columns[-1])
             for columns in self.study.groupings.values()
         }
-        if self.study.panel is not None:
-            labels[self.study.panel] = [str(row[self.study.panel])]
+        if self.panel is not None:
+            labels[self.panel] = [str(row[self.study.panel])]
         first, second = self.study.conditions
         return Answer(
             model=self.index[run.label],
@@ -643,7 +661,7 @@ class PairedReport:
         value = row[column]
         titles = self.study.labels.get(self.study.singular.get(column, column), {})
         values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
-        return [titles.get(item, str(item)) for item in values if _text(item) is not None]
+        return [titles.get(str(item), str(item)) for item in values if not pd.isna(item)]
 
     def _sampled(self, run: "Run", cells: Sequence[str]) -> list[int]:
         """Choose pairs by the hash of their ids: cells in turn, flips first."""
@@ -864,8 +882,8 @@ class PairedReport:
     def _rows(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
         """Give the rows of "overall" of the first panel, one a model, where there is a pair."""
         frame = tables["overall"].frame
-        if self.study.panel is not None:
-            frame = frame[frame[self.study.panel] == frame[self.study.panel].iloc[0]]
+        if self.panel is not None:
+            frame = frame[frame[self.panel] == frame[self.panel].iloc[0]]
         return frame.drop_duplicates("model").to_dict("records")
 
     def _noise_bounds(self, tables: Mapping[str, Table]) -> dict[int, float]:
@@ -883,7 +901,7 @@ class PairedReport:
             return []
         found = table.frame[table.frame["model"] == row["model"]]
         if self.study.stratum in found and self.study.stratum == self.study.panel:
-            found = found[found[self.study.stratum] == row[self.study.panel]]
+            found = found[found[self.study.stratum] == row[self.panel]]
         if found.empty or found["flip_rate"].isna().all():
             return []
         return [

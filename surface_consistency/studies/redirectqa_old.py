@@ -32,7 +32,7 @@ from surface_consistency.schemas import (
     RunManifest,
     write_jsonl,
 )
-from surface_consistency.studies.noise import ask_again, sample_prompts
+from surface_consistency.studies.noise import retry_prompt, sample_prompts
 from surface_consistency.studies.run_folder import RunFolder
 
 __all__ = ["RedirectQASettings", "run_redirectqa"]
@@ -140,7 +140,7 @@ def run_redirectqa(
         run_prompts(runner, prompts, settings.params, log, progress=progress)
     if settings.repeat:
         sample = sample_prompts(prompts, settings.repeat, seed=settings.seed)
-        ask_again(folder, runner, sample, manifest, progress=progress)
+        retry_prompt(folder, runner, sample, manifest, progress=progress)
     return folder
 
 

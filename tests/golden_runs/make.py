@@ -15,10 +15,13 @@ import re
 import sys
 import tempfile
 import warnings
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.report.page import Value
+from surface_consistency.report.table import Table
 from tests.golden_runs.files import EXPECTED, GoldenRun
 from tests.golden_runs.inputs import (
     COUNTRIES,
@@ -88,33 +91,81 @@ def redirectqa(home: Path) -> GoldenRun:
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
     from surface_consistency.data.slaq import load_slaq_sample
-    from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, write_slaq_report
-    from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq
-    from surface_consistency.studies.slaq.labels import write_labelling_sheet
-    from surface_consistency.studies.slaq.llm_judge import LLMJudge
-    from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
-    from surface_consistency.studies.slaq.score import read_slaq_tasks, score_slaq
+    from surface_consistency.runs.loader import load_runs
+    from surface_consistency.studies.engine import _check_tables, run_study, score_run
+    from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
+    from surface_consistency.studies.slaq.page import SlaqReport
+    from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+    from surface_consistency.studies.study import Report, ReportSettings
 
-    data = load_slaq_sample().select(limit=9)
-    settings = SlaqSettings(forms=("short", "long", "free"), n_permutations=5, seed=2, repeat=25)
-    judge = LLMJudge(slaq_judge("jay"), home / "judge", model="jay", progress=False)
+    class FewDraws(SlaqReport):
+        n_null = 200
+
+    class Judged(SlaqStudy):
+        report = FewDraws
+        judges = {  # noqa: RUF012
+            "ada": MatcherJudge(),
+            "bob": SlaqLLMJudge(slaq_judge("jay"), home / "judge", model="jay", progress=False),
+        }
+
+        def judge(self, scoring, folder):
+            return self.judges[folder.read_manifest().model]
+
+    data, study = load_slaq_sample().select(limit=9), Judged()
+    settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []
-    for name, knows, fails, who in (
-        ("ada", 0.7, 0.03, MatcherJudge()),
-        ("bob", 0.55, 0.0, judge),
-    ):
+    for name, knows, fails in (("ada", 0.7, 0.03), ("bob", 0.55, 0.0)):
         runner = slaq_model(name, data.topics, knows=knows, fails=fails)
-        folder = ask_slaq(data, runner, home / name, model=name, settings=settings, progress=False)
+        folder = run_study(
+            study, data, runner, home / name, model=name, settings=settings, progress=False
+        )
         labels = slaq_labels(name, data.topics, knows=knows, n_permutations=5)
         folder.labels.write_text(labels, encoding="utf-8")
-        score_slaq(folder, who)
+        scoring = SlaqScoring(
+            labelling_sheet=home / f"sheet-{name}.csv", labelling_sample=4, labelling_seed=1
+        )
+        score_run(folder, study=study, scoring=scoring)
         folders.append(folder.path)
-    write_labelling_sheet(home / "sheet.csv", read_slaq_tasks(folder), n=4, seed=1)
-    runs = load_slaq_runs(folders)
-    tables = slaq_run_tables(runs, n_resamples=RESAMPLES, n_null=200)
-    page = write_slaq_report(runs, home / "report.html", tables=tables)
-    sheet = {"labelling_sheet": pd.read_csv(home / "sheet.csv")}
-    return _gathered({run.label: run for run in runs}, tables | sheet, page)
+    runs = load_runs(folders, outcome=study.outcome)
+    report = Report(runs=runs, settings=ReportSettings(resamples=RESAMPLES), cluster="topic_id")
+    tables = {**study.tables(report)}
+    tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
+    page = home / "report.html"
+    page.write_text(_numbers_of(study.page(report, tables)), encoding="utf-8")
+    frames = {name: table.frame for name, table in tables.items()}
+    for name, labels in {"overall": [], **study.groupings}.items():
+        # Pinned by model, condition and label; people read the models side by side.
+        frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
+    sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
+    return _gathered({run.label: run for run in runs}, frames | sheet, page)
+
+
+def _numbers_of(page) -> str:
+    """Write the numbers of a page that have an interval, as pages once showed them in tables."""
+    shown = []
+
+    def show(value, low, high):
+        if not any(number is None or number != number for number in (value, low, high)):
+            value, low, high = (f"{100 * number:.1f}" for number in (value, low, high))
+            shown.append(f"<p>{value} [{low}, {high}]</p>".replace("-0.0", "0.0"))
+
+    def walk(item):
+        if isinstance(item, Table):
+            for row in item.frame.to_dict("records"):
+                for column in item.columns:
+                    if column.low is not None:
+                        show(row[column.key], row[column.low], row[column.high])
+        elif isinstance(item, Value):
+            show(item.value, item.low, item.high)
+        elif is_dataclass(item):
+            for field in fields(item):
+                walk(getattr(item, field.name))
+        elif isinstance(item, list | tuple):
+            for one in item:
+                walk(one)
+
+    walk(page)
+    return f'<section aria-labelledby="numbers">{"".join(shown)}</section>'
 
 
 def audit_cells(home: Path):

@@ -23,10 +23,31 @@ pytestmark = pytest.mark.filterwarnings(
 
 ALL = "*"
 
-ADDED: dict[str, set[str]] = {}
+ADDED: dict[str, set[str]] = {
+    "slaq/tables/overall.csv": {"clustered_p_value"},
+    "slaq/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
+    "slaq/tables/contrasts.csv": {ALL},
+    "slaq/checks/*/unjudged.csv": {ALL},
+}
 """Columns by pattern of file; `ALL` for a file that is new as a whole."""
 
-RENAMED: dict[str, dict[str, str]] = {}
+_PAIRED_NAMES = {
+    f"{before}{old}{end}": f"{before}{new}{end}"
+    for old, new in (
+        ("short_accuracy", "first_accuracy"),
+        ("long_accuracy", "second_accuracy"),
+        ("alignment", "consistency"),
+    )
+    for before in ("", "observed_")
+    for end in ("", "_low", "_high")
+}
+
+RENAMED: dict[str, dict[str, str]] = {
+    "slaq/tables/recall.csv": _PAIRED_NAMES,
+    "slaq/*/corrected.csv": _PAIRED_NAMES,
+    "slaq/tables/overall.csv": _PAIRED_NAMES | {"n_topics": "n_clusters"},
+    "slaq/tables/by_*.csv": _PAIRED_NAMES | {"n_topics": "n_clusters"},
+}
 """New names of pinned columns by pattern of file."""
 
 REORDERED: set[str] = set()

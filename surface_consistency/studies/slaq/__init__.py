@@ -1,3 +1,1 @@
-"""SLAQ as a study: asked, judged, scored."""
-
-__all__: list[str] = []
+"""SLAQ as a study: `study` says what is asked and compared, `judges` who judges."""

@@ -1,38 +1,154 @@
-"""Facts and answers to judge."""
+"""Facts and answers to judge, and runs of scripted models."""
 
 import contextlib
 import json
 import threading
 import time
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
-from surface_consistency.schemas.slaq import SlaqQuestion
-from surface_consistency.studies.slaq.judge import JudgeTask
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.inference import FakeRunner
+from surface_consistency.schemas.slaq import SlaqVerdict
+from surface_consistency.studies.engine import run_study, score_run
+from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+
+REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")
 
 
 @pytest.fixture
-def questions():
-    """Five facts of a topic; the last is no named entity."""
-    answers = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")
-    return tuple(
-        SlaqQuestion(
-            id=f"punic/{k}", index=k, question=f"Question {k}?", answer=answer, is_entity=k < 5
-        )
-        for k, answer in enumerate(answers, start=1)
-    )
-
-
-@pytest.fixture
-def task(questions):
-    """Builds a task."""
+def task():
+    """Builds the targets of one answer; the last of five facts is no named entity."""
 
     def build(form, answer, prompt_id="p"):
-        asked = questions[:1] if form == "short" else questions
-        return JudgeTask(prompt_id=prompt_id, form=form, questions=asked, answer=answer)
+        n = 1 if form == "short" else 5
+        return pd.DataFrame(
+            {
+                "target_id": [f"{prompt_id}/{k}" for k in range(1, n + 1)],
+                "prompt_id": prompt_id,
+                "answers": [[reference] for reference in REFERENCES[:n]],
+                "fact_id": [f"punic/{k}" for k in range(1, n + 1)],
+                "form": form,
+                "question": [f"Question {k}?" for k in range(1, n + 1)],
+                "is_entity": [k < 5 for k in range(1, n + 1)],
+                "text": pd.Series([answer] * n, dtype=object),
+            }
+        )
 
     return build
+
+
+@pytest.fixture
+def judged():
+    """Lets a judge work: `judged(judge, *tasks)` gives its verdicts, None where there is none."""
+
+    def work(judge, *tasks):
+        frame = judge_targets(judge, pd.concat(tasks, ignore_index=True), SlaqVerdict)
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        for row in rows:
+            SlaqVerdict.model_validate(row)
+        return [SimpleNamespace(**row) for row in rows]
+
+    return work
+
+
+class JudgedBy(SlaqStudy):
+    """SLAQ with a judge of the test's own."""
+
+    def __init__(self, judge):
+        self._judge = judge
+
+    def judge(self, scoring, folder):
+        super().judge(scoring, folder)
+        return self._judge
+
+
+@pytest.fixture(scope="session")
+def ask():
+    """Asks a model: `ask(data, runner, out, model="m", **settings)`."""
+
+    def run(data, runner, out, *, model="m", **settings):
+        return run_study(
+            SlaqStudy(),
+            data,
+            runner,
+            out,
+            model=model,
+            settings=SlaqSettings(**settings),
+            progress=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def score():
+    """Scores a run: `score(folder, judge=None, **scoring)`."""
+
+    def run(folder, judge=None, **scoring):
+        study = SlaqStudy() if judge is None else JudgedBy(judge)
+        return score_run(folder, study=study, scoring=SlaqScoring(**scoring))
+
+    return run
+
+
+class Coin:
+    """Judges by a digest of prompt and fact, so that verdicts vary and are always the same."""
+
+    def __init__(self, *, share=0.6, unjudged=(), name="coin"):
+        self.name = name
+        self._share = share
+        self._unjudged = unjudged
+
+    def judge(self, targets):
+        keys = targets["prompt_id"] + "|" + targets["fact_id"]
+        digests = [zlib.crc32(key.encode()) for key in keys]
+        rows = []
+        for form, digest in zip(targets["form"], digests, strict=True):
+            is_correct = None if form in self._unjudged else digest % 100 < 100 * self._share
+            is_told = form == "free" and is_correct is not None
+            rows.append(
+                {
+                    "prediction": None,
+                    "is_correct": is_correct,
+                    "is_recalled": is_correct or digest % 2 == 0 if is_told else None,
+                    "reason": None
+                    if is_correct is not None
+                    else "the judge's reply cannot be read: prose",
+                }
+            )
+        made = pd.DataFrame(rows).assign(prediction=targets["text"].to_numpy())
+        return made.astype({"is_correct": "boolean", "is_recalled": "boolean"})
+
+
+@pytest.fixture(scope="session")
+def coin():
+    """Builds judges: `coin(share=..., unjudged=forms)`."""
+    return Coin
+
+
+@pytest.fixture
+def make_slaq_run(tmp_path, ask, score):
+    """Asks and judges: `make_slaq_run(name, model=..., judge=..., answer=..., **settings)`."""
+
+    def make(name, *, model="m", judge=None, answer="an answer", limit=6, **settings):
+        given = {"repeat": 10} | settings
+        folder = ask(
+            load_slaq_sample().select(limit=limit),
+            FakeRunner(lambda prompt: answer),
+            tmp_path / name,
+            model=model,
+            **given,
+        )
+        score(folder, judge or Coin())
+        return folder
+
+    return make
 
 
 class CountingServer:

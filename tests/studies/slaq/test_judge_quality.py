@@ -7,11 +7,7 @@ import pytest
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.inference import FakeRunner
-from surface_consistency.schemas.slaq import Judgement
-from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq
-from surface_consistency.studies.slaq.judge_quality import judge_quality
-from surface_consistency.studies.slaq.labels import Label
-from surface_consistency.studies.slaq.score import read_slaq_tasks, score_slaq
+from surface_consistency.studies.slaq.labels import judge_checks
 
 SENSITIVITY, SPECIFICITY = 0.9, 0.7
 
@@ -25,54 +21,56 @@ class Erring:
         self.truth = {}
         self._rng = np.random.default_rng(seed)
 
-    def judge(self, tasks):
-        rng = self._rng
-        for task in tasks:
-            for question in task.questions:
-                share = 0.7 if task.form == "short" else 0.4
-                key = (task.prompt_id, question.id)
-                truth = self.truth.setdefault(key, bool(rng.random() < share))
-                said = rng.random() < (SENSITIVITY if truth else 1 - SPECIFICITY)
-                yield Judgement(
-                    prompt_id=task.prompt_id,
-                    question_id=question.id,
-                    judge=self.name,
-                    is_correct=bool(said),
-                    is_recalled=bool(said) or truth if task.form == "free" else None,
-                )
+    def judge(self, targets):
+        rng, rows = self._rng, []
+        for form, *key in zip(
+            targets["form"], targets["prompt_id"], targets["fact_id"], strict=True
+        ):
+            share = 0.7 if form == "short" else 0.4
+            truth = self.truth.setdefault(tuple(key), bool(rng.random() < share))
+            said = bool(rng.random() < (SENSITIVITY if truth else 1 - SPECIFICITY))
+            rows.append((said, said or truth if form == "free" else None))
+        found = pd.DataFrame(rows, columns=["is_correct", "is_recalled"])
+        return found.astype("boolean").assign(reason=None)
 
 
 def labelled(truth, *, recalled=None):
-    return {key: Label(is_correct=said, is_recalled=recalled) for key, said in truth.items()}
+    """Labels of these facts."""
+    rows = [(*key, said, recalled) for key, said in truth.items()]
+    frame = pd.DataFrame(rows, columns=["prompt_id", "question_id", "is_correct", "is_recalled"])
+    return frame.astype({"is_correct": "boolean", "is_recalled": "boolean"})
+
+
+def quality(folder, labels, **options):
+    """Hold a scored run against labels."""
+    targets = folder.read_plan()[0]
+    verdicts, outcomes = (pd.read_parquet(p) for p in (folder.verdicts, folder.outcomes))
+    return judge_checks(targets, verdicts, outcomes, labels, **options)
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory):
+def scored(tmp_path_factory, ask, score):
     """A scored run, and the judge that knows what is true."""
-    settings = SlaqSettings(forms=("short", "long", "free"), n_permutations=5, repeat=0)
-    folder = ask_slaq(
+    folder = ask(
         load_slaq_sample(),
         FakeRunner(lambda prompt: "an answer"),
         tmp_path_factory.mktemp("run"),
-        model="m",
-        settings=settings,
-        progress=False,
+        free=True,
+        repeat=0,
     )
     judge = Erring()
-    score_slaq(folder, judge)
+    score(folder, judge)
     return folder, judge
 
 
 def test_counts_agree_with_counting_by_hand(scored):
     folder, judge = scored
-    said = {
-        (j.prompt_id, j.question_id): j.is_correct
-        for j in map(
-            Judgement.model_validate_json, folder.judgements.read_text("utf-8").splitlines()
-        )
-    }
+    verdicts = pd.read_parquet(folder.verdicts)
+    targets = folder.read_plan()[0]
+    keys = zip(targets["prompt_id"], targets["fact_id"], strict=True)
+    said = dict(zip(keys, verdicts["is_correct"].tolist(), strict=True))
 
-    table = judge_quality(folder, labelled(judge.truth), n_resamples=200).agreement
+    table = quality(folder, labelled(judge.truth), n_resamples=200)["judge_agreement"]
 
     rows = table[table["verdict"] == "is_correct"].set_index("form")
     assert list(rows.index) == ["short", "long", "free"]
@@ -96,7 +94,7 @@ def test_correction_finds_the_truth_behind_an_erring_judge(scored):
     folder, judge = scored
     frame = pd.read_parquet(folder.outcomes)
 
-    table = judge_quality(folder, labelled(judge.truth), n_resamples=500).corrected
+    table = quality(folder, labelled(judge.truth), n_resamples=500)["corrected"]
 
     assert list(table["condition"]) == ["long", "free"]
     row = table.set_index("condition").loc["long"]
@@ -109,31 +107,28 @@ def test_correction_finds_the_truth_behind_an_erring_judge(scored):
         )
     )
     true = {
-        "short_accuracy": short.mean(),
-        "long_accuracy": long.mean(),
+        "first_accuracy": short.mean(),
+        "second_accuracy": long.mean(),
         "accuracy_difference": long.mean() - short.mean(),
-        "alignment": (short == long).mean(),
+        "consistency": (short == long).mean(),
         "signed_alignment": short.mean() + long.mean() - 1,
     }
     for name, value in true.items():
         assert row[f"{name}_low"] <= value <= row[f"{name}_high"]
     observed = pairs["second_correct"].astype(bool).mean()
-    assert row["observed_long_accuracy"] == pytest.approx(observed)
-    assert abs(observed - true["long_accuracy"]) > 0.08
-    assert abs(row["long_accuracy"] - true["long_accuracy"]) < 0.04
+    assert row["observed_second_accuracy"] == pytest.approx(observed)
+    assert abs(observed - true["second_accuracy"]) > 0.08
+    assert abs(row["second_accuracy"] - true["second_accuracy"]) < 0.04
     assert (row["n_topics"], row["n_missing"]) == (24, 0)
 
 
 def test_recall_is_compared_apart_from_correctness(scored):
     folder, judge = scored
-    labels = {
-        key: Label(is_correct=said, is_recalled=True)
-        for key, said in judge.truth.items()
-        if "/free" in key[0]
-    }
+    free = {key: said for key, said in judge.truth.items() if "/free" in key[0]}
+    labels = labelled(free, recalled=True)
 
     with pytest.warns(SurfaceConsistencyWarning, match="no short answer has both"):
-        table = judge_quality(folder, labels, n_resamples=50).agreement
+        table = quality(folder, labels, n_resamples=50)["judge_agreement"]
 
     assert list(table["verdict"]) == ["is_correct", "is_recalled"]
     recalled = table.iloc[1]
@@ -146,10 +141,10 @@ def test_one_sided_labels_leave_the_scores_alone(scored):
     right = {key: said for key, said in judge.truth.items() if said}
 
     with pytest.warns(SurfaceConsistencyWarning, match="no labelled answer is wrong"):
-        quality = judge_quality(folder, labelled(right), n_resamples=50)
+        found = quality(folder, labelled(right), n_resamples=50)
 
-    assert quality.corrected.empty
-    assert np.isnan(quality.agreement["specificity"].iloc[0])
+    assert found["corrected"].empty
+    assert np.isnan(found["judge_agreement"]["specificity"].iloc[0])
 
 
 def test_a_judge_like_a_coin_is_not_corrected(scored):
@@ -157,35 +152,37 @@ def test_a_judge_like_a_coin_is_not_corrected(scored):
     turned = {key: not said for key, said in judge.truth.items()}
 
     with pytest.warns(SurfaceConsistencyWarning, match="no better than chance"):
-        assert judge_quality(folder, labelled(turned), n_resamples=50).corrected.empty
+        assert quality(folder, labelled(turned), n_resamples=50)["corrected"].empty
 
 
 def test_labels_of_another_run_are_rejected(scored):
     folder, judge = scored
-    foreign = {("other/short", "other/1"): Label(is_correct=True, is_recalled=None)}
+    foreign = {("other/short", "other/1"): True}
 
     with pytest.raises(DataError, match="1 of 721 labels are of answers that this run"):
-        judge_quality(folder, labelled(dict(list(judge.truth.items())[:720])) | foreign)
+        quality(folder, labelled(dict(list(judge.truth.items())[:720]) | foreign))
     with pytest.raises(DataError, match="no answer is labelled"):
-        judge_quality(folder, {("a", "b"): Label(is_correct=None, is_recalled=None)})
+        quality(folder, labelled({("a", "b"): None}))
 
 
-def test_scoring_reads_the_labels_of_the_run_and_forgets_them_with_it(scored):
+def test_scoring_reads_the_labels_of_the_run_and_forgets_them_with_it(scored, score):
     folder, judge = scored
     lines = [f"{p},{q},{int(said)}" for (p, q), said in judge.truth.items()]
     folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *lines]) + "\n")
 
-    score_slaq(folder, judge)
+    score(folder, judge)
 
     agreement = pd.read_csv(folder.checks / "judge_agreement.csv")
     assert set(agreement["form"]) == {"short", "long", "free"}
     assert (folder.checks / "corrected.csv").is_file()
+    kept = folder.verdicts.read_bytes()
     folder.labels.write_text("prompt_id,question_id,is_correct\nother/short,other/1,1\n")
     with pytest.raises(DataError, match="labels are of answers that this run does not hold"):
-        score_slaq(folder, judge)
-    # The verdicts are new, so what was said of the old ones is gone.
-    assert not list(folder.checks.glob("*.csv"))
+        score(folder, judge)
+    # Nothing was judged anew, so verdicts and what was said of them stay together.
+    assert folder.verdicts.read_bytes() == kept
+    assert (folder.checks / "judge_agreement.csv").is_file()
     folder.labels.unlink()
-    score_slaq(folder, judge)
+    score(folder, judge)
     assert not list(folder.checks.glob("*.csv"))
-    assert len(read_slaq_tasks(folder)) == 24 * (5 + 5 + 1)
+    assert folder.read_plan()[0]["prompt_id"].nunique() == 24 * (5 + 5 + 1)

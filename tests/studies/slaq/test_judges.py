@@ -1,5 +1,6 @@
 """The three judges."""
 
+import pandas as pd
 import pytest
 
 from surface_consistency.errors import (
@@ -9,17 +10,15 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.inference import FakeRunner
-from surface_consistency.schemas import Generation
-from surface_consistency.studies.slaq.human_judge import HumanJudge
-from surface_consistency.studies.slaq.judge import Judge
-from surface_consistency.studies.slaq.llm_judge import LLMJudge
-from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
+from surface_consistency.schemas import Generation, Verdict
+from surface_consistency.studies.judging import Judge, LLMJudge, judge_targets
+from surface_consistency.studies.slaq.judges import HumanJudge, MatcherJudge, SlaqLLMJudge
 
 LONG = "Rome fought Carthage, and Hannibal Barca led; it began in 264 BCE."
 
 
 def llm(runner, folder, **options):
-    return LLMJudge(runner, folder, model="j", progress=False, **options)
+    return SlaqLLMJudge(runner, folder, model="j", progress=False, **options)
 
 
 def verdicts(judgements):
@@ -37,7 +36,7 @@ def test_all_are_judges(tmp_path):
         assert isinstance(judge, Judge)
 
 
-def test_a_model_judges_each_form_in_one_request(task, tmp_path):
+def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):
     replies = {
         "judge/s": "1",
         "judge/l": "[1, 1, 0, 0, 1]",
@@ -46,7 +45,7 @@ def test_a_model_judges_each_form_in_one_request(task, tmp_path):
     runner = FakeRunner(replies)
     tasks = [task("short", "Rome", "s"), task("long", LONG, "l"), task("free", LONG, "f")]
 
-    found = list(llm(runner, tmp_path).judge(tasks))
+    found = judged(llm(runner, tmp_path), *tasks)
 
     assert verdicts(found) == [
         True,
@@ -79,37 +78,37 @@ def test_a_model_judges_each_form_in_one_request(task, tmp_path):
         "五つとも正しいです。",
     ],
 )
-def test_an_unreadable_reply_is_asked_again_once(task, tmp_path, bad):
+def test_an_unreadable_reply_is_asked_again_once(task, judged, tmp_path, bad):
     runner = FakeRunner(lambda prompt: bad if len(prompt.messages) == 2 else "[1, 0, 1, 0, 1]")
 
-    found = list(llm(runner, tmp_path).judge([task("long", LONG)]))
+    found = judged(llm(runner, tmp_path), task("long", LONG))
 
     assert verdicts(found) == [True, False, True, False, True]
     assert {j.attempts for j in found} == {2}
     assert runner.asked == ["judge/p", "judge/p/2"]
 
 
-def test_two_unreadable_replies_are_no_verdict(task, tmp_path):
+def test_two_unreadable_replies_are_no_verdict(task, judged, tmp_path):
     """What cannot be read is never counted as wrong."""
-    found = list(llm(FakeRunner(lambda prompt: "perhaps"), tmp_path).judge([task("short", "Rome")]))
+    found = judged(llm(FakeRunner(lambda prompt: "perhaps"), tmp_path), task("short", "Rome"))
 
     assert verdicts(found) == [None]
     assert "expected 1 or 0" in found[0].reason
     assert (found[0].raw, found[0].attempts) == ("perhaps", 2)
 
 
-def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, tmp_path):
+def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_path):
     runner = FakeRunner({})
     tasks = [task("short", None, "a"), task("long", " \n", "b"), task("free", "", "c")]
 
-    found = list(llm(runner, tmp_path).judge(tasks))
+    found = judged(llm(runner, tmp_path), *tasks)
 
     assert verdicts(found) == [None] + [False] * 10
     assert found[-1].is_recalled is False
     assert runner.asked == []
 
 
-def test_a_judge_that_cannot_be_asked_is_no_verdict(task, tmp_path):
+def test_a_judge_that_cannot_be_asked_is_no_verdict(task, judged, tmp_path):
     class Broken(FakeRunner):
         def generate(self, prompts, params=None):
             for prompt in prompts:
@@ -117,52 +116,46 @@ def test_a_judge_that_cannot_be_asked_is_no_verdict(task, tmp_path):
                     prompt_id=prompt.id, text=None, finish_reason="error", error="quota"
                 )
 
-    [found] = llm(Broken({}), tmp_path).judge([task("short", "Rome")])
+    [found] = judged(llm(Broken({}), tmp_path), task("short", "Rome"))
 
     assert found.is_correct is None
     assert "could not be asked: quota" in found.reason
 
 
-def test_a_judge_goes_on_without_asking_twice(task, tmp_path):
+def test_a_judge_goes_on_without_asking_twice(task, judged, tmp_path):
     first = FakeRunner(lambda prompt: "1")
-    list(llm(first, tmp_path).judge([task("short", "Rome", "a")]))
+    judged(llm(first, tmp_path), task("short", "Rome", "a"))
     second = FakeRunner(lambda prompt: "0")
 
-    found = list(
-        llm(second, tmp_path).judge([task("short", "Rome", "a"), task("short", "Ostia", "b")])
-    )
+    found = judged(llm(second, tmp_path), task("short", "Rome", "a"), task("short", "Ostia", "b"))
 
     assert verdicts(found) == [True, False]
     assert second.asked == ["judge/b"]
 
 
-def test_another_judge_in_the_same_folder_is_rejected(task, tmp_path):
-    list(llm(FakeRunner(lambda prompt: "1"), tmp_path).judge([task("short", "Rome")]))
+def test_another_judge_in_the_same_folder_is_rejected(task, judged, tmp_path):
+    judged(llm(FakeRunner(lambda prompt: "1"), tmp_path), task("short", "Rome"))
 
     with pytest.raises(RunMismatchError, match="name"):
-        list(
-            llm(FakeRunner(lambda prompt: "1", name="other"), tmp_path).judge(
-                [task("short", "Rome")]
-            )
-        )
+        judged(llm(FakeRunner(lambda prompt: "1", name="other"), tmp_path), task("short", "Rome"))
 
 
-def test_strings_are_matched_for_entities(task):
-    found = list(MatcherJudge().judge([task("long", LONG), task("free", "Rome.", "f")]))
+def test_strings_are_matched_for_entities(task, judged):
+    found = judged(MatcherJudge(), task("long", LONG), task("free", "Rome.", "f"))
 
     assert verdicts(found) == [True] * 4 + [None] + [True] + [False] * 3 + [None]
     assert found[4].reason == "the reference is no named entity"
     assert [j.is_recalled for j in found[5:]] == [True, None, None, None, None]
 
 
-def test_strings_are_matched_for_all_facts_when_asked(task):
-    found = list(MatcherJudge(entities_only=False).judge([task("long", "because of trade")]))
+def test_strings_are_matched_for_all_facts_when_asked(task, judged):
+    found = judged(MatcherJudge(entities_only=False), task("long", "because of trade"))
 
     assert verdicts(found) == [False] * 4 + [True]
 
 
-def test_a_matcher_leaves_missing_answers_unjudged(task):
-    assert verdicts(MatcherJudge().judge([task("long", None)])) == [None] * 5
+def test_a_matcher_leaves_missing_answers_unjudged(task, judged):
+    assert verdicts(judged(MatcherJudge(), task("long", None))) == [None] * 5
 
 
 def test_an_unknown_rule_is_rejected():
@@ -170,7 +163,7 @@ def test_an_unknown_rule_is_rejected():
         MatcherJudge("vibes")
 
 
-def test_labels_of_people_are_taken(task, tmp_path):
+def test_labels_of_people_are_taken(task, judged, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(
         "\ufeffprompt_id,question_id,is_correct,is_recalled\n"
@@ -178,7 +171,7 @@ def test_labels_of_people_are_taken(task, tmp_path):
         encoding="utf-8",
     )
 
-    found = list(HumanJudge(path).judge([task("free", LONG)]))
+    found = judged(HumanJudge(path), task("free", LONG))
 
     assert verdicts(found) == [True, False, None, None, None]
     assert [j.is_recalled for j in found] == [True, False, None, None, None]
@@ -217,3 +210,31 @@ def test_labels_in_another_encoding_are_rejected(tmp_path):
 
     with pytest.raises(DataError, match="not UTF-8"):
         HumanJudge(path)
+
+
+def test_a_model_judges_any_study(task, tmp_path):
+    """Without free texts the judge needs no verdict record of SLAQ's."""
+    judge = LLMJudge(
+        FakeRunner({"judge/s": "1", "judge/l": "[1, 0, 0, 0, 1]"}),
+        tmp_path,
+        model="j",
+        progress=False,
+    )
+    targets = pd.concat([task("short", "Rome", "s"), task("long", LONG, "l")], ignore_index=True)
+
+    found = judge_targets(judge, targets, Verdict)
+
+    assert list(found) == list(Verdict.model_fields)
+    assert found["is_correct"].tolist() == [True, True, False, False, False, True]
+    assert set(found["judged_by"]) == {"llm:j"}
+
+
+def test_targets_need_not_stand_together(task, judged, tmp_path):
+    """The facts of one answer are one request wherever their rows are."""
+    runner = FakeRunner({"judge/a": "[1, 0, 1, 0, 1]", "judge/b": "[0, 1, 0, 1, 0]"})
+    both = pd.concat([task("long", LONG, "a"), task("long", "Rome", "b")], ignore_index=True)
+    mixed = both.iloc[[0, 5, 1, 6, 2, 7, 3, 8, 4, 9]]
+
+    found = judged(llm(runner, tmp_path), mixed)
+
+    assert verdicts(found) == [True, False, False, True] * 2 + [True, False]

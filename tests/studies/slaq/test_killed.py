@@ -10,9 +10,8 @@ import time
 import zlib
 from collections import Counter
 
+import pandas as pd
 import pytest
-
-from surface_consistency.cli import main
 
 CONCURRENCY = 4
 N_TOPICS = 8
@@ -27,19 +26,34 @@ def reply(text):
     return "1" if len(references) == 1 else str([1] * len(references))
 
 
-def arguments(out):
-    """Write the command, which is the same each time."""
-    command = ["run", "slaq", "--source", "sample", "--limit", str(N_TOPICS), "--repeat", "0"]
-    command += ["--runner", "openai", "--model", "m", "--out", str(out), "--json"]
-    command += ["--judge", "llm", "--judge-model", "j"]
-    command += ["--runner-option", f"concurrency={CONCURRENCY}"]
-    return [*command, "--judge-option", f"concurrency={CONCURRENCY}"]
+STUDY = f"""
+import sys
+from pathlib import Path
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.inference.registry import load_runner
+from surface_consistency.studies.engine import run_study, score_run
+from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+
+study, few = SlaqStudy(), {{"concurrency": {CONCURRENCY}}}
+folder = run_study(
+    study,
+    load_slaq_sample(),
+    load_runner("openai", model="m", options=few),
+    Path(sys.argv[1]),
+    model="m",
+    settings=SlaqSettings(limit={N_TOPICS}, permutations={N_PERMUTATIONS}, repeat=0),
+    progress=False,
+)
+option = {{"concurrency": "{CONCURRENCY}"}}
+scoring = SlaqScoring(judge="llm", judge_model="j", judge_option=option)
+score_run(folder, study=study, scoring=scoring)
+"""
 
 
 def start(server, out):
-    """Start the command in a process of its own."""
+    """Start the study, which is the same each time, in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "surface_consistency.cli", *arguments(out)],
+        [sys.executable, "-c", STUDY, str(out)],
         env=os.environ | {"OPENAI_BASE_URL": server.url, "HF_HUB_OFFLINE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -58,6 +72,12 @@ def kill_at(process, out, n_kept):
     process.communicate()
 
 
+def finish(process):
+    """Wait for the end of the study."""
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+
+
 def logged(out):
     """Return the prompt keys that the logs hold, one a line."""
     keys = []
@@ -68,9 +88,8 @@ def logged(out):
 
 
 @pytest.mark.enable_socket
-def test_nothing_that_was_kept_is_asked_again(serve, tmp_path, monkeypatch, capsys):
+def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
     server = serve(reply, latency=0.02)
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     n_asked = N_TOPICS * (5 + N_PERMUTATIONS)
     out = tmp_path / "run"
 
@@ -78,7 +97,7 @@ def test_nothing_that_was_kept_is_asked_again(serve, tmp_path, monkeypatch, caps
     kept_while_asking = len(logged(out))
     kill_at(start(server, out), out, n_asked + n_asked // 3)
     kept_while_judging = len(logged(out))
-    assert main(arguments(out)) == 0
+    finish(start(server, out))
 
     assert 0 < kept_while_asking < n_asked < kept_while_judging < 2 * n_asked
     keys = logged(out)
@@ -88,10 +107,10 @@ def test_nothing_that_was_kept_is_asked_again(serve, tmp_path, monkeypatch, caps
     again = sum(count - 1 for count in Counter(server.asked).values())
     unkept = 2 * (CONCURRENCY + 0.25 / 0.02 * CONCURRENCY)
     assert again == len(server.asked) - 2 * n_asked <= unkept
-    overall = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
-    assert overall["n"] == N_TOPICS * 5 * N_PERMUTATIONS
-    assert overall["n_missing"] == 0
+    frame = pd.read_parquet(out / "outcomes.parquet")
+    assert len(frame) == N_TOPICS * 5 * N_PERMUTATIONS
+    assert frame[["first_correct", "second_correct"]].notna().all(axis=None)
 
     before = len(server.asked)
-    assert main(arguments(out)) == 0
+    finish(start(server, out))
     assert len(server.asked) == before

@@ -2,10 +2,11 @@
 
 import csv
 
+import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.studies.slaq.human_judge import HumanJudge
+from surface_consistency.studies.slaq.judges import HumanJudge
 from surface_consistency.studies.slaq.labels import read_labels, write_labelling_sheet
 
 
@@ -20,10 +21,11 @@ def tasks(task):
     made = [
         task(form, f"answer {n}", f"{form}-{n}") for form in ("short", "long") for n in range(9)
     ]
-    return [*made, task("short", None, "short-9"), task("long", None, "long-9")]
+    made += [task("short", None, "short-9"), task("long", None, "long-9")]
+    return pd.concat(made, ignore_index=True)
 
 
-def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, tmp_path):
+def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, judged, tmp_path):
     path = tmp_path / "sheet.csv"
 
     assert write_labelling_sheet(path, tasks, n=6, seed=3) == 12
@@ -33,9 +35,9 @@ def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, tmp_path):
     assert {row["is_correct"] for row in rows} == {""}
     assert len({(row["prompt_id"], row["question_id"]) for row in rows}) == 12
     assert not {"short-9", "long-9"} & {row["prompt_id"] for row in rows}
-    assert {label.is_correct for label in read_labels(path).values()} == {None}
+    assert read_labels(path)["is_correct"].isna().all()
     path.write_text(path.read_text().replace(",,,short", ",1,,short"))
-    assert sum(j.is_correct is True for j in HumanJudge(path).judge(tasks)) == 6
+    assert sum(j.is_correct is True for j in judged(HumanJudge(path), tasks)) == 6
 
 
 def test_the_seed_decides_the_sheet(tasks, tmp_path):
@@ -72,23 +74,23 @@ def test_labels_are_never_written_over(tasks, tmp_path):
 def test_cells_are_text_to_a_spreadsheet(task, tmp_path, answer, cell):
     path = tmp_path / "sheet.csv"
 
-    write_labelling_sheet(path, [task("short", answer)])
+    write_labelling_sheet(path, task("short", answer))
 
     assert rows_of(path)[0]["answer"] == cell
 
 
 def test_nothing_to_label_is_rejected(task, tmp_path):
     with pytest.raises(ValueError, match="there is no answer to label"):
-        write_labelling_sheet(tmp_path / "sheet.csv", [task("short", None)])
+        write_labelling_sheet(tmp_path / "sheet.csv", task("short", None))
     with pytest.raises(ValueError, match="must be 1 or more, got 0"):
-        write_labelling_sheet(tmp_path / "sheet.csv", [task("short", "a")], n=0)
+        write_labelling_sheet(tmp_path / "sheet.csv", task("short", "a"), n=0)
 
 
 def test_rows_that_a_spreadsheet_left_empty_are_passed_over(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("prompt_id,question_id,is_correct\np,q,1\n,,\n,,\n")
 
-    assert list(read_labels(path)) == [("p", "q")]
+    assert read_labels(path)[["prompt_id", "question_id"]].values.tolist() == [["p", "q"]]
 
 
 def test_a_file_that_is_no_csv_is_rejected(tmp_path):

@@ -1,4 +1,4 @@
-"""Judgements to outcomes: as records, as a frame, as a file."""
+"""Verdicts to outcomes: as records, as a frame, as a file."""
 
 import pandas as pd
 import pytest
@@ -6,49 +6,78 @@ import pytest
 from surface_consistency.data.features import read_parquet
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.prompts.slaq import slaq_prompts
-from surface_consistency.schemas.slaq import Judgement, SlaqOutcome
-from surface_consistency.studies.slaq.outcomes import (
-    slaq_frame,
-    slaq_outcomes,
-    write_slaq_outcomes,
-)
+from surface_consistency.metrics import paired_by, topic_arrays
+from surface_consistency.runs.frames import write_frame
+from surface_consistency.schemas.slaq import SlaqOutcome
+from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy, topic_prompts
 
 VERDICTS = (True, False, None)
+SETTINGS = SlaqSettings(free=True, permutations=3)
 
 
 @pytest.fixture(scope="module")
 def judged():
-    """Topics, details, judgements of all kinds, answers; some are missing."""
-    topics = load_slaq_sample().topics[:4]
-    details = slaq_prompts(topics, forms=("short", "long", "free"), n_permutations=3).details
-    by_id = {topic.id: topic for topic in topics}
-    judgements, number = [], 0
-    for detail in details:
-        for question in by_id[detail.topic_id].questions:
-            if detail.form == "short" and question.id != detail.question_id:
-                continue
-            number += 1
-            verdict = VERDICTS[number % 3]
-            if number % 7 == 0:
-                continue
-            judgements.append(
-                Judgement(
-                    prompt_id=detail.prompt_id,
-                    question_id=question.id,
-                    judge="j",
-                    is_correct=verdict,
-                    is_recalled=verdict if detail.form == "free" else None,
-                    reason="unread" if verdict is None else None,
-                )
+    """A plan of four topics, and verdicts of all kinds; some answers are missing."""
+    plan = SlaqStudy().plan(load_slaq_sample().select(limit=4), SETTINGS)
+    targets = plan.targets
+    said = pd.array([VERDICTS[n % 3] for n in range(len(targets))], dtype="boolean")
+    numbers = targets.groupby("prompt_id", sort=False).ngroup()
+    verdicts = pd.DataFrame(
+        {
+            "target_id": targets["target_id"],
+            "is_correct": said,
+            "is_recalled": pd.Series(said).where(targets["form"] == "free"),
+            "prediction": ("<b>answer</b> " + numbers.astype(str)).where(numbers % 5 != 0, None),
+        }
+    )
+    return plan, verdicts
+
+
+def frame_of(plan, verdicts):
+    """The outcomes of model m."""
+    return SlaqStudy().outcomes(plan.pairs, verdicts, model="m")
+
+
+def records_of(plan, verdicts):
+    """Pair verdicts one by one, from the topics and the prompts."""
+    data = load_slaq_sample().select(limit=4)
+    rows = verdicts.astype(object).where(verdicts.notna(), None).to_dict("records")
+    said = {row["target_id"]: row for row in rows}
+    topics = {topic.id: topic for topic in data.topics}
+    for detail in topic_prompts(data, SETTINGS).details:
+        if detail.form == "short":
+            continue
+        topic = topics[detail.topic_id]
+        for question in topic.questions:
+            pair = f"{detail.prompt_id}/{question.index}"
+            first, second = said[f"{question.id}/short"], said[pair]
+            yield SlaqOutcome(
+                study="slaq",
+                model="m",
+                pair_id=pair,
+                fact_id=question.id,
+                first_condition="short",
+                second_condition=detail.form,
+                first_correct=first["is_correct"],
+                second_correct=second["is_correct"],
+                topic_id=topic.id,
+                category=topic.category,
+                popularity=topic.popularity,
+                is_entity=question.is_entity,
+                question_index=question.index,
+                permutation=detail.permutation,
+                slot=detail.slot_of(question.index) if detail.order else None,
+                n_slots=5 if detail.order else None,
+                order_id=detail.order_id,
+                is_recalled=second["is_recalled"],
+                first_prediction=first["prediction"],
+                second_prediction=second["prediction"],
             )
-    answers = {d.prompt_id: f"<b>answer</b> {n}" for n, d in enumerate(details) if n % 5}
-    return topics, details, judgements, answers
 
 
 def test_rows_of_the_frame_are_the_records(judged):
-    records = list(slaq_outcomes(*judged, model="m"))
-    frame = slaq_frame(*judged, model="m")
+    records = list(records_of(*judged))
+    frame = frame_of(*judged)
 
     assert len(records) == len(frame) == 4 * 5 * (3 + 1)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
@@ -58,14 +87,14 @@ def test_rows_of_the_frame_are_the_records(judged):
 def test_the_file_holds_valid_records(judged, tmp_path):
     path = tmp_path / "outcomes.parquet"
 
-    write_slaq_outcomes(path, slaq_frame(*judged, model="m"))
+    write_frame(path, frame_of(*judged), SlaqOutcome)
 
-    assert list(read_parquet(path, SlaqOutcome)) == list(slaq_outcomes(*judged, model="m"))
+    assert list(read_parquet(path, SlaqOutcome)) == list(records_of(*judged))
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_slots_are_places_in_the_order(judged):
-    frame = slaq_frame(*judged, model="m")
+    frame = frame_of(*judged)
     listed = frame[frame["second_condition"] == "long"]
 
     for row in listed.itertuples():
@@ -75,42 +104,39 @@ def test_slots_are_places_in_the_order(judged):
 
 
 def test_nothing_judged_is_a_frame_of_missing_verdicts(judged):
-    topics, details, _, _ = judged
+    plan, verdicts = judged
 
-    frame = slaq_frame(topics, details, [], {}, model="m")
+    frame = frame_of(plan, verdicts.iloc[:0])
 
+    assert len(frame) == len(plan.pairs)
     assert frame[["first_correct", "second_correct", "first_prediction"]].isna().all(axis=None)
 
 
-def test_facts_that_were_not_asked_alone_have_no_row(judged):
-    topics, _, judgements, answers = judged
-    details = slaq_prompts(topics, forms=("long",), n_permutations=3).details
+def test_every_fact_is_asked_alone(judged):
+    plan, _ = judged
+    alone = plan.targets[plan.targets["form"] == "short"]
 
-    frame = slaq_frame(topics, details, judgements, answers, model="m")
-
-    assert frame.empty
-    assert list(frame) == list(SlaqOutcome.model_fields)
+    assert set(plan.pairs["first_target"]) == set(alone["target_id"])
+    assert list(plan.groups) == ["short", "long", "free"]
+    assert [len(group.prompts) for group in plan.groups.values()] == [20, 12, 4]
 
 
 def test_a_frame_of_another_kind_is_rejected(judged, tmp_path):
-    frame = slaq_frame(*judged, model="m")
+    frame = frame_of(*judged)
 
-    with pytest.raises(ColumnNotFoundError, match="lack the column slot"):
-        write_slaq_outcomes(tmp_path / "x.parquet", frame.drop(columns="slot"))
+    with pytest.raises(ColumnNotFoundError, match="no column 'slot'"):
+        write_frame(tmp_path / "x.parquet", frame.drop(columns="slot"), SlaqOutcome)
     with pytest.raises(DataError, match="does not allow"):
-        write_slaq_outcomes(tmp_path / "x.parquet", frame.assign(slot="first"))
+        write_frame(tmp_path / "x.parquet", frame.assign(slot="first"), SlaqOutcome)
     assert not list(tmp_path.iterdir())
 
 
 def test_every_paired_metric_takes_the_frame(judged):
     """The frame is the one of all studies: functions over frames need no adapter."""
-    from surface_consistency.metrics import paired_by, topic_arrays
-
-    frame = slaq_frame(*judged, model="m")
+    frame = frame_of(*judged)
     listed = frame[frame["second_condition"] == "long"]
 
     with pytest.warns(Warning, match="lack a verdict|undefined"):
         table = paired_by(frame, by="second_condition", cluster="topic_id", n_resamples=50)
     assert list(table["second_condition"]) == ["free", "long"]
     assert topic_arrays(listed, question="fact_id").long.shape == (4, 3, 5)
-    assert isinstance(frame, pd.DataFrame)

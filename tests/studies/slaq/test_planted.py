@@ -3,15 +3,14 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.inference import FakeRunner
-from surface_consistency.report.slaq.tables import slaq_tables
-from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq
-from surface_consistency.studies.slaq.llm_judge import LLMJudge
-from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
-from surface_consistency.studies.slaq.score import score_slaq
+from surface_consistency.prompts.slaq import slaq_prompts
+from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
+from surface_consistency.studies.slaq.tables import slaq_tables
 
 N_PERMUTATIONS = 10
 
@@ -69,26 +68,25 @@ class Planted:
         return self
 
 
-def study(rule, folder):
-    """Ask, judge and score."""
-    from surface_consistency.prompts.slaq import slaq_prompts
-
-    data = load_slaq_sample()
-    runner = Planted(data, rule).know(
-        slaq_prompts(data.topics, n_permutations=N_PERMUTATIONS).details
-    )
-    settings = SlaqSettings(n_permutations=N_PERMUTATIONS, repeat=40)
-    run = ask_slaq(data, runner, folder, model=rule.__name__, settings=settings, progress=False)
-    frame = score_slaq(run, MatcherJudge(entities_only=False))
-    return run, frame, slaq_tables(frame, n_resamples=500, n_null=400)
-
-
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory):
-    return {
-        rule.__name__: study(rule, tmp_path_factory.mktemp(rule.__name__))
-        for rule in (forgetful, with_momentum, even)
-    }
+def studies(tmp_path_factory, ask, score):
+    """Each rule asked, judged and scored: run folder, outcomes, tables."""
+    data = load_slaq_sample()
+    details = slaq_prompts(data.topics, n_permutations=N_PERMUTATIONS).details
+    made = {}
+    for rule in (forgetful, with_momentum, even):
+        name = rule.__name__
+        run = ask(
+            data,
+            Planted(data, rule).know(details),
+            tmp_path_factory.mktemp(name),
+            model=name,
+            permutations=N_PERMUTATIONS,
+            repeat=40,
+        )
+        frame = score(run, MatcherJudge(entities_only=False))
+        made[name] = (run, frame, slaq_tables(frame, n_resamples=500, n_null=400))
+    return made
 
 
 def slope(tables, null):
@@ -128,10 +126,10 @@ def test_scores_agree_with_counting_by_hand(studies):
     short, long = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
 
     assert overall["n"] == len(frame) == 24 * 5 * N_PERMUTATIONS
-    assert overall["n_topics"] == 24
-    assert overall["short_accuracy"] == pytest.approx(short.mean())
-    assert overall["long_accuracy"] == pytest.approx(long.mean())
-    assert overall["alignment"] == pytest.approx((short == long).mean())
+    assert overall["n_clusters"] == 24
+    assert overall["first_accuracy"] == pytest.approx(short.mean())
+    assert overall["second_accuracy"] == pytest.approx(long.mean())
+    assert overall["consistency"] == pytest.approx((short == long).mean())
     assert overall["signed_alignment"] == pytest.approx(short.mean() + long.mean() - 1)
 
 
@@ -155,8 +153,6 @@ def test_verdicts_that_change_with_the_order_are_counted(studies):
 
 
 def test_the_noise_floor_is_measured_by_form(studies):
-    import pandas as pd
-
     run, _, _ = studies["even"]
     floor = pd.read_csv(run.checks / "noise_floor.csv")
 
@@ -165,7 +161,7 @@ def test_the_noise_floor_is_measured_by_form(studies):
     assert floor["flip_rate"].between(0.3, 0.65).all()
 
 
-def test_two_judges_of_one_run_agree(studies, tmp_path):
+def test_two_judges_of_one_run_agree(studies, score, tmp_path):
     """A scripted judge that reads references gives the verdicts of the matcher."""
     run, frame, _ = studies["even"]
 
@@ -176,9 +172,9 @@ def test_two_judges_of_one_run_agree(studies, tmp_path):
         found = [int(reference in answer) for reference in references]
         return str(found[0]) if "one character" in system.content else str(found)
 
-    judge = LLMJudge(FakeRunner(reply), tmp_path, model="scripted", progress=False)
+    judge = SlaqLLMJudge(FakeRunner(reply), tmp_path, model="scripted", progress=False)
 
-    again = score_slaq(run, judge)
+    again = score(run, judge)
 
     share = (again["second_correct"] == frame["second_correct"]).mean()
     assert share > 0.97

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, slaq_tables
+from surface_consistency.report.slaq.scores import grouped_scores
 
 from surface_consistency.errors import UnjudgedWarning
 from surface_consistency.metrics import PAIRED_RATES, form_consistency, paired_by
-from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, slaq_tables
-from surface_consistency.report.slaq.scores import grouped_scores
 
 FAST = {"n_resamples": 200, "n_null": 50}
 FORMS = ("short", "long", "free")

@@ -3,8 +3,6 @@
 import re
 
 import pytest
-
-from surface_consistency.errors import DataError, SourceNotFoundError, UnjudgedWarning
 from surface_consistency.report.slaq import (
     load_slaq_runs,
     momentum_figure,
@@ -13,6 +11,8 @@ from surface_consistency.report.slaq import (
     write_slaq_figures,
     write_slaq_report,
 )
+
+from surface_consistency.errors import DataError, SourceNotFoundError, UnjudgedWarning
 
 FAST = {"n_resamples": 100, "n_null": 20}
 ATTACK = '<script>alert("x")</script><img src=x onerror=alert(1)> & 結果'

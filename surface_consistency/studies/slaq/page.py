@@ -1,0 +1,586 @@
+"""SLAQ's tables and page: points of accuracy lost, slots, momentum, one topic in all orders."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import pandas as pd
+
+from surface_consistency.errors import DataError
+from surface_consistency.report.page import (
+    Answer,
+    Block,
+    Check,
+    Finding,
+    Lines,
+    Matrix,
+    Page,
+    Part,
+    Point,
+    Section,
+    Series,
+    Value,
+)
+from surface_consistency.report.table import Column, Table
+from surface_consistency.runs.loader import Run
+from surface_consistency.studies.paired import PairedReport, cell_of, interval_value
+from surface_consistency.studies.slaq.tables import (
+    described,
+    grouped_scores,
+    score_columns,
+    slot_tables,
+)
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.study import Report, Study
+
+__all__ = ["SlaqReport"]
+
+_OWN: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity", "recall")
+_JUDGE: Final = ("judge_agreement", "corrected")
+_STREAKS: Final = ((1, "right"), (0, "wrong"))
+_NULL: Final = "topic-and-slot"
+_WEAK_NULL: Final = "topic"
+_FEW: Final = 5
+_SLOTS: Final = ("first", "second", "third", "fourth", "fifth")
+_REMARKS: Final = {
+    "both": "stated",
+    "first_only": "lost",
+    "second_only": "stated here only",
+    "neither": "never right",
+    "missing": "not judged",
+}
+_NEEDS: Final = ("both", "first_only", "second_only", "neither")
+
+
+class SlaqReport(PairedReport):
+    """Computes the tables of SLAQ's runs and says what stands on their page.
+
+    Args:
+        study: The study.
+        report: The runs.
+    """
+
+    n_null: ClassVar[int] = 1_000
+    """Draws of the null band of momentum."""
+
+    def __init__(self, study: "Study", report: "Report") -> None:
+        super().__init__(study, report)
+        self._facts: dict[str, dict[str, dict[str, str]]] = {}
+
+    # Tables.
+
+    def tables(self) -> dict[str, Table]:
+        """Compute the tables of `slot_tables` besides those of `PairedReport.tables`.
+
+        Returns:
+            Tables by name.
+        """
+        settings = self.report.settings
+        found = slot_tables(
+            self._frame,
+            n_resamples=settings.resamples,
+            n_null=self.n_null,
+            seed=settings.bootstrap_seed,
+        )
+        return super().tables() | {name: described(name, frame) for name, frame in found.items()}
+
+    def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
+        """Describe the columns of scores in SLAQ's words; see `PairedReport.score_columns`.
+
+        Args:
+            labels: Columns before the numbers.
+            adjusted: Whether the p-value is that of `adjusted_p_value`.
+
+        Returns:
+            The columns that people see.
+        """
+        return score_columns(labels, clusters=self.clusters, adjusted=adjusted)
+
+    def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
+        """Compute the scores by some columns; models that share topics share their resamples."""
+        settings = self.report.settings
+        table = grouped_scores(
+            self._frame,
+            tuple(keys[2:]),
+            cluster=self.report.cluster,
+            n_resamples=settings.resamples,
+            seed=settings.bootstrap_seed,
+        )
+        return self._sorted(table, keys)
+
+    # Page.
+
+    def page(self, tables: Mapping[str, Table]) -> Page:
+        """Say what stands on the page.
+
+        Args:
+            tables: What `tables` returned, and the checks of the runs.
+
+        Returns:
+            The page.
+        """
+        page = super().page(tables)
+        added = [self._momentum_section(tables), self._topic_section()]
+        if "recall" in tables:
+            added.append(Section(anchor="recall", title="In free form", blocks=[tables["recall"]]))
+        if judged := [tables[name] for name in _JUDGE if name in tables]:
+            added.append(
+                Section(
+                    anchor="judge",
+                    title="The judge, held against labels",
+                    lead=[
+                        "Judges err. Their errors on labelled answers are counted, and taken out "
+                        "of the scores by Rogan and Gladen’s correction on both sides."
+                    ],
+                    blocks=judged,
+                )
+            )
+        slots = [tables[name] for name in _OWN[:4] if name in tables]
+        sections = []
+        for section in page.sections:
+            if section.anchor == "numbers":
+                section = replace(section, blocks=[*section.blocks, *slots])
+            sections.append(section)
+        place = 1
+        sections[place:place] = [section for section in added if section.blocks]
+        return replace(page, sections=sections)
+
+    def finding(self, tables: Mapping[str, Table]) -> Finding:
+        """Say the finding: points of accuracy lost, with accuracies, alignment and slots beside.
+
+        Args:
+            tables: The tables.
+
+        Returns:
+            The finding.
+        """
+        rows = self._rows(tables)
+        sentence: list[Part] = ["Asked for five facts at once"]
+        standfirst: list[Part] = []
+        for row in rows:
+            lost = row["accuracy_difference"] <= 0 or pd.isna(row["accuracy_difference"])
+            share = Value(
+                value=abs(row["accuracy_difference"]),
+                low=_bound(row, "accuracy_difference_high" if lost else "accuracy_difference_low"),
+                high=_bound(row, "accuracy_difference_low" if lost else "accuracy_difference_high"),
+                kind="difference",
+                tone="lost",
+            )
+            if lost:
+                share = replace(share, value=-row["accuracy_difference"])
+                share = replace(share, low=_negated(share.low), high=_negated(share.high))
+            words = "fewer" if lost else "more"
+            sentence += [f", {row['model']} states ", share, f" {words} rightly"]
+            standfirst += self._beside(tables, row)
+        sentence.append(" than when asked for each alone.")
+        return Finding(
+            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+        )
+
+    def _beside(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> Iterator[Part]:
+        """Say what stands beside the finding on one model."""
+        flips = int(row["first_only"] + row["second_only"])
+        yield f"Alone {row['model']} states "
+        yield interval_value(row, "first_accuracy", tone="strong")
+        yield " rightly, in the long answer "
+        yield interval_value(row, "second_accuracy", tone="strong")
+        yield ". The verdict is the same both times for "
+        yield interval_value(row, "consistency", tone="strong")
+        yield (
+            f"; of {flips:,} flips {int(row['first_only']):,} lose a fact that it states alone. "
+        )
+        slots = self._of(tables, "position", str(row["model"]))
+        if slots:
+            ends = [Value(value=float(slots[end]["accuracy"]), tone="strong") for end in (0, -1)]
+            verb = "falls" if ends[0].value >= ends[1].value else "rises"
+            yield f"Accuracy {verb} from "
+            yield ends[0]
+            yield " in the first slot to "
+            yield ends[1]
+            yield f" in the {_SLOTS[len(slots) - 1]}. "
+        yield from self._noise_sentence(tables, row)
+
+    def squares_section(self, tables: Mapping[str, Table]) -> Section:
+        """Show the contingency table of each model, and which slots lose facts.
+
+        Args:
+            tables: The tables.
+
+        Returns:
+            The section.
+        """
+        section = super().squares_section(tables)
+        return replace(
+            section,
+            title="The same fact, alone and among five",
+            lead=[
+                "The left part of a square is what the model states rightly when asked for it "
+                "alone; the upper part of each half is what it states rightly in the long answer. "
+                "Area is share. A curve shows which slots of the long query lose facts."
+            ],
+            blocks=[*section.blocks, *self._slot_curves(tables)],
+        )
+
+    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say what stands below a square; see `PairedReport.square_facts`.
+
+        Args:
+            row: A row of "overall".
+
+        Returns:
+            Name, number and remark.
+        """
+        difference = interval_value(row, "accuracy_difference", kind="difference")
+        clustered = Value(value=float(row["clustered_p_value"]), kind="p_value")
+        return [
+            ("alignment", interval_value(row, "consistency"), ""),
+            ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
+            ("long minus short", difference, ""),
+            ("flips", interval_value(row, "flip_rate"), ""),
+            ("flips lean to one side", clustered, f"Obuchowski, {self.clusters}"),
+        ]
+
+    def _slot_curves(self, tables: Mapping[str, Table]) -> Iterator[Lines]:
+        """Show the accuracy by slot of each model whose orders are balanced."""
+        for row in self._rows(tables):
+            label = str(row["model"])
+            points = self._of(tables, "position", label)
+            if not points:
+                continue
+            facts = [
+                ("slope a slot", interval_value(points[0], "slope", kind="difference"), ""),
+            ]
+            for found in self._of(tables, "order_sensitivity", label):
+                changing = Value(value=float(found["changing_share"]))
+                told = f"{int(found['n_changing']):,} of {int(found['n_facts']):,}"
+                facts.append(("facts that change with the order", changing, told))
+                facts.append(("two orders disagree", interval_value(found, "disagreement"), ""))
+            yield Lines(
+                name=f"slots-{self.index[label] + 1}",
+                title=self._title("Right in the long answer, by slot", label),
+                x_title="slot in the long query",
+                series=[
+                    Series(
+                        label=label,
+                        model=self.index[label],
+                        points=[
+                            Point(
+                                x=float(point["slot"]),
+                                value=interval_value(point, "accuracy"),
+                                n=int(point["n"]),
+                            )
+                            for point in points
+                        ],
+                    )
+                ],
+                reference=("asked alone", interval_value(row, "first_accuracy")),
+                facts=facts,
+            )
+
+    def _momentum_section(self, tables: Mapping[str, Table]) -> Section:
+        """Show what follows runs of right and of wrong slots."""
+        blocks: list[Block] = []
+        leaving = []
+        for label in self.labels:
+            curves = [row for row in self._of(tables, "momentum", label) if row["null"] == _NULL]
+            slopes = self._of(tables, "momentum_slopes", label)
+            for streak, kind in _STREAKS:
+                points = [row for row in curves if row["streak"] == streak and row["n"] > 0]
+                if not points:
+                    continue
+                own, weak = (
+                    next(r for r in slopes if r["null"] == null and r["streak"] == streak)
+                    for null in (_NULL, _WEAK_NULL)
+                )
+                blocks.append(self._momentum_curve(label, kind, points, own, weak))
+                if own["p_value"] < 0.05:
+                    leaving.append(f"{label} after {kind} slots")
+        told = f"These do: {', '.join(leaving)}." if leaving else "None does here."
+        return Section(
+            anchor="momentum",
+            title="Does one error bring the next?",
+            lead=[
+                "Share right after a run of so many right, or wrong, slots. The grey band is what "
+                "topics and slots of different difficulty bring about alone; only a curve that "
+                f"leaves it shows momentum. {told}"
+            ],
+            blocks=blocks,
+        )
+
+    def _momentum_curve(
+        self,
+        label: str,
+        kind: str,
+        points: Sequence[Mapping[Any, Any]],
+        own: Mapping[Any, Any],
+        weak: Mapping[Any, Any],
+    ) -> Lines:
+        """Draw one curve with the band of the stronger null."""
+        without = Value(
+            value=float(own["null_slope"]),
+            low=_bound(own, "null_low"),
+            high=_bound(own, "null_high"),
+            kind="difference",
+        )
+        p_values = [Value(value=float(row["p_value"]), kind="p_value") for row in (own, weak)]
+        return Lines(
+            name=f"momentum-{kind}-{self.index[label] + 1}",
+            title=self._title(f"After a run of {kind} slots", label),
+            x_title="length of the run",
+            series=[
+                Series(
+                    label=label,
+                    model=self.index[label],
+                    points=[
+                        Point(
+                            x=float(row["length"]),
+                            value=interval_value(row, "probability"),
+                            n=int(row["n"]),
+                        )
+                        for row in points
+                    ],
+                )
+            ],
+            band=[
+                tuple(
+                    float(row[name])
+                    for name in ("length", "null_low", "null_probability", "null_high")
+                )
+                for row in points
+            ],
+            facts=[
+                ("slope", interval_value(own, "slope", kind="difference"), ""),
+                ("without momentum", without, ""),
+                ("slope against that", p_values[0], "topics and slots"),
+                ("against the weaker null", p_values[1], "topics alone"),
+            ],
+            note=f"Faded points stand on fewer than {_FEW} answers.",
+        )
+
+    def _topic_section(self) -> Section:
+        """Show one topic of the first run in all its orders."""
+        run = self.report.runs[0]
+        listed = run.outcomes[run.outcomes["second_condition"] == "long"]
+        if listed.empty:
+            return Section(anchor="topic", title="One topic in all orders")
+        cells = [
+            cell_of(first, second)
+            for first, second in zip(listed["first_correct"], listed["second_correct"], strict=True)
+        ]
+        listed = listed.assign(cell=cells)
+        scores = listed.groupby("topic_id", sort=False)["cell"].agg(
+            lambda found: (found != "missing").sum() + 2 * (found == "first_only").sum()
+        )
+        topic = str(scores.idxmax())
+        rows = listed[listed["topic_id"] == topic]
+        lines = []
+        for number, (_, part) in enumerate(rows.groupby("permutation", sort=True), start=1):
+            made = []
+            for row in part.sort_values("slot").to_dict("records"):
+                outcome = row["cell"] if row["cell"] in _NEEDS else ""
+                said = self._fact(run, row["fact_id"])["reference"]
+                made.append((said, _REMARKS[row["cell"]], outcome))
+            lines.append((f"order {number}", made))
+        n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
+        name = self._fact(run, rows["fact_id"].iloc[0])["topic"]
+        matrix = Matrix(
+            title=f"{name}, {run.label}",
+            columns=[f"slot {slot}" for slot in range(1, int(rows["slot"].max()) + 1)],
+            rows=lines,  # type: ignore[arg-type]
+        )
+        return Section(
+            anchor="topic",
+            title=f"One topic in {_number(len(lines))} orders",
+            lead=[
+                f"{name}: {run.label} states {_number(int(n_known))} of the "
+                f"{_number(rows['fact_id'].nunique())} facts rightly when asked for them alone."
+            ],
+            blocks=[matrix],
+        )
+
+    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
+        """Show one pair: the question, its reference, the short and the whole long answer.
+
+        Args:
+            run: The run.
+            row: A row of its outcomes.
+            cell: Its cell.
+
+        Returns:
+            The pair.
+        """
+        fact = self._fact(run, row["fact_id"])
+        slot = (
+            "free form"
+            if pd.isna(row["slot"])
+            else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
+        )
+        return replace(
+            super().answer(run, row, cell),
+            question=fact["question"],
+            surfaces=("alone", slot),
+            accepted=(fact["reference"],),
+        )
+
+    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
+        """Ask what limits the numbers: what is unjudged, short curves, unbalanced orders.
+
+        Args:
+            tables: The tables.
+
+        Returns:
+            "look here" first.
+        """
+        found = [*super().checks(tables), *self._check_unjudged(tables)]
+        found += [*self._check_curves(tables), *self._check_judge(tables)]
+        return sorted(found, key=lambda check: check.level != "look here")
+
+    def _check_unjudged(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+        """Tell why facts have no verdict."""
+        for label in self.labels:
+            reasons = self._of(tables, "unjudged", label)
+            if reasons:
+                counted = "; ".join(f"{int(row['n']):,}: {row['reason']}" for row in reasons)
+                yield Check(
+                    level="look here",
+                    title="Not judged",
+                    text=[
+                        f"{label}: facts without a verdict are left out, never taken as wrong. "
+                        f"{counted}."
+                    ],
+                    anchor="check-tables",
+                )
+
+    def _check_curves(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+        """Tell where slots cannot be told from questions, and curves stand on few answers."""
+        for label in self.labels:
+            is_balanced = bool(self._of(tables, "position", label))
+            yield Check(
+                level="fine" if is_balanced else "look here",
+                title="Slots are balanced" if is_balanced else "No curve by slot",
+                text=[
+                    f"{label}: each fact stands in each slot equally often, so slot and question "
+                    "can be told apart."
+                    if is_balanced
+                    else f"{label}: no fact with a verdict in every order stands in each slot "
+                    "equally often, so a slot cannot be told from the questions that stand in it. "
+                    "Ask a multiple of five orders."
+                ],
+            )
+            slopes = self._of(tables, "momentum_slopes", label)
+            if slopes and slopes[0]["n_missing"] > slopes[0]["n_responses"]:
+                n_all = int(slopes[0]["n_responses"] + slopes[0]["n_missing"])
+                yield Check(
+                    level="look here",
+                    title="The momentum curve is short",
+                    text=[
+                        f"{label}: only {int(slopes[0]['n_responses']):,} of {n_all:,} long "
+                        "answers have a verdict in every slot."
+                    ],
+                    anchor="momentum",
+                )
+
+    def _check_judge(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+        """Say how often the judge agrees with people."""
+        for label in self.labels:
+            for row in self._of(tables, "judge_agreement", label):
+                if row["verdict"] == "is_correct":
+                    yield Check(
+                        level="fine" if row["accuracy"] >= 0.9 else "look here",
+                        title="The judge against labels",
+                        text=[
+                            f"{label}: {row['judge']} agrees with people on ",
+                            interval_value(row, "accuracy"),
+                            f" of {int(row['n']):,} labelled {row['form']} answers.",
+                        ],
+                        anchor="judge",
+                    )
+
+    def chips(self) -> list[tuple[str, str]]:
+        """Gather the facts under the finding, the number of orders among them.
+
+        Returns:
+            Names and values.
+        """
+        orders = [run.outcomes["permutation"].nunique() for run in self.report.runs]
+        chips = super().chips()
+        chips.insert(2, ("orders", " / ".join(map(str, dict.fromkeys(orders)))))
+        return chips
+
+    def method(self) -> list[str]:
+        """Write the method as prose for an appendix.
+
+        Returns:
+            Paragraphs.
+        """
+        settings = self.report.settings
+        return [
+            "F_S and F_L are the shares of facts that the model states rightly when asked for them "
+            "alone and within the long query. Alignment is the share of facts with the same "
+            "verdict both times, right or wrong; signed alignment counts two right answers as 1 "
+            "and two wrong ones as -1, so a model that is mostly wrong twice is well aligned and "
+            "has a negative signed alignment.",
+            f"Brackets are 95 % intervals from {settings.resamples:,} bootstrap resamples of whole "
+            f"{self.clusters} (seed {settings.bootstrap_seed}): the facts of a topic, and the "
+            "orders of one query, are not independent. p tests whether flips lean to one side, by "
+            "Obuchowski’s form of McNemar’s test, which respects clusters; by group it is corrected "
+            "by Holm’s method.",
+            "A long query is asked in several orders of its questions. Accuracy by slot is shown "
+            "only where each question stands in each slot equally often; from one fixed order, or "
+            "from random ones, a slot cannot be told from the questions that stand in it.",
+            "A run of right answers is followed by right answers more often than not even where "
+            "nothing is passed on, because topics differ in difficulty. The null “topic” shuffles "
+            "the slots of each response, “topic-and-slot” also keeps how hard each slot is; its "
+            f"band is that of {self.n_null:,} draws.",
+            "The noise floor is the share of verdicts that flip when the very same prompt is asked "
+            "again in other batches, by form, with intervals that resample topics.",
+        ]
+
+    def _own_tables(self) -> set[str]:
+        """Name the tables that stand elsewhere on the page."""
+        return super()._own_tables() | {*_OWN, *_JUDGE}
+
+    def _of(self, tables: Mapping[str, Table], name: str, label: str) -> list[dict[Any, Any]]:
+        """Give the rows of one model in a table; none where there is no such table."""
+        if name not in tables:
+            return []
+        frame = tables[name].frame
+        return frame[frame["model"] == label].to_dict("records")
+
+    def _title(self, title: str, label: str) -> str:
+        """Name the model in a title where there are several."""
+        return title if len(self.labels) == 1 else f"{title}, {label}"
+
+    def _fact(self, run: Run, fact_id: object) -> dict[str, str]:
+        """Read topic, question and reference of a fact; only its name where a run has no plan."""
+        if run.label not in self._facts:
+            try:
+                targets = run.folder.read_plan()[0].drop_duplicates("fact_id")
+            except DataError:
+                self._facts[run.label] = {}
+            else:
+                columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
+                rows = columns.to_dict("records")
+                self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
+        nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
+        return self._facts[run.label].get(str(fact_id), nameless)
+
+
+def _bound(row: Mapping[Any, Any], name: str) -> float | None:
+    """Read the bound of an interval, None where it is undefined."""
+    return None if pd.isna(row[name]) else float(row[name])
+
+
+def _negated(value: float | None) -> float | None:
+    """Turn the sign of a bound."""
+    return None if value is None else -value
+
+
+def _number(count: int) -> str:
+    """Write a small number in words."""
+    words: Sequence[Literal["no"] | str] = (
+        *("no", "one", "two", "three", "four", "five"),
+        *("six", "seven", "eight", "nine", "ten"),
+    )
+    return words[count] if count < len(words) else str(count)

@@ -1,0 +1,497 @@
+"""SLAQ: every fact alone, all five of a topic at once in balanced orders, and free form.
+
+The protocol is section 4.1 of SLAQ (arXiv 2510.11218), with orders that are balanced rather than
+random.
+"""
+
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.inference.registry import load_runner
+from surface_consistency.inference.runner import Runner
+from surface_consistency.prompts.slaq import (
+    DEFAULT_INSTRUCTIONS,
+    SlaqInstructions,
+    SlaqPrompts,
+    slaq_prompts,
+)
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas import GenerationParams
+from surface_consistency.schemas.slaq import SlaqForm, SlaqOutcome, SlaqTopic, SlaqVerdict
+from surface_consistency.settings_options import Settings
+from surface_consistency.studies.judging import Judge
+from surface_consistency.studies.slaq.judges import make_judge
+from surface_consistency.studies.slaq.labels import (
+    check_labels,
+    judge_checks,
+    read_labels,
+    write_labelling_sheet,
+)
+from surface_consistency.studies.slaq.page import SlaqReport
+from surface_consistency.studies.slaq.tables import reasons_unjudged
+from surface_consistency.studies.study import (
+    Plan,
+    PromptGroup,
+    Scored,
+    SourceSettings,
+    Study,
+    StudySettings,
+)
+
+__all__ = [
+    "SlaqOrganism",
+    "SlaqScoring",
+    "SlaqSettings",
+    "SlaqSource",
+    "SlaqStudy",
+    "topic_prompts",
+]
+
+_FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
+
+
+class SlaqSource(SourceSettings):
+    """Where the topics come from."""
+
+    source: str = SLAQ_ID
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
+
+
+class SlaqSettings(StudySettings):
+    """How SLAQ asks; the defaults are the paper's, but for the balance of orders."""
+
+    free: bool = False
+    """Whether to ask also a long query that does not list its questions."""
+
+    permutations: int = Field(default=5, ge=1)
+    """Orders of each long query; multiples of five are balanced."""
+
+    seed: int = 0
+    """Seed of the orders and of the repeated sample."""
+
+    wording: Literal["auto", "query", "questions"] = "auto"
+    """Long queries from the data's own, or from the short questions."""
+
+    completion: bool = False
+    """Whether prompts are plain text, for models without a chat template."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only the first so many topics."""
+
+    short_tokens: int = Field(default=64, ge=1)
+    """Longest short answer, in tokens."""
+
+    long_tokens: int = Field(default=512, ge=1)
+    """Longest long answer, in tokens."""
+
+    free_tokens: int = Field(default=768, ge=1)
+    """Longest free answer, in tokens."""
+
+    repeat: int = Field(default=200, ge=0)
+    """Prompts of each form asked a second time in other batches, for the noise floor; 0 for none.
+    """
+
+    short_instruction: str = DEFAULT_INSTRUCTIONS.short
+    """Wording around one question; {topic} and {question} are replaced."""
+
+    long_instruction: str = DEFAULT_INSTRUCTIONS.long
+    """Wording around the query that lists five questions."""
+
+    free_instruction: str = DEFAULT_INSTRUCTIONS.free
+    """Wording around the query that lists none."""
+
+    @model_validator(mode="after")
+    def _has_questions(self) -> "SlaqSettings":
+        """Refuse a wording without the question."""
+        _ = self.instructions
+        return self
+
+    @property
+    def forms(self) -> tuple[SlaqForm, ...]:
+        """The forms that are asked."""
+        return _FORMS if self.free else _FORMS[:2]
+
+    @property
+    def instructions(self) -> SlaqInstructions:
+        """The wording around the questions."""
+        return SlaqInstructions(
+            short=self.short_instruction, long=self.long_instruction, free=self.free_instruction
+        )
+
+    def params(self, form: SlaqForm) -> GenerationParams:
+        """Return how a form is decoded: greedy; plain text stops at the newline when short.
+
+        Args:
+            form: The form.
+
+        Returns:
+            The decoding.
+        """
+        return GenerationParams(
+            max_new_tokens=getattr(self, f"{form}_tokens"),
+            stop=("\n",) if self.completion and form == "short" else (),
+        )
+
+
+class SlaqScoring(Settings):
+    """How answers are judged."""
+
+    judge: Literal["matcher", "llm", "human"] = "matcher"
+    """Who judges: a matching rule, a model, or labels of people."""
+
+    judge_rule: str = "boundary"
+    """Matching rule of --judge matcher."""
+
+    all_facts: bool = False
+    """Whether answers that are no named entities are matched too; else they stay unjudged."""
+
+    judge_model: str | None = None
+    """Model of --judge llm: a hub id, folder or server's id."""
+
+    judge_label: str | None = None
+    """Name of the judging model in tables; that of --judge-model by default."""
+
+    judge_runner: str = "openai"
+    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
+
+    judge_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of the judge's runner, its value JSON or text."""
+
+    judge_max_new_tokens: int = Field(default=64, ge=1)
+    """Longest reply of the judge, in tokens; raise it for models that think."""
+
+    labels: Path | None = None
+    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
+    its errors are taken out of the scores."""
+
+    labelling_sheet: Path | None = None
+    """CSV file to write, of answers drawn at random, for people to label."""
+
+    labelling_sample: int = Field(default=50, ge=1)
+    """Facts of each form in --labelling-sheet."""
+
+    labelling_seed: int = 0
+    """Seed of the draw of --labelling-sheet."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "SlaqScoring":
+        """Refuse a judge that cannot judge, before anything is asked."""
+        if self.judge == "human" and self.labels is None:
+            raise ValueError("--judge human needs --labels, a CSV file of labels")
+        needs_model = self.judge_runner in ("openai", "transformers")
+        if self.judge == "llm" and self.judge_model is None and needs_model:
+            raise ValueError("--judge llm needs --judge-model, the model that judges")
+        return self
+
+
+class SlaqOrganism(Settings):
+    """What the model organism of SLAQ is taught."""
+
+    organism_steps: int = Field(default=260, ge=1)
+    """Optimiser steps of its training, for --model organism."""
+
+    organism_seed: int = 0
+    """Seed of what it is taught and of its weights."""
+
+
+class SlaqStudy(Study):
+    """Short questions against long queries."""
+
+    name = "slaq"
+    title = "SLAQ"
+    question = "the same fact asked alone and as one of five in a long query"
+    source = SlaqSource
+    settings = SlaqSettings
+    scoring = SlaqScoring
+    organism = SlaqOrganism
+    outcome = SlaqOutcome
+    verdict = SlaqVerdict
+    report = SlaqReport
+    conditions = ("short query", "long query")
+    cells = (
+        "right both times",
+        "right when asked alone only",
+        "right in the long answer only",
+        "wrong both times",
+    )
+    clusters = {"topic_id": "topics", "fact_id": "facts"}  # noqa: RUF012
+    stratum = "form"
+    panel = "second_condition"
+    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "by_category": ("category",),
+        "by_popularity": ("popularity",),
+        "by_entity": ("is_entity",),
+    }
+    singular: ClassVar[Mapping[str, str]] = {"second_condition": "condition"}
+    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "condition": {"long": "long query", "free": "free form"},
+        "popularity": {"popular": "popular", "obscure": "obscure", "unknown": "unknown"},
+        "is_entity": {"True": "named entity", "False": "description", "unknown": "unknown"},
+    }
+
+    def load(self, source: SlaqSource) -> Slaq:
+        """Load the topics.
+
+        Args:
+            source: Where they come from.
+
+        Returns:
+            The topics.
+
+        Raises:
+            ValueError: If columns are named for the sample, whose columns are known.
+            DataError: If they cannot be read.
+        """
+        if source.source == "sample":
+            if source.column:
+                raise ValueError("--column belongs to data of your own; the sample's are known")
+            return load_slaq_sample()
+        return load_slaq(
+            source.source,
+            revision=source.revision,
+            split=source.split,
+            columns=dict(source.column) or None,
+        )
+
+    def plan(self, data: Slaq, settings: SlaqSettings, *, runner: Runner | None = None) -> Plan:
+        """Ask every fact alone, and the five of a topic at once.
+
+        Args:
+            data: The topics.
+            settings: How to ask.
+            runner: Who will answer, on whom nothing depends here.
+
+        Returns:
+            A group of prompts a form; one target a fact of a prompt; one pair a fact of a long or
+            free prompt.
+
+        Warns:
+            SurfaceConsistencyWarning: If the long query of a topic had to be built from its short
+                questions.
+        """
+        asked = data if settings.limit is None else data.select(limit=settings.limit)
+        prompts = topic_prompts(asked, settings)
+        if prompts.rebuilt:
+            warnings.warn(
+                f"the long query of {len(prompts.rebuilt)} of {len(asked.topics)} topics was built "
+                "from its short questions, because its own cannot be put into other orders, such "
+                f"as that of {prompts.rebuilt[0]!r}",
+                SurfaceConsistencyWarning,
+                stacklevel=3,
+            )
+        by_form = {form: [] for form in settings.forms}  # type: ignore[var-annotated]
+        for prompt, detail in zip(prompts.prompts, prompts.details, strict=True):
+            by_form[detail.form].append(prompt)
+        targets = _targets(asked.topics, prompts)
+        return Plan(
+            data=asked.source,
+            groups={
+                form: PromptGroup(prompts=part, params=settings.params(form))
+                for form, part in by_form.items()
+            },
+            targets=targets,
+            pairs=_pairs(asked.topics, targets),
+        )
+
+    def train_organism(
+        self,
+        data: Slaq,
+        settings: SlaqSettings,
+        organism: SlaqOrganism,
+        out: Path,
+        *,
+        options: Mapping[str, object],
+    ) -> Runner:
+        """Train a small model that knows fewer facts in later slots, on what it will be asked.
+
+        Args:
+            data: The topics.
+            settings: How the study asks.
+            organism: How to train.
+            out: Folder of the model.
+            options: Keyword arguments of its runner.
+
+        Returns:
+            The runner.
+
+        Raises:
+            MissingDependencyError: If torch or transformers is not installed.
+        """
+        from surface_consistency.studies.organisms import train_slaq_organism
+
+        asked = data if settings.limit is None else data.select(limit=settings.limit)
+        model = train_slaq_organism(
+            asked.topics,
+            topic_prompts(asked, settings),
+            out,
+            steps=organism.organism_steps,
+            seed=organism.organism_seed,
+        )
+        options = {"device": "cpu", "dtype": "float32", **options}
+        return load_runner("transformers", model=str(model), options=options)
+
+    def judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge:
+        """Make the judge of a run, once labels and sheet are found to be in order.
+
+        Args:
+            scoring: How answers are judged.
+            folder: The run.
+
+        Returns:
+            The judge.
+
+        Raises:
+            DataError: If the labels are not of this run, or the labelling sheet is there already.
+        """
+        labels = scoring.labels or (folder.labels if folder.labels.is_file() else None)
+        if labels is not None and folder.targets.is_file():
+            check_labels(read_labels(labels), folder.read_plan()[0])
+        if scoring.labelling_sheet is not None and scoring.labelling_sheet.exists():
+            raise DataError(
+                f"{scoring.labelling_sheet} is there already and may hold labels; choose another "
+                "name"
+            )
+        return make_judge(scoring, folder)
+
+    def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
+        """Put the verdicts on each pair side by side; see `Study.outcomes`.
+
+        Args:
+            pairs: `Plan.pairs`.
+            verdicts: One row a target.
+            model: Label of the model.
+
+        Returns:
+            One row a pair, columns of `SlaqOutcome`; is_recalled is that of the long answer.
+        """
+        recalled = pd.Series(
+            pd.array(verdicts["is_recalled"], dtype="boolean"), index=verdicts["target_id"]
+        )
+        told = recalled.reindex(pairs["second_target"]).array
+        return super().outcomes(pairs.assign(is_recalled=told), verdicts, model=model)
+
+    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
+        """Count what the judge left out, and hold it against labels.
+
+        Args:
+            scored: The run.
+
+        Returns:
+            "unjudged"; with labels "judge_agreement" and "corrected", see `judge_checks`.
+
+        Raises:
+            DataError: If the labels are not of this run.
+        """
+        checks = {"unjudged": reasons_unjudged(scored.verdicts)}
+        labels = scored.scoring.labels or scored.folder.labels
+        if labels.is_file() and scored.scoring.judge != "human":
+            checks |= judge_checks(
+                scored.targets, scored.verdicts, scored.outcomes, read_labels(labels)
+            )
+        return checks
+
+    def export(self, scored: Scored) -> None:
+        """Keep the labels with the run, and write the sheet that was asked for.
+
+        Args:
+            scored: The run.
+        """
+        scoring, kept = scored.scoring, scored.folder.labels
+        if scoring.labels is not None and scoring.labels.resolve() != kept.resolve():
+            shutil.copyfile(scoring.labels, kept)
+        if scoring.labelling_sheet is not None:
+            write_labelling_sheet(
+                scoring.labelling_sheet,
+                scored.targets,
+                n=scoring.labelling_sample,
+                seed=scoring.labelling_seed,
+            )
+
+
+def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
+    """Build the prompts of topics.
+
+    Args:
+        data: The topics, all of which are asked.
+        settings: How to ask.
+
+    Returns:
+        The prompts, form by form.
+    """
+    return slaq_prompts(
+        data.topics,
+        forms=settings.forms,
+        n_permutations=settings.permutations,
+        seed=settings.seed,
+        wording=settings.wording,
+        style="completion" if settings.completion else "chat",
+        instructions=settings.instructions,
+    )
+
+
+def _targets(topics: tuple[SlaqTopic, ...], asked: SlaqPrompts) -> pd.DataFrame:
+    """List what is judged: each fact of each prompt, in the order of the source."""
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        known = {topic.id: topic for topic in topics}
+        for detail in asked.details:
+            for question in known[detail.topic_id].questions:
+                if detail.form == "short" and question.id != detail.question_id:
+                    continue
+                alone = detail.form == "short"
+                yield (
+                    detail.prompt_id if alone else f"{detail.prompt_id}/{question.index}",
+                    detail.prompt_id,
+                    [question.answer],
+                    question.id,
+                    detail.topic_id,
+                    known[detail.topic_id].topic,
+                    detail.form,
+                    question.question,
+                    question.is_entity,
+                    question.index,
+                    detail.permutation,
+                    detail.order.index(question.index) + 1 if detail.order else None,
+                    detail.order_id,
+                )
+
+    columns = ["target_id", "prompt_id", "answers", "fact_id", "topic_id", "topic", "form"]
+    columns += ["question", "is_entity", "question_index", "permutation", "slot", "order_id"]
+    whole = dict.fromkeys(("question_index", "permutation", "slot"), "Int64")
+    return pd.DataFrame(list(rows()), columns=columns).astype({"is_entity": "boolean", **whole})
+
+
+def _pairs(topics: tuple[SlaqTopic, ...], targets: pd.DataFrame) -> pd.DataFrame:
+    """List what is compared: each fact of a long or free prompt with the fact asked alone."""
+    among = targets[targets["form"] != "short"].reset_index(drop=True)
+    is_long = among["form"] == "long"
+    known: dict[str, Any] = {topic.id: topic for topic in topics}
+    return pd.DataFrame(
+        {
+            "pair_id": among["target_id"],
+            "fact_id": among["fact_id"],
+            "first_condition": "short",
+            "second_condition": among["form"],
+            "first_target": among["fact_id"] + "/short",
+            "second_target": among["target_id"],
+            "topic_id": among["topic_id"],
+            "category": among["topic_id"].map({name: t.category for name, t in known.items()}),
+            "popularity": among["topic_id"].map(
+                {name: topic.popularity for name, topic in known.items()}
+            ),
+            "is_entity": among["is_entity"],
+            "question_index": among["question_index"],
+            "permutation": among["permutation"],
+            "slot": among["slot"],
+            "n_slots": pd.array(is_long.map({True: 5, False: None}), dtype="Int64"),
+            "order_id": among["order_id"],
+        }
+    )

@@ -1,0 +1,552 @@
+"""The numbers of SLAQ, from outcomes frames: scores by group, momentum, slots, recall."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import (
+    SurfaceConsistencyWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    MomentumResult,
+    TopicArraysResult,
+    is_balanced,
+    momentum,
+    paired_by,
+    percentile_interval,
+    position_curve,
+    resample_counts,
+    topic_arrays,
+)
+from surface_consistency.report.table import Column, Table
+
+__all__ = [
+    "MOMENTUM_NULLS",
+    "SLAQ_GROUPINGS",
+    "described",
+    "grouped_scores",
+    "reasons_unjudged",
+    "score_columns",
+    "slaq_tables",
+    "slot_tables",
+]
+
+SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "overall": (),
+    "by_category": ("category",),
+    "by_popularity": ("popularity",),
+    "by_entity": ("is_entity",),
+}
+"""Name of each table of scores to the column that groups it besides model and condition."""
+
+MOMENTUM_NULLS: Final[tuple[Literal["topic", "topic-and-slot"], ...]] = ("topic", "topic-and-slot")
+"""What the curves after runs of slots are held against."""
+
+_RATES: Final = (
+    "first_accuracy",
+    "second_accuracy",
+    "accuracy_difference",
+    "consistency",
+    "signed_alignment",
+    "flip_rate",
+)
+_COUNTS: Final = ("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_missing")
+_TEST: Final = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
+
+
+def slaq_tables(
+    frame: pd.DataFrame,
+    *,
+    cluster: str = "topic_id",
+    n_resamples: int = 10_000,
+    n_null: int = 1_000,
+    seed: int = 0,
+) -> dict[str, pd.DataFrame]:
+    """Compute the tables of one or several models.
+
+    Args:
+        frame: Outcomes of any models, one below the other, columns of `SlaqOutcome`.
+        cluster: What intervals of scores resample as a whole.
+        n_resamples: Resamples for intervals.
+        n_null: Draws of the null band of momentum.
+        seed: Seed of both.
+
+    Returns:
+        "overall", "by_category", "by_popularity" and "by_entity": see `grouped_scores`; and the
+        tables of `slot_tables`.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        ValueError: If the frame is empty.
+
+    References:
+        SLAQ, arXiv 2510.11218, eqs. 2 to 4, figures 2 and 3.
+    """
+    tables = {
+        name: grouped_scores(frame, columns, cluster=cluster, n_resamples=n_resamples, seed=seed)
+        for name, columns in SLAQ_GROUPINGS.items()
+    }
+    return tables | slot_tables(frame, n_resamples=n_resamples, n_null=n_null, seed=seed)
+
+
+def grouped_scores(
+    frame: pd.DataFrame,
+    columns: tuple[str, ...] = (),
+    *,
+    cluster: str = "topic_id",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compute the paired scores by model, second condition and some columns.
+
+    Args:
+        frame: Outcomes of any models, columns of `SlaqOutcome`.
+        columns: Columns that make groups besides; missing values make the group "unknown".
+        cluster: What is resampled as a whole.
+        n_resamples: Resamples of clusters.
+        seed: Seed of the resampling.
+
+    Returns:
+        One row a group, models in order of appearance: model, condition ("long" or "free"), the
+        columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
+        second_accuracy (F_L), accuracy_difference, consistency (alignment), signed_alignment and
+        flip_rate; and McNemar's test clustered by topic, its p-value also as clustered_p_value.
+        Pairs are pooled, which equals the mean over topics where all are judged.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        ValueError: If the frame is empty.
+
+    Notes:
+        Values and tests are those of `paired_by`. So are the intervals, but models that have
+        verdicts on the same clusters share their resamples: sixteen models take little longer than
+        one, and their intervals differ by the models alone. What is missing is counted in
+        `n_missing` and what is undefined is NaN, without a warning.
+    """
+    grouped = _with_numbers(frame)
+    for column in columns:
+        labels = frame[column].astype(object).where(frame[column].notna(), "unknown")
+        grouped = grouped.assign(**{column: labels.astype(str)})
+    keys = ["model", "second_condition", *columns]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnscoredWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = paired_by(
+            grouped,
+            by=keys,
+            cluster=cluster,
+            test="obuchowski",
+            rates={name: PAIRED_RATES[name] for name in _RATES},
+            n_resamples=1,
+            seed=seed,
+        ).set_index(keys)
+    names = [f"{name}_{end}" for name in _RATES for end in ("low", "high")]
+    bounds = pd.DataFrame.from_dict(
+        dict(_intervals(grouped, keys, cluster, n_resamples, seed)), orient="index", columns=names
+    ).reindex(table.index)
+    table[bounds.columns] = bounds
+    table["clustered_p_value"] = table["mcnemar_p_value"]
+    named = table.reset_index().rename(columns={"second_condition": "condition"})
+    kept = ["model", "condition", *columns, *_COUNTS]
+    kept += [name + end for name in _RATES for end in ("", "_low", "_high")]
+    order = {model: place for place, model in enumerate(frame["model"].unique())}
+    return named[[*kept, *_TEST, "clustered_p_value"]].sort_values(
+        "model", key=lambda models: models.map(order), kind="stable"
+    )
+
+
+def slot_tables(
+    frame: pd.DataFrame, *, n_resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
+) -> dict[str, pd.DataFrame]:
+    """Compute what looks at slots, orders and free texts; intervals resample topics.
+
+    Args:
+        frame: Outcomes of any models, columns of `SlaqOutcome`.
+        n_resamples: Resamples of topics for intervals.
+        n_null: Draws of the null band of momentum.
+        seed: Seed of both.
+
+    Returns:
+        "momentum" (figure 3) and "momentum_slopes"; "position", from topics whose orders are
+        balanced; "order_sensitivity": how often a fact's long verdict changes with the order;
+        "recall", from free form. A table for which the frame holds no rows is left out.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+    """
+    frame = _with_numbers(frame)
+    by_model: dict[str, list[pd.DataFrame]] = {}
+    with warnings.catch_warnings():
+        # Counts of what is missing or undefined stand in the tables.
+        warnings.simplefilter("ignore", UnscoredWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        listed = frame[frame["second_condition"] == "long"]
+        # Numbers in the place of labels sort and compare faster.
+        listed = listed.assign(
+            **{name: pd.factorize(listed[name])[0] for name in ("topic_id", "fact_id")}
+        )
+        for model, rows in listed.groupby("model", sort=False):
+            arrays = topic_arrays(rows, question="fact_id")
+            tables = {"order_sensitivity": _order_sensitivity(arrays, n_resamples, seed)}
+            tables |= _momentum(arrays, n_resamples, n_null, seed)
+            tables |= _position(arrays, n_resamples, seed)
+            for name, table in tables.items():
+                if not table.empty:
+                    table.insert(0, "model", model)
+                    by_model.setdefault(name, []).append(table)
+    made = {name: pd.concat(parts, ignore_index=True) for name, parts in by_model.items()}
+    free = frame[frame["second_condition"] == "free"]
+    return made | ({"recall": _recall(free)} if len(free) else {})
+
+
+def reasons_unjudged(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Count the facts without a verdict, by reason.
+
+    Args:
+        verdicts: One row a target.
+
+    Returns:
+        judge, reason and n, the most frequent first; empty where every fact is judged.
+    """
+    counts = Counter(verdicts["reason"].dropna().str.split(":").str[0]).most_common()
+    judge = verdicts["judged_by"].iloc[0] if counts else None
+    rows = [{"judge": judge, "reason": reason, "n": n} for reason, n in counts]
+    return pd.DataFrame(rows, columns=["judge", "reason", "n"])
+
+
+def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Turn verdicts of nullable booleans into 1, 0 and NaN, which metrics read at once."""
+    masked = [
+        name
+        for name in ("first_correct", "second_correct")
+        if name in frame and isinstance(frame[name].dtype, pd.BooleanDtype)
+    ]
+    return frame.assign(**{name: frame[name].to_numpy(float, na_value=np.nan) for name in masked})
+
+
+def _intervals(
+    frame: pd.DataFrame, keys: list[str], cluster: str, n_resamples: int, seed: int
+) -> Iterator[tuple[tuple[object, ...], list[float]]]:
+    """Give the bounds of each group with two clusters or more."""
+    sums = _cells(frame, [*keys, cluster]).groupby([*keys, cluster], sort=True).sum()
+    alike: dict[tuple[object, ...], list[tuple[tuple[object, ...], pd.DataFrame]]] = {}
+    for key, part in sums.groupby(level=list(range(len(keys))), sort=False):
+        scored = part[(part > 0).any(axis=1)]
+        clusters = tuple(scored.index.get_level_values(cluster))
+        if len(clusters) > 1:
+            alike.setdefault((*key[1:], clusters), []).append((key, scored))
+    for members in alike.values():
+        side_by_side = np.hstack([scored.to_numpy(np.float64) for _, scored in members])
+        drawn = resample_counts(side_by_side, n_resamples=n_resamples, rng=seed)
+        for place, (key, _) in enumerate(members):
+            own = drawn[:, 4 * place : 4 * place + 4]
+            found = [percentile_interval(PAIRED_RATES[name](own)) for name in _RATES]
+            yield key, [bound for interval in found for bound in (interval.low, interval.high)]
+
+
+def _cells(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Mark each pair as right both times, first only, second only, or neither."""
+    first, second = (frame[name] for name in ("first_correct", "second_correct"))
+    known = (first.notna() & second.notna()).to_numpy(bool)
+    right = [column.eq(1).fillna(False).to_numpy(bool) for column in (first, second)]
+    return frame[keys].assign(
+        both=known & right[0] & right[1],
+        first_only=known & right[0] & ~right[1],
+        second_only=known & ~right[0] & right[1],
+        neither=known & ~right[0] & ~right[1],
+    )
+
+
+def _momentum(
+    arrays: TopicArraysResult, n_resamples: int, n_null: int, seed: int
+) -> dict[str, pd.DataFrame]:
+    """Compute the curves after runs of right and wrong slots, under both nulls."""
+    if not np.isfinite(arrays.slots).all(axis=-1).any():
+        return {}
+    results: list[MomentumResult] = []
+    for null in MOMENTUM_NULLS:
+        with warnings.catch_warnings():
+            # Balanced orders repeat within a topic only when there are more than 120 of them.
+            warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+            results.append(
+                momentum(
+                    arrays.slots,
+                    orders=arrays.orders,
+                    null=null,
+                    missing="drop",
+                    # The curve and its intervals are the same under both nulls; one is enough.
+                    n_resamples=1 if results else n_resamples,
+                    n_null=n_null,
+                    rng=seed,
+                )
+            )
+    first = results[0].to_frame()
+    measured = {name: first[name] for name in ("probability_low", "probability_high")}
+    curves = []
+    for result in results:
+        points = result.to_frame().assign(**measured)
+        points.insert(0, "null", result.null)
+        curves.append(points)
+    return {
+        "momentum": pd.concat(curves, ignore_index=True),
+        "momentum_slopes": _slopes(results),
+    }
+
+
+def _slopes(results: Sequence[MomentumResult]) -> pd.DataFrame:
+    """List the slopes of the curves under each null, their intervals from the first result."""
+    rows = []
+    for result in results:
+        for kind in ("correct", "incorrect"):
+            curve, measured = getattr(result, kind), getattr(results[0], kind)
+            rows.append(
+                {
+                    "null": result.null,
+                    "streak": curve.streak,
+                    "slope": curve.slope,
+                    "slope_low": measured.slope_interval.low,
+                    "slope_high": measured.slope_interval.high,
+                    "null_slope": curve.null_slope,
+                    "null_low": curve.null_slope_interval.low,
+                    "null_high": curve.null_slope_interval.high,
+                    "p_value": curve.p_value,
+                    "n_responses": result.n_responses,
+                    "n_missing": result.n_missing,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Compute the accuracy by slot, where orders are balanced and a fact is complete."""
+    complete = np.isfinite(arrays.long).all(axis=1)
+    if not complete.any() or not is_balanced(arrays.orders):
+        return {}
+    result = position_curve(
+        arrays.slots, arrays.orders, missing="drop", n_resamples=n_resamples, rng=seed
+    )
+    rows = [
+        {
+            "slot": point.slot,
+            "n": point.n,
+            "accuracy": point.accuracy,
+            "accuracy_low": point.interval.low,
+            "accuracy_high": point.interval.high,
+            "slope": result.slope,
+            "slope_low": result.slope_interval.low,
+            "slope_high": result.slope_interval.high,
+            "n_topics": result.n_topics,
+            "n_facts_left_out": result.n_missing,
+        }
+        for point in result.points
+    ]
+    return {"position": pd.DataFrame(rows)}
+
+
+def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -> pd.DataFrame:
+    """Compute how often the long verdict of a fact changes with the order of its query.
+
+    Of m verdicts with k right, two differ with the chance 2 k (m - k) / (m (m - 1)); the mean over
+    facts is 1 less the consistency of `form_consistency`, with intervals that resample topics.
+    """
+    judged = np.isfinite(arrays.long).sum(axis=1)
+    rights = np.nansum(arrays.long, axis=1)
+    several = judged > 1
+    if not several.any():
+        return pd.DataFrame()
+    orders = np.maximum(judged, 2)
+    differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
+    by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
+    low = high = np.nan
+    if len(by_topic) > 1:
+        drawn: npt.NDArray[np.float64] = resample_counts(
+            by_topic, n_resamples=n_resamples, rng=seed
+        )
+        interval = percentile_interval(drawn[:, 0] / drawn[:, 1])
+        low, high = interval.low, interval.high
+    changing = int((several & (rights > 0) & (rights < judged)).sum())
+    return pd.DataFrame(
+        [
+            {
+                "n_facts": int(several.sum()),
+                "n_changing": changing,
+                "changing_share": float(changing / several.sum()),
+                "disagreement": float(by_topic[:, 0].sum() / by_topic[:, 1].sum()),
+                "disagreement_low": low,
+                "disagreement_high": high,
+            }
+        ]
+    )
+
+
+def _recall(free: pd.DataFrame) -> pd.DataFrame:
+    """Count, by model, which facts a free text speaks of, and which of these it states rightly."""
+    rows = []
+    for model, frame in free.groupby("model", sort=False):
+        judged = frame[frame["second_correct"].notna()]
+        recalled = judged["is_recalled"].fillna(False).astype(bool).sum()
+        # A string matcher sees what is right, not whether the text is silent on the rest.
+        n_unknown = int(judged["is_recalled"].isna().sum())
+        n_right = int(judged["second_correct"].astype(bool).sum())
+        short = frame["first_correct"].dropna().astype(bool)
+        is_known = len(judged) > 0 and n_unknown == 0
+        rows.append(
+            {
+                "model": model,
+                "n": len(frame),
+                "n_judged": len(judged),
+                "n_recalled": int(recalled),
+                "n_recall_unknown": n_unknown,
+                "recall": recalled / len(judged) if is_known else np.nan,
+                "accuracy_of_recalled": n_right / recalled if is_known and recalled else np.nan,
+                "accuracy": n_right / len(judged) if len(judged) else np.nan,
+                "first_accuracy": float(short.mean()) if len(short) else np.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+# How people see them.
+
+
+def _measured(
+    key: str, title: str, kind: Literal["rate", "difference", "number"] = "rate", unit: str = "%"
+) -> Column:
+    """Describe a number with its interval."""
+    return Column(key=key, title=title, kind=kind, unit=unit, low=f"{key}_low", high=f"{key}_high")
+
+
+def score_columns(
+    labels: Sequence[Column], *, clusters: str = "topics", adjusted: bool = False
+) -> list[Column]:
+    """Describe the columns of a table of `grouped_scores`.
+
+    Args:
+        labels: Columns before the numbers.
+        clusters: What is resampled, in the plural.
+        adjusted: Whether the p-value is that of `adjusted_p_value`.
+
+    Returns:
+        The columns that people see, in SLAQ's words.
+    """
+    p_key, p_unit = ("adjusted_p_value", "Holm") if adjusted else ("clustered_p_value", "clustered")
+    cells = ("both", "first_only", "second_only", "neither")
+    return [
+        *labels,
+        Column(key="n", title="Pairs", kind="count"),
+        Column(key="n_clusters", title=clusters.capitalize(), kind="count", on_phones=False),
+        Column(key="square", title="Square", kind="square", cells=cells),
+        _measured("first_accuracy", "F_S", unit="right alone, %"),
+        _measured("second_accuracy", "F_L", unit="right in the long answer, %"),
+        _measured("accuracy_difference", "Difference", "difference", "points"),
+        _measured("consistency", "Alignment"),
+        _measured("signed_alignment", "Signed alignment", "number", "-1 to 1"),
+        Column(key=p_key, title="p", kind="p_value", unit=p_unit, on_phones=False),
+    ]
+
+
+_MODEL: Final = Column(key="model", title="Model")
+_STREAK: Final = Column(
+    key="streak", title="After", labels={"1": "right slots", "0": "wrong slots"}
+)
+_NULL: Final = Column(key="null", title="Null")
+_DESCRIBED: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
+    "momentum": (
+        "Share right after a run of right or wrong slots",
+        "The band holds what topics, and with topic-and-slot also slots, of different difficulty "
+        "bring about alone.",
+        [
+            _MODEL,
+            _NULL,
+            _STREAK,
+            Column(key="length", title="Length", kind="count"),
+            Column(key="n", title="Slots", kind="count"),
+            _measured("probability", "Right"),
+            Column(
+                key="null_probability",
+                title="Without momentum",
+                kind="rate",
+                unit="%",
+                low="null_low",
+                high="null_high",
+            ),
+        ],
+    ),
+    "momentum_slopes": (
+        "Change of accuracy with each further slot of a run",
+        "",
+        [
+            _MODEL,
+            _NULL,
+            _STREAK,
+            _measured("slope", "Slope", "difference", "points a slot"),
+            Column(
+                key="null_slope",
+                title="Without momentum",
+                kind="difference",
+                unit="points a slot",
+                low="null_low",
+                high="null_high",
+            ),
+            Column(key="p_value", title="p", kind="p_value"),
+            Column(key="n_responses", title="Answers", kind="count", on_phones=False),
+        ],
+    ),
+    "position": (
+        "Accuracy by slot of the long query",
+        "From balanced orders: each fact stands in each slot equally often.",
+        [
+            _MODEL,
+            Column(key="slot", title="Slot", kind="count"),
+            Column(key="n", title="Answers", kind="count"),
+            _measured("accuracy", "Right"),
+            Column(key="n_topics", title="Topics", kind="count", on_phones=False),
+        ],
+    ),
+    "order_sensitivity": (
+        "Facts whose long verdict changes with the order",
+        "",
+        [
+            _MODEL,
+            Column(key="n_facts", title="Facts", kind="count"),
+            Column(key="n_changing", title="Changing", kind="count"),
+            Column(key="changing_share", title="Share", kind="rate", unit="%"),
+            _measured("disagreement", "Two orders disagree"),
+        ],
+    ),
+    "recall": (
+        "Facts that free texts speak of",
+        "A string matcher does not see whether a text is silent on a fact or wrong.",
+        [
+            _MODEL,
+            Column(key="n_judged", title="Facts", kind="count"),
+            Column(key="n_recalled", title="Spoken of", kind="count"),
+            Column(key="recall", title="Recall", kind="rate", unit="%"),
+            Column(key="accuracy_of_recalled", title="Right of these", kind="rate", unit="%"),
+            Column(key="accuracy", title="Right", kind="rate", unit="of all, %"),
+            Column(key="first_accuracy", title="F_S", kind="rate", unit="right alone, %"),
+        ],
+    ),
+}
+
+
+def described(name: str, frame: pd.DataFrame) -> Table:
+    """Give a table of `slot_tables` its caption and columns.
+
+    Args:
+        name: Its name.
+        frame: The numbers.
+
+    Returns:
+        The table.
+    """
+    caption, note, columns = _DESCRIBED[name]
+    return Table(frame=frame, caption=caption, note=note, columns=columns)
