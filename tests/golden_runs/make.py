@@ -50,42 +50,62 @@ def load_redirectqa():
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
-    from surface_consistency.report import load_runs, study_tables, write_report
-    from surface_consistency.studies.redirectqa import RedirectQASettings, run_redirectqa
-    from surface_consistency.studies.scoring import score_run
+    from surface_consistency.data.redirectqa import RedirectQA
+    from surface_consistency.runs.loader import load_runs
+    from surface_consistency.studies.engine import _check_tables, run_study, score_run
+    from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
+    from surface_consistency.studies.study import Report, ReportSettings, RuleScoring
 
-    data = load_redirectqa()
-    settings = RedirectQASettings(
-        templates=("original", "paraphrase"), shots=2, seed=3, limit=60, repeat=150
+    class FirstFacts(RedirectQA):
+        """Pinned when a limit took the first facts rather than some of each relation."""
+
+        def select(self, *, templates=None, relations=None, limit=None):
+            asked = super().select(templates=templates, relations=relations)
+            kept = list(dict.fromkeys(q.triple.id for q in asked.questions))[:limit]
+            return RedirectQA.from_questions(
+                [q for q in asked.questions if q.triple.id in set(kept)], source=self.source.id
+            )
+
+    found, study = load_redirectqa(), RedirectQAStudy()
+    data = FirstFacts(
+        questions=found.questions, pairs=found.pairs, unpaired=found.unpaired, source=found.source
     )
+    settings = RedirectQASettings(template="both", shots=2, seed=3, limit=60, repeat=150)
     models = (
         redirect_model("ada", data.questions, knows=0.75),
         redirect_model("bob", data.questions, knows=0.5, fails=0.03),
     )
     folders, rescored = [], {}
     for runner in models:
-        folder = run_redirectqa(
-            data, runner, home / runner.name, model=runner.name, settings=settings, progress=False
+        folder = run_study(
+            study,
+            data,
+            runner,
+            home / runner.name,
+            model=runner.name,
+            settings=settings,
+            progress=False,
         )
-        frame = score_run(folder, rule="boundary", region="whole")
+        frame = score_run(folder, scoring=RuleScoring(rule="boundary", region="whole"))
         rescored[runner.name] = frame[["model", "pair_id", "first_correct", "second_correct"]]
         score_run(folder)
         folders.append(folder.path)
-    runs = load_runs(folders)
-    tables = study_tables(runs, n_resamples=RESAMPLES)
-    by_subject = study_tables(runs, cluster="subject_id", n_resamples=RESAMPLES)
-    alone = study_tables(runs[:1], n_resamples=RESAMPLES)
-    page = write_report(runs, home / "report.html", n_resamples=RESAMPLES, tables=tables)
-    return _gathered(
-        {run.label: run for run in runs},
-        tables
-        | {
-            "overall_by_subject": by_subject["overall"],
-            "overall_alone": alone["overall"],
-            "rescored": pd.concat(rescored.values()),
-        },
-        page,
-    )
+
+    def tables_of(runs, cluster="fact_id"):
+        report = Report(runs=runs, settings=ReportSettings(resamples=RESAMPLES), cluster=cluster)
+        return report, {**study.tables(report)} | _check_tables(runs)
+
+    runs = load_runs(folders, outcome=study.outcome)
+    report, tables = tables_of(runs)
+    frames = {name: table.frame for name, table in tables.items()}
+    frames["overall_by_subject"] = tables_of(runs, "subject_id")[1]["overall"].frame
+    frames["overall_alone"] = tables_of(runs[:1])[1]["overall"].frame
+    frames["rescored"] = pd.concat(rescored.values())
+    page = home / "report.html"
+    shown = [study.page(report, tables), *(frames[name] for name in ("overall", "noise_floor"))]
+    shown += [frames[f"by_{name}"] for name in ("type", "category", "relation")]
+    page.write_text(_numbers_of(shown), encoding="utf-8")
+    return _gathered({run.label: run for run in runs}, frames, page)
 
 
 def slaq(home: Path) -> GoldenRun:
@@ -155,6 +175,10 @@ def _numbers_of(page) -> str:
                 for column in item.columns:
                     if column.low is not None:
                         show(row[column.key], row[column.low], row[column.high])
+        elif isinstance(item, pd.DataFrame):
+            for name in [column for column in item if f"{column}_low" in item]:
+                for row in item.to_dict("records"):
+                    show(row[name], row[f"{name}_low"], row[f"{name}_high"])
         elif isinstance(item, Value):
             show(item.value, item.low, item.high)
         elif is_dataclass(item):
@@ -300,7 +324,8 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
-    from surface_consistency.studies import compare as module
+    from surface_consistency.studies.compare import compare_verdicts
+    from surface_consistency.studies.verdict_files import read_verdicts
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
     by_model = home / "ada.csv"
@@ -312,11 +337,12 @@ def compare(home: Path) -> GoldenRun:
         "all": (by_model, {}),
         "by_type": (by_model, {"by": "types", "separator": ";"}),
         "by_model_and_template": (source, {"by": ["model", "template"]}),
-        "clustered": (by_model, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
+        "clustered": (by_model, {"test": "obuchowski", "confidence_level": 0.9, "rng": 5}),
     }
     found = {}
     for name, (verdicts, options) in asked.items():
-        rows = module.compare(str(verdicts), **VERDICT_COLUMNS, n_resamples=RESAMPLES, **options)
+        frame = read_verdicts(str(verdicts), within=None, **VERDICT_COLUMNS)
+        rows = compare_verdicts(frame, n_resamples=RESAMPLES, **options)
         flat = pd.json_normalize(rows, sep="_")
         for column in [column for column in flat if column.startswith("interval_")]:
             bounds, rate = flat.pop(column), column.removeprefix("interval_")

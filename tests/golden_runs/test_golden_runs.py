@@ -23,7 +23,12 @@ pytestmark = pytest.mark.filterwarnings(
 
 ALL = "*"
 
+_KAPPA = {"kappa", "kappa_low", "kappa_high", "clustered_p_value"}
+
 ADDED: dict[str, set[str]] = {
+    "redirectqa/tables/overall*.csv": _KAPPA,
+    "redirectqa/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
+    "redirectqa/tables/contrasts.csv": {ALL},
     "slaq/tables/overall.csv": {"clustered_p_value"},
     "slaq/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
     "slaq/tables/contrasts.csv": {ALL},
@@ -50,7 +55,7 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """New names of pinned columns by pattern of file."""
 
-REORDERED: set[str] = set()
+REORDERED: set[str] = {"redirectqa/checks/*/noise_floor.csv"}
 """Patterns of files whose columns stand in another order."""
 
 TOLERANCE = 1e-12
