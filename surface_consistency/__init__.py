@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from surface_consistency.metrics.mcnemar_tests import mcnemar
     from surface_consistency.metrics.paired_groups import paired_by
     from surface_consistency.metrics.paired_tables import PairedTable, paired_table
-    from surface_consistency.studies.scoring import score_predictions
+    from surface_consistency.studies.redirectqa import score_predictions
 
 _HOMES = {
     "FakeRunner": "inference.fake",
@@ -36,7 +36,7 @@ _HOMES = {
     "mcnemar": "metrics.mcnemar_tests",
     "paired_by": "metrics.paired_groups",
     "paired_table": "metrics.paired_tables",
-    "score_predictions": "studies.scoring",
+    "score_predictions": "studies.redirectqa",
 }
 
 __all__ = [
