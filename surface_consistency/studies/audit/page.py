@@ -91,7 +91,11 @@ def _count(key: str, title: str) -> Column:
 
 
 _INCOMPLETE: Final = _count("n_incomplete", "Incomplete closures")
-_SIZES: Final = (_count("n", "Pairs"), _count("n_clusters", "Facts"), _count("n_missing", "Missing"))
+_SIZES: Final = (
+    _count("n", "Pairs"),
+    _count("n_clusters", "Facts"),
+    _count("n_missing", "Missing"),
+)
 _RATES: Final = (
     Column(key="square", title="Square", kind="square", cells=COUNTS),  # type: ignore[arg-type]
     _rate("leakage", "L", "leakage, %"),
@@ -148,13 +152,7 @@ class AuditReport(PairedReport):
             Tables by name; with several runs "settings", in which they differ, "sweep", the rates
             by retriever, threshold and topology, and "contrasts" as well.
         """
-        settings = self.report.settings
-        parts = [
-            audit_tables(
-                run.outcomes, n_resamples=settings.resamples, seed=settings.bootstrap_seed
-            )
-            for run in self.report.runs
-        ]
+        parts = [self._computed(run) for run in self.report.runs]
         tables = {
             name: self._table(name, _stacked([part[name] for part in parts])) for name in parts[0]
         }
@@ -162,6 +160,19 @@ class AuditReport(PairedReport):
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
             tables |= self.contrasts()
         return tables
+
+    def _computed(self, run: Run) -> dict[str, pd.DataFrame]:
+        """Compute the tables of a run; its numbers are the same beside whichever other runs."""
+        settings = self.report.settings
+        tables = audit_tables(
+            run.outcomes.assign(model=run.manifest.model),
+            n_resamples=settings.resamples,
+            seed=settings.bootstrap_seed,
+        )
+        return {
+            name: table.assign(model=run.label) if len(table) else table
+            for name, table in tables.items()
+        }
 
     def _table(self, name: str, frame: pd.DataFrame) -> Table:
         """Describe the columns of a table by its kind."""
@@ -209,9 +220,7 @@ class AuditReport(PairedReport):
         ]
         frame = pd.DataFrame(rows)
         columns = [Column(key=str(key), title=str(key).replace("_", " ")) for key in frame]
-        return Table(
-            frame=frame, caption="Settings in which the runs differ", columns=columns
-        )
+        return Table(frame=frame, caption="Settings in which the runs differ", columns=columns)
 
     def _sweep(self, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table:
         """Put the rates of all runs beside their retrievers and thresholds."""
@@ -248,7 +257,11 @@ class AuditReport(PairedReport):
                 anchor="numbers",
                 title="What survives deletion",
                 blocks=[
-                    *(tables[name] for name in ("settings", "sweep", "contrasts") if name in tables),
+                    *(
+                        tables[name]
+                        for name in ("settings", "sweep", "contrasts")
+                        if name in tables
+                    ),
                     *self.highlight_blocks(),
                     *groups,
                 ],
@@ -280,9 +293,7 @@ class AuditReport(PairedReport):
             made.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
         if checked := [tables[name] for name in tables if name not in self._own_tables()]:
             title = "Checks in numbers"
-            made.append(
-                Section(anchor="check-tables", title=title, blocks=checked, is_folded=True)
-            )
+            made.append(Section(anchor="check-tables", title=title, blocks=checked, is_folded=True))
         return made
 
     def _own_tables(self) -> set[str]:
@@ -380,8 +391,9 @@ class AuditReport(PairedReport):
         scores = tables["states"].frame
         blocks: list[Block] = []
         for run in self.report.runs:
-            rows = {row["state"]: row for row in scores.to_dict("records")
-                    if row["model"] == run.label}
+            rows = {
+                row["state"]: row for row in scores.to_dict("records") if row["model"] == run.label
+            }
             names = [f"{STATE_COLUMNS[state]}_correct" for state in STATE_COLUMNS if state in rows]
             judged = run.outcomes[run.outcomes[names].notna().all(axis=1)][names].astype(bool)
             blocks.append(
@@ -397,9 +409,7 @@ class AuditReport(PairedReport):
                 )
             )
         lead = "Every prompt is asked once in each state; hatched is what only retrieval explains."
-        return Section(
-            anchor="states", title="Three states of memory", lead=[lead], blocks=blocks
-        )
+        return Section(anchor="states", title="Three states of memory", lead=[lead], blocks=blocks)
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
         """Show the square of DEL-ON against DEL-OFF: all prompts, and those right under FULL.
@@ -775,7 +785,10 @@ def _same_content(run: Run) -> Iterator[tuple[str, list[Part]]]:
         if len(group - {""}) > 1 and group not in told:
             told.add(group)
             names = ", ".join(sorted(group))
-            yield "Same databases", [f"{names} hold the same entries: one measurement, not several."]
+            yield (
+                "Same databases",
+                [f"{names} hold the same entries: one measurement, not several."],
+            )
         built = row.get("retriever_content")
         if isinstance(built, str) and built != row["content"]:
             text = (

@@ -102,9 +102,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
         max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
     )
     context = AuditPlan(
-        store=AuditFactStore(
-            databases, contexts, off_mode=settings.off_mode, query=settings.query
-        ),
+        store=AuditFactStore(databases, contexts, off_mode=settings.off_mode, query=settings.query),
         databases=databases,
         contents=contents,
     )
@@ -220,9 +218,7 @@ def _columns(
     }
 
 
-def _pair(
-    pair_id: str, told: Mapping[str, Any], states: Sequence[MemoryState]
-) -> dict[str, Any]:
+def _pair(pair_id: str, told: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
     """Compare a fact with retrieval on and off; FULL stands beside them."""
     labels = ("fact_id", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
@@ -231,8 +227,7 @@ def _pair(
         "first_condition": "DEL-ON",
         "second_condition": "DEL-OFF",
         **{
-            name: f"{pair_id}/{state}" if state in states else None
-            for name, state in sides.items()
+            name: f"{pair_id}/{state}" if state in states else None for name, state in sides.items()
         },
         **{name: told[name] for name in (*labels, "gold_object", "n_deleted")},
         "prompt_id": told["prompt_number"],

@@ -115,11 +115,15 @@ def _result_line(row: Mapping[Any, Any]) -> str:
     """Write an answer as a row of the published results."""
     prompt, state, lookups = to_audit_prompt(row), row["state"], row["lookups"] or ()
     traces = [lookup.trace for lookup in lookups if lookup.trace is not None]
-    trace = traces[0] if traces else RetrievalTrace(
-        state=state,
-        retrieval_enabled=state != "DEL-OFF",
-        lookup_query=next((lookup.query for lookup in lookups), None),
-        threshold=None,
+    trace = (
+        traces[0]
+        if traces
+        else RetrievalTrace(
+            state=state,
+            retrieval_enabled=state != "DEL-OFF",
+            lookup_query=next((lookup.query for lookup in lookups), None),
+            threshold=None,
+        )
     )
     told = {
         "fact_id": prompt.fact_id,

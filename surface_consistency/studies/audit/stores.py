@@ -218,9 +218,7 @@ def build_database(
         canonical = canonicalise(database, groups, preferred=preferred)
         database = canonical.database
     key, chosen = settings.closure_key, groups if settings.closure == "groups" else None
-    closures = alias_closures(
-        database, facts, key=key, scope=settings.closure_scope, groups=chosen
-    )
+    closures = alias_closures(database, facts, key=key, scope=settings.closure_scope, groups=chosen)
     if settings.radius is not None:
         if retrievers.encoder is None:
             raise ValueError(
@@ -239,9 +237,7 @@ def build_database(
         report = verify_closures(database, facts, closures, groups=groups, warn=True)
     for warning in caught:
         warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=5)
-    answers = alias_closures(
-        database, facts, key=key, scope=("subject", "relation"), groups=chosen
-    )
+    answers = alias_closures(database, facts, key=key, scope=("subject", "relation"), groups=chosen)
     stated = alias_closures(database, facts, key=key, groups=chosen)
     return AuditDatabase(
         store=TripletStore(

@@ -152,9 +152,7 @@ class AuditStudy(Study):
         store = plan.context.store
         if hasattr(runner, "with_source"):
             return runner.with_source(store)  # type: ignore[no-any-return]
-        return RetrievalAugmentedRunner(
-            runner, store, query=store.query, n_facts=settings.n_facts
-        )
+        return RetrievalAugmentedRunner(runner, store, query=store.query, n_facts=settings.n_facts)
 
     def variants(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
         """Take a sweep apart: one run a retriever and threshold.

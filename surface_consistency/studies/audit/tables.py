@@ -68,6 +68,8 @@ _PROPORTIONS: Final = (
     "full_accuracy",
 )
 _GIVEN_FULL: Final = "_given_full"
+# Resamples are seeded by the names of the columns that group; published intervals are of this one.
+_SEEDED_AS: Final = {"topology": "variant"}
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
@@ -233,13 +235,13 @@ def _rates(
     """Compute L, R, I, A and the tests by model and these columns."""
     keys = ["model", *columns]
     table = forgetting_by(
-        frame,
-        by=keys,
+        frame.rename(columns=_SEEDED_AS),
+        by=[_SEEDED_AS.get(key, key) for key in keys],
         full="full_correct" if frame["full_correct"].notna().any() else None,
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
         n_resamples=n_resamples,
         seed=seed,
-    )
+    ).rename(columns={old: new for new, old in _SEEDED_AS.items()})
     groups = _groups(frame, keys)
     order = {key: place for place, key in enumerate(groups)}
     places = list(table[keys].itertuples(index=False, name=None))
