@@ -1,8 +1,8 @@
 """The grid of an audit: databases, each with its prompts in several styles.
 
 Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<topology>.json` with
-`<domain>/prompts/<topology>/prompts_<style>.jsonl`, and a folder of one database with its prompts in
-`prompts/prompts_<style>.jsonl`.
+`<domain>/prompts/<topology>/prompts_<style>.jsonl`, and a folder of one database with its prompts
+in `prompts/prompts_<style>.jsonl`.
 """
 
 import os

@@ -27,6 +27,7 @@ from surface_consistency.report.page import (
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
+from surface_consistency.studies.audit.guards import closure_note, run_warnings
 from surface_consistency.studies.audit.story import load_stories, surviving_facts
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
@@ -57,7 +58,10 @@ _CAPTIONS: Final = {"attribution": "Origins", "states": "Scores by state"}
 _COLOURS: Final = dict(
     zip(KINDS, ("both", "first_only", "second_only", "neither", "other", "other"), strict=True)
 )
-_GUARDS: Final = ("contamination", "databases", "fit", "closure")
+_NOTHING_FOUND: Final = (
+    "FULL is neither near zero nor equal to DEL-ON in any database, no two databases are the same, "
+    "every prompt file fits its database, every deletion is complete, and every answer was judged."
+)
 _READING: Final = (
     "FULL: the database whole. DEL-ON: the fact deleted, retrieval on. DEL-OFF: the fact deleted, "
     "retrieval off. With a facts right under both of the latter, b under DEL-ON only, c under "
@@ -97,7 +101,7 @@ _SIZES: Final = (
     _count("n_missing", "Missing"),
 )
 _RATES: Final = (
-    Column(key="square", title="Square", kind="square", cells=COUNTS),  # type: ignore[arg-type]
+    Column(key="square", title="Square", kind="square", cells=COUNTS),
     _rate("leakage", "L", "leakage, %"),
     _rate("retrieval_mediated", "R", "mediated, %"),
     _rate("interference", "I", "interference, %"),
@@ -146,7 +150,7 @@ class AuditReport(PairedReport):
     """The tables and the page of audits."""
 
     def tables(self) -> dict[str, Table]:
-        """Compute the tables of `audit_tables`, run by run, and of several runs what they differ in.
+        """Compute the tables of `audit_tables` run by run, and what several runs differ in.
 
         Returns:
             Tables by name; with several runs "settings", in which they differ, "sweep", the rates
@@ -158,7 +162,9 @@ class AuditReport(PairedReport):
         }
         if len(parts) > 1:
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
-            tables |= self.contrasts()
+            tables |= {
+                name: replace(table, note=self._note) for name, table in self.contrasts().items()
+            }
         return tables
 
     def _computed(self, run: Run) -> dict[str, pd.DataFrame]:
@@ -189,6 +195,13 @@ class AuditReport(PairedReport):
         caption = "Answers that survived" if kind == "survivors" else self._caption(kind, grouping)
         return self._described(frame, [*labels, *shown], caption)
 
+    @property
+    def _note(self) -> str:
+        """The runs whose deletions are incomplete, to be told below every table."""
+        return " ".join(
+            f"{run.label}: {note}." for run in self.report.runs if (note := closure_note(run))
+        )
+
     def _described(self, frame: pd.DataFrame, columns: Sequence[Column], caption: str) -> Table:
         """Make a table of the columns that its frame has, incomplete closures told below it."""
         sizes = [name for name in ("n_clusters", "n_facts") if name in frame]
@@ -200,9 +213,7 @@ class AuditReport(PairedReport):
                 for column in columns
                 if {column.key, *(column.cells or ())} - {"square"} <= {*frame.columns}
             ],
-            note=" ".join(
-                f"{run.label}: {note}." for run in self.report.runs if (note := _closure_note(run))
-            ),
+            note=self._note,
             model="model" if "model" in frame else None,
             few=sizes[0] if sizes else None,
         )
@@ -220,7 +231,7 @@ class AuditReport(PairedReport):
         ]
         frame = pd.DataFrame(rows)
         columns = [Column(key=str(key), title=str(key).replace("_", " ")) for key in frame]
-        return Table(frame=frame, caption="Settings in which the runs differ", columns=columns)
+        return self._described(frame, columns, "Settings in which the runs differ")
 
     def _sweep(self, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table:
         """Put the rates of all runs beside their retrievers and thresholds."""
@@ -238,14 +249,7 @@ class AuditReport(PairedReport):
         return self._described(frame, [*labels, *_SIZES, *_RATES], "Retrievers and thresholds")
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Say what stands between the finding and the checks.
-
-        Args:
-            tables: What `tables` returned, and the checks of the runs.
-
-        Returns:
-            States, squares, origins, stories, numbers, tests, answers and checks.
-        """
+        """Show states, squares, origins, stories, numbers, tests, answers and checks."""
         groups = [tables[name] for name in _GROUPS if name in tables]
         states = [tables[name] for name in tables if name.startswith("states")]
         made = [
@@ -303,14 +307,7 @@ class AuditReport(PairedReport):
         return others | kinds | {*_CAPTIONS}
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say what survives deletion, with retrieval on and off, and where it comes from.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
+        """Say what survives deletion, with retrieval on and off, and where it comes from."""
         sentence: list[Part] = []
         standfirst: list[Part] = []
         for row in self._rows(tables):
@@ -344,11 +341,7 @@ class AuditReport(PairedReport):
         )
 
     def chips(self) -> list[tuple[str, str]]:
-        """Gather the facts under the finding.
-
-        Returns:
-            Names and values.
-        """
+        """Gather the facts under the finding, retrieval and closure among them."""
         settings = [run.manifest.settings for run in self.report.runs]
         n_styles = max(run.outcomes["style"].nunique() for run in self.report.runs)
         told = [("styles", str(n_styles))]
@@ -412,14 +405,7 @@ class AuditReport(PairedReport):
         return Section(anchor="states", title="Three states of memory", lead=[lead], blocks=blocks)
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
-        """Show the square of DEL-ON against DEL-OFF: all prompts, and those right under FULL.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The section.
-        """
+        """Show the square of DEL-ON against DEL-OFF: all prompts, and those right under FULL."""
         squares = [self.square(row) for row in self._rows(tables) if row["n"]]
         given = [
             square
@@ -441,14 +427,7 @@ class AuditReport(PairedReport):
         )
 
     def square(self, row: Mapping[Any, Any]) -> Square:
-        """Draw the contingency table of one model.
-
-        Args:
-            row: A row of "overall".
-
-        Returns:
-            The square.
-        """
+        """Draw the contingency table of one model, from its row of "overall"."""
         label = str(row["model"])
         return Square(
             title=f"{label}: all {int(row['n']):,} prompts",
@@ -562,14 +541,7 @@ class AuditReport(PairedReport):
             )
 
     def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
-        """Show exact match by topology and token F1 by style, in the three states.
-
-        Args:
-            tables: The tables.
-
-        Yields:
-            Figures 6 and 5 of the paper.
-        """
+        """Show exact match by topology and token F1 by style: figures 6 and 5 of the paper."""
         for by, score, axis in (
             ("topology", "exact_match", "exact match, %"),
             ("style", "f1", "token F1, %"),
@@ -607,16 +579,7 @@ class AuditReport(PairedReport):
                 yield Prose(parts=[f"{run.label}: {error}"])
 
     def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one fact in one style.
-
-        Args:
-            run: The run.
-            row: A row of its outcomes.
-            cell: Its cell.
-
-        Returns:
-            The pair, with the origin of an answer that survived.
-        """
+        """Show one fact in one style, with the origin of an answer that survived."""
         shown = super().answer(run, row, cell)
         kind = row["attribution"] if isinstance(row["attribution"], str) else None
         entry = row["attributed_to"] if isinstance(row["attributed_to"], str) else None
@@ -630,40 +593,22 @@ class AuditReport(PairedReport):
         )
 
     def checks(self, tables: Mapping[str, Table]) -> list[Check]:
-        """Say what speaks against the numbers, gravest first.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            "look here" first.
-        """
+        """Say what speaks against the numbers, gravest first."""
         found = []
         for run in self.report.runs:
-            guarded = [
+            warnings = list(run_warnings(run))
+            found += [
                 Check(
                     level="look here",
                     title=title,
                     text=[f"{run.label}: ", *text],
                     anchor="check-tables",
                 )
-                for title, text in _warnings(run)
+                for title, text in warnings
             ]
-            missing = [name for name in _GUARDS if name not in run.checks]
-            if not guarded and not missing:
-                said = (
-                    "FULL is neither near zero nor equal to DEL-ON in any database, no two "
-                    "databases are the same, every prompt file fits its database, every deletion "
-                    "is complete, and every answer was judged."
-                )
-                guarded = [
-                    Check(
-                        level="fine",
-                        title="The guards found nothing",
-                        text=[f"{run.label}: {said}"],
-                    )
-                ]
-            found += guarded
+            if not warnings:
+                text = [f"{run.label}: {_NOTHING_FOUND}"]
+                found.append(Check(level="fine", title="The guards found nothing", text=text))
         found += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(found, key=lambda check: check.level != "look here")
 
@@ -708,11 +653,7 @@ class AuditReport(PairedReport):
                 )
 
     def method(self) -> list[str]:
-        """Write the method as prose for an appendix.
-
-        Returns:
-            Paragraphs.
-        """
+        """Write the method as prose for an appendix."""
         settings = self.report.settings
         return [
             *_READING,
@@ -722,124 +663,6 @@ class AuditReport(PairedReport):
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches, state by state.",
         ]
-
-
-def _warnings(run: Run) -> Iterator[tuple[str, list[Part]]]:
-    """Say what speaks against the numbers of a run, gravest first."""
-    yield from _contaminated(run)
-    yield from _same_content(run)
-    for row in _rows(run, "fit"):
-        if row["n_missing"]:
-            yield (
-                "Prompts that do not fit",
-                [
-                    f"{row['database']}, {row['style']}: the database lacks the facts of "
-                    f"{row['n_missing']} of {row['n_prompts']} prompts; see that they belong "
-                    "together."
-                ],
-            )
-    if note := _closure_note(run):
-        survived = run.outcomes[run.outcomes["n_surviving"].gt(0)]
-        names = ", ".join(survived["database"].drop_duplicates())
-        yield "Incomplete deletion", [f"{note}, in {names}."]
-    yield from _left_readable(run)
-    for state, column in STATE_COLUMNS.items():
-        n_missing = int(run.outcomes[f"{column}_correct"].isna().sum())
-        if n_missing == len(run.outcomes):
-            text = f"{state} was not asked, so what needs it is not in the tables."
-            yield "Not asked", [text]
-        elif n_missing:
-            text = f"{n_missing:,} of {len(run.outcomes):,} facts have no verdict under {state}."
-            yield "Missing verdicts", [text]
-    if absent := [name for name in _GUARDS if name not in run.checks]:
-        text = f"not checked, since the run holds no such table: {', '.join(absent)}."
-        yield "Not checked", [text]
-
-
-def _contaminated(run: Run) -> Iterator[tuple[str, list[Part]]]:
-    """Name the databases whose FULL is near zero or equals DEL-ON in every style."""
-    for row in _rows(run, "contamination"):
-        if row["is_contaminated"]:
-            yield (
-                "No baseline",
-                [
-                    f"{row['database']}: right are ",
-                    Value(value=row["full_accuracy"]),
-                    " with the database whole and ",
-                    Value(value=row["del_on_accuracy"]),
-                    f" with the fact deleted (FULL is near zero in {row['n_near_zero']} and equals "
-                    f"DEL-ON in {row['n_equal']} of {row['n_cells']} prompt styles). Either the "
-                    "store did not serve this database or the model does not use it; nothing can "
-                    "be said of forgetting, and the numbers over several databases are diluted by "
-                    "this one.",
-                ],
-            )
-
-
-def _same_content(run: Run) -> Iterator[tuple[str, list[Part]]]:
-    """Name databases that are the same, and retrievers that were built over another one."""
-    told: set[frozenset[str]] = set()
-    for row in _rows(run, "databases"):
-        same = row.get("same_content_as")
-        group = frozenset([row["database"], *(same.split("; ") if isinstance(same, str) else ())])
-        if len(group - {""}) > 1 and group not in told:
-            told.add(group)
-            names = ", ".join(sorted(group))
-            yield (
-                "Same databases",
-                [f"{names} hold the same entries: one measurement, not several."],
-            )
-        built = row.get("retriever_content")
-        if isinstance(built, str) and built != row["content"]:
-            text = (
-                f"{row['database']} was searched by a retriever over other content "
-                f"({built[:12]}, not {row['content'][:12]})."
-            )
-            yield "Retriever of other content", [text]
-
-
-def _left_readable(run: Run) -> Iterator[tuple[str, list[Part]]]:
-    """Say what blurs the verdicts of a database although its closure is complete."""
-    for row in _rows(run, "closure"):
-        said = []
-        if row["n_absent"]:
-            said.append(f"{row['n_absent']} deletions delete nothing")
-        if row["n_shared_surface"]:
-            said.append(
-                f"{row['n_shared_surface']} golds stay readable under another relation of their "
-                f"subject ({row['n_shared_by_punctuation']} of them because the key drops "
-                "punctuation)"
-            )
-        if row.get("n_other_objects"):
-            said.append(
-                f"{row['n_other_objects']} have further objects under the same subject and "
-                "relation, so that a lookup may find another true one than the gold"
-            )
-        if row["n_echoing"]:
-            said.append(
-                f"{row['n_echoing']} golds contain their subject, so that repeating the question "
-                "may pass for an answer"
-            )
-        if said:
-            text = f"{row['database']}, {row['n_facts']} facts: {'; '.join(said)}."
-            yield "Objects stay readable", [text]
-
-
-def _closure_note(run: Run) -> str:
-    """Say how many deletions of a run are incomplete; nothing when all are complete."""
-    facts = run.outcomes.drop_duplicates("fact_id")
-    n_incomplete = int(facts["n_surviving"].gt(0).sum())
-    if not n_incomplete:
-        return ""
-    return (
-        f"closure incomplete: after their deletion {n_incomplete:,} of {len(facts):,} facts are "
-        "still stated by an equivalent entry"
-    )
-
-
-def _rows(run: Run, name: str) -> list[dict[Any, Any]]:
-    """Give the rows of a check; none where there is none."""
-    return run.checks[name].to_dict("records") if name in run.checks else []
 
 
 def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

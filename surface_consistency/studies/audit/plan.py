@@ -1,4 +1,4 @@
-"""From databases with their prompts to what is asked, what is deleted, and the store that answers."""
+"""From databases with their prompts to what is asked and deleted, and the store that answers."""
 
 import hashlib
 import warnings
@@ -140,12 +140,13 @@ def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
     Returns:
         The record.
     """
+    aliases: dict[str, Any] = {name: tuple(map(str, target[name])) for name in _ALIASES}
     return AuditPrompt(
         prompt_id=int(target["prompt_number"]),
         fact_id=int(target["fact_number"]),
         prompt_text=target["question"],
         **{name: target[name] for name in ("subject", "relation", "gold_object")},
-        **{name: tuple(map(str, target[name])) for name in _ALIASES},
+        **aliases,
     )
 
 

@@ -1,4 +1,4 @@
-"""What answers the lookups of an audit: a retriever a database, what is deleted from it, the store."""
+"""What answers the lookups of an audit: retrievers, what is deleted, and the store over both."""
 
 import hashlib
 import os

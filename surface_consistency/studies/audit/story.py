@@ -215,19 +215,20 @@ def load_stories(run: Run, pair_ids: Sequence[str]) -> list[FactStory]:
     """
     targets, _ = run.folder.read_plan()
     names = [f"{pair_id}/{state}" for pair_id in pair_ids for state in STATE_COLUMNS]
-    asked = targets[targets["target_id"].isin(names)].set_index("target_id", drop=False)
+    asked = targets[targets["target_id"].isin(names)]
     answers = _answers(run, asked)
+    by_id: dict[Any, dict[Any, Any]] = {row["target_id"]: row for row in asked.to_dict("records")}
     outcomes = run.outcomes[run.outcomes["pair_id"].isin(set(pair_ids))]
     plain = outcomes.astype(object).where(outcomes.notna(), None)
-    rows = plain.set_index("pair_id", drop=False)
+    rows: dict[Any, dict[Any, Any]] = {row["pair_id"]: row for row in plain.to_dict("records")}
     stories = []
     for pair_id in pair_ids:
-        own = [name for state in STATE_COLUMNS if (name := f"{pair_id}/{state}") in asked.index]
+        own = [by_id[name] for state in STATE_COLUMNS if (name := f"{pair_id}/{state}") in by_id]
         if not own:
             raise DataError(
                 f"{run.folder.targets}: lacks {pair_id}; give the same `run` command again"
             )
-        stories.append(_story(run.label, asked.loc[own[0]], rows.loc[pair_id], answers))
+        stories.append(_story(run.label, own[0], rows[pair_id], answers))
     return stories
 
 
@@ -272,8 +273,8 @@ def _answers(run: Run, asked: pd.DataFrame) -> dict[str, Generation]:
 
 def _story(
     model: str,
-    target: Mapping[Any, Any] | pd.Series,
-    row: Mapping[Any, Any] | pd.Series,
+    target: Mapping[Any, Any],
+    row: Mapping[Any, Any],
     answers: Mapping[str, Generation],
 ) -> FactStory:
     """Put the story of a fact together."""

@@ -52,6 +52,8 @@ _SAMPLE_TOPOLOGIES = ("noise",)
 class AuditStudy(Study):
     """What survives the deletion of a fact, by which way, and from where.
 
+    Methods are those of `Study`.
+
     Args:
         find_retrievers: Finds the retrievers of a name; called with the name and `cache_dir`.
     """
@@ -85,14 +87,7 @@ class AuditStudy(Study):
         self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
 
     def load(self, source: AuditSource) -> AuditData:
-        """Find the databases and their prompts, building those of the sample.
-
-        Args:
-            source: Where they are, and which to take.
-
-        Returns:
-            The databases with their prompts.
-        """
+        """Find the databases and their prompts, building those of the sample."""
         chosen: dict[str, Any] = source.model_dump(exclude={"databases"})
         if source.databases != "sample":
             found = find_conditions(source.databases, **chosen)
@@ -114,16 +109,8 @@ class AuditStudy(Study):
     ) -> Plan:
         """Find what each deletion removes and leaves; see `plan_audit`.
 
-        Args:
-            data: Databases with their prompts.
-            settings: How to ask, with one retriever and one threshold.
-            runner: Of no matter.
-
-        Returns:
-            The plan.
-
         Raises:
-            ValueError: If there are several retrievers or thresholds.
+            ValueError: If there are several retrievers or thresholds: those are several plans.
         """
         if len(settings.retriever) * len(settings.threshold) > 1:
             raise ValueError(
@@ -138,31 +125,14 @@ class AuditStudy(Study):
         return plan_audit(data, settings, self._retrievers[1])
 
     def prepare_runner(self, runner: Any, plan: Plan, settings: AuditSettings) -> Runner:  # noqa: ANN401
-        """Give the runner the store: as its own, or as facts before its prompts.
-
-        Args:
-            runner: A runner with a method `with_source`, such as that of a model that looks facts
-                up, or any other.
-            plan: The plan.
-            settings: How to ask.
-
-        Returns:
-            The runner that is asked.
-        """
+        """Give the store to a runner with a method `with_source`; others get facts in prompts."""
         store = plan.context.store
         if hasattr(runner, "with_source"):
             return runner.with_source(store)  # type: ignore[no-any-return]
         return RetrievalAugmentedRunner(runner, store, query=store.query, n_facts=settings.n_facts)
 
     def variants(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
-        """Take a sweep apart: one run a retriever and threshold.
-
-        Args:
-            settings: How to ask.
-
-        Returns:
-            Folder names such as "minilm-0.6" and settings; "" for one run alone.
-        """
+        """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""
         pairs = list(product(settings.retriever, settings.threshold))
         if len(pairs) == 1:
             return [("", settings)]
@@ -175,15 +145,7 @@ class AuditStudy(Study):
         ]
 
     def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
-        """Make the judge, who knows how many facts the model was shown.
-
-        Args:
-            scoring: How answers are judged.
-            folder: The run.
-
-        Returns:
-            The judge.
-        """
+        """Make the judge, who knows how many facts the model was shown."""
         n_facts = folder.read_manifest().runner.get("n_facts")
         return AuditJudge(
             cleaner=scoring.cleaner,
@@ -192,41 +154,21 @@ class AuditStudy(Study):
         )
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Put the verdicts on each fact side by side; lookups and origin are those of DEL-ON.
-
-        Args:
-            pairs: `Plan.pairs`.
-            verdicts: One row a target, columns of `AuditVerdict`.
-            model: Label of the model.
-
-        Returns:
-            One row a fact and style, columns of `AuditOutcome`.
-        """
+        """Put the verdicts on each fact side by side; lookups and origin are those of DEL-ON."""
         names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
         after = verdicts.set_index("target_id")[names].reindex(pairs["first_target"])
-        own = {name: after[name].to_numpy(dtype=object, na_value=None) for name in names}
+        own = {name: after[name].array for name in names}
         return super().outcomes(pairs.assign(**own), verdicts, model=model)
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count lookups, and hold FULL against DEL-ON.
-
-        Args:
-            scored: The run.
-
-        Returns:
-            "lookups" and "contamination".
-        """
+        """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""
         return {
             "lookups": lookup_table(scored.targets, scored.verdicts),
             "contamination": check_states(scored.outcomes),
         }
 
     def export(self, scored: Scored) -> None:
-        """Write answers and means in the formats of the published audit.
-
-        Args:
-            scored: The run.
-        """
+        """Write answers and means in the formats of the published audit; see `export_published`."""
         export_published(scored)
 
 

@@ -223,10 +223,7 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def _groups(frame: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
     """Part a frame by the values of some columns, in the order in which it has them."""
-    return {
-        key if isinstance(key, tuple) else (key,): part
-        for key, part in frame.groupby(keys, sort=False)
-    }
+    return dict(iter(frame.groupby(keys, sort=False)))
 
 
 def _rates(

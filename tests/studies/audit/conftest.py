@@ -150,7 +150,9 @@ def settings():
     """Settings of an audit by letters, nothing asked twice: `settings(threshold=(0.9,))`."""
 
     def make(**changes):
-        return AuditSettings(**{"retriever": ("fuzzy",), "threshold": (0.5,), "repeat": 0} | changes)
+        return AuditSettings(
+            **{"retriever": ("fuzzy",), "threshold": (0.5,), "repeat": 0} | changes
+        )
 
     return make
 

@@ -144,7 +144,9 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score, asking):
         audit("killed", runner=dying)
     killed = RunFolder.open(audit("whole", runner=whole).path.parent / "killed")
     n_logged = len(answers_of(killed))
-    with pytest.warns(UnscoredWarning, match=r"86 of 156 answers have no verdict: 86 no prediction"):
+    with pytest.warns(
+        UnscoredWarning, match=r"86 of 156 answers have no verdict: 86 no prediction"
+    ):
         part = score(killed)
     audit("killed", runner=resumed)
 
@@ -328,9 +330,7 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
     def find(name, cache_dir=None):
         found.append(name)
         factory = retrievers_by_name(name)
-        return RetrieverFactory(
-            make=lambda database: built.append(name) or factory.make(database)
-        )
+        return RetrieverFactory(make=lambda database: built.append(name) or factory.make(database))
 
     model = asking()
     result = run_variants(
@@ -339,9 +339,7 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
         model,
         tmp_path / "sweep",
         model="asking",
-        settings=settings(
-            retriever=("fuzzy", "bm25"), threshold=(0.3, 0.95), repeat=repeat
-        ),
+        settings=settings(retriever=("fuzzy", "bm25"), threshold=(0.3, 0.95), repeat=repeat),
         report=FEW,
         progress=False,
     )
@@ -404,9 +402,7 @@ def test_a_sweep_is_not_planned_as_one_run(data, study, settings):
     ("label", "off_mode", "differing"),
     [("other", "forbid", "another model"), ("asking", "null", "another runner.source.off_mode")],
 )
-def test_answers_of_another_model_are_not_taken_over(
-    audit, settings, label, off_mode, differing
-):
+def test_answers_of_another_model_are_not_taken_over(audit, settings, label, off_mode, differing):
     first = audit("first")
 
     with pytest.raises(RunMismatchError, match=differing):
@@ -423,9 +419,7 @@ def test_any_runner_is_audited_with_facts_before_its_prompts(audit, score, setti
             return "unknown"
         return prompt.text.splitlines()[1].split(" | ")[-1]
 
-    folder = audit(
-        "reader", runner=FakeRunner(read), model="reader", chosen=settings(n_facts=3)
-    )
+    folder = audit("reader", runner=FakeRunner(read), model="reader", chosen=settings(n_facts=3))
     frame = score(folder)
 
     assert folder.read_manifest().runner["n_facts"] == 3
@@ -495,7 +489,7 @@ def test_a_folder_of_databases_is_loaded_as_it_is(databases):
 def test_the_lookup_model_names_options_that_it_does_not_take(monkeypatch):
     model = LookupModel("folder", nonsense=1)
 
-    with pytest.raises(RunnerError, match="the lookup runner cannot be made: .*nonsense"):
+    with pytest.raises(RunnerError, match=r"the lookup runner cannot be made: .*nonsense"):
         model.with_source(None)
 
 
