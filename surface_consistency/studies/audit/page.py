@@ -122,6 +122,7 @@ _TESTS: Final = (
     Column(key="mcnemar_p_value", title="p", kind="p_value", unit="published"),
     Column(key="clustered_mcnemar_statistic", title="statistic", kind="number", unit="clustered"),
     Column(key="clustered_mcnemar_p_value", title="p", kind="p_value", unit="clustered"),
+    Column(key="l_plus_r", title="L + R", kind="rate", unit="%"),
     Column(key="identity_residual", title="DEL-ON less (L + R - c/n)", kind="number"),
     Column(key="artifacts_equal_del_on", title="A equals DEL-ON"),
     _INCOMPLETE,
@@ -273,18 +274,7 @@ class AuditReport(PairedReport):
             Section(
                 anchor="tests",
                 title="Tests and identity",
-                blocks=[
-                    self._described(
-                        table.frame,
-                        [
-                            *(column for column in table.columns if column.kind == "label"),
-                            *_SIZES[:2],
-                            *_TESTS,
-                        ],
-                        table.caption.replace("What survives deletion", "DEL-ON against DEL-OFF"),
-                    )
-                    for table in groups
-                ],
+                blocks=[self._tested(table) for table in groups],
                 is_folded=True,
             ),
             Section(
@@ -299,6 +289,20 @@ class AuditReport(PairedReport):
             title = "Checks in numbers"
             made.append(Section(anchor="check-tables", title=title, blocks=checked, is_folded=True))
         return made
+
+    def _tested(self, table: Table) -> Table:
+        """Show the tests of a table of rates, and whether its rates add up."""
+        frame = table.frame.assign(
+            l_plus_r=table.frame["leakage"] + table.frame["retrieval_mediated"],
+            # Sums of shares, without their rounding error.
+            identity_residual=table.frame["identity_residual"].round(12) + 0.0,
+        )
+        if "artifacts_equal_del_on" in frame:
+            equal = frame["artifacts_equal_del_on"]
+            frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})
+        labels = [column for column in table.columns if column.kind == "label"]
+        caption = table.caption.replace("What survives deletion", "DEL-ON against DEL-OFF")
+        return self._described(frame, [*labels, *_SIZES[:2], *_TESTS], caption)
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""

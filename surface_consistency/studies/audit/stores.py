@@ -313,13 +313,7 @@ class AuditFactStore:
         return {"source": "audit", "off_mode": self._off_mode, "sha256": digest.hexdigest()}
 
     def mode(self, prompt: Prompt) -> LookupMode:
-        """Tell what becomes of a prompt's lookups.
-
-        Args:
-            prompt: A prompt of the audit.
-
-        Returns:
-            "answer", or what is set for retrieval off.
+        """Tell what becomes of a prompt's lookups: "answer", or what is set for retrieval off.
 
         Raises:
             ValueError: If the prompt is none of the audit.
@@ -344,13 +338,7 @@ class AuditFactStore:
         return LookupQuery(entity=fact.subject, relation=fact.relation)
 
     def look_up(self, requests: Sequence[LookupRequest]) -> list[Lookup]:
-        """Answer lookups, those of each database in one batch.
-
-        Args:
-            requests: Lookups of prompts in any state, of any database.
-
-        Returns:
-            One lookup for each, with its trace.
+        """Answer lookups, those of each database in one batch; see `LookupSource.look_up`.
 
         Raises:
             ValueError: If a prompt is none of the audit.

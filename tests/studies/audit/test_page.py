@@ -194,6 +194,11 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
     assert {"clustered_mcnemar_p_value", "identity_residual", "artifacts_equal_del_on"} <= {
         column.key for column in tests[0].columns
     }
+    overall = tests[0].frame.iloc[0]
+    on, off = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
+    assert overall["l_plus_r"] == pytest.approx(off.mean() + (on & ~off).mean())
+    assert overall["identity_residual"] == 0
+    assert set(tests[0].frame["artifacts_equal_del_on"]) <= {"yes", "no"}
     assert len(page.sections[-1].blocks[0].answers) == 10
 
 
