@@ -424,7 +424,12 @@ class AuditReport(PairedReport):
                 "the store brings back. Area is share."
             ],
             blocks=[
-                Squares(squares=found, conditions=self.study.conditions, cells=self.study.cells)
+                Squares(
+                    squares=found,
+                    conditions=self.study.conditions,
+                    cells=self.study.cells,
+                    size="small" if len(found) > 4 else "figure",
+                )
                 for found in (squares, given)
                 if found
             ],

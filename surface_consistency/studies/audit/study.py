@@ -56,6 +56,7 @@ class AuditStudy(Study):
 
     Args:
         find_retrievers: Finds the retrievers of a name; called with the name and `cache_dir`.
+        sample_folder: Where the databases of the sample are kept; None to keep none.
     """
 
     name = "audit"
@@ -68,12 +69,7 @@ class AuditStudy(Study):
     verdict = AuditVerdict
     report = AuditReport
     conditions = ("DEL-ON", "DEL-OFF")
-    cells = (
-        "right in both: leakage",
-        "right with retrieval only",
-        "right without retrieval only",
-        "wrong in both",
-    )
+    cells = ("leakage", "retrieval only", "parameters only", "neither")
     clusters = {"fact_id": "facts"}  # noqa: RUF012
     stratum = "state"
     groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -81,9 +77,13 @@ class AuditStudy(Study):
     }
 
     def __init__(
-        self, *, find_retrievers: Callable[..., RetrieverFactory] = retrievers_by_name
+        self,
+        *,
+        find_retrievers: Callable[..., RetrieverFactory] = retrievers_by_name,
+        sample_folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self._find_retrievers = find_retrievers
+        self._sample_folder = sample_folder
         self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
 
     def load(self, source: AuditSource) -> AuditData:
@@ -94,7 +94,8 @@ class AuditStudy(Study):
         else:
             chosen["domains"] = source.domains or _SAMPLE_DOMAINS
             chosen["topologies"] = source.topologies or _SAMPLE_TOPOLOGIES
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = self._sample_folder or temporary
                 build_audit_databases(
                     folder,
                     domains=chosen["domains"],

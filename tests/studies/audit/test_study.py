@@ -479,6 +479,15 @@ def test_the_sample_is_built_from_the_table_that_comes_along():
     assert [one.label.database for one in both.conditions] == ["countries/base", "countries/noise"]
 
 
+def test_the_sample_is_kept_where_a_folder_is_named(tmp_path):
+    study = AuditStudy(sample_folder=tmp_path / "databases")
+
+    data = study.load(AuditSource(styles=("cloze",)))
+
+    assert (tmp_path / "databases" / "countries" / "noise.json").is_file()
+    assert (data.id, len(data.conditions)) == ("sample", 1)
+
+
 def test_a_folder_of_databases_is_loaded_as_it_is(databases):
     data = AuditStudy().load(AuditSource(databases=str(databases), topologies=("noise",)))
 
