@@ -25,7 +25,7 @@ from surface_consistency.studies.audit.stores import (
     retrievers_by_name,
 )
 from surface_consistency.studies.audit.story import FactStory, fact_story
-from surface_consistency.studies.audit.study import AuditStudy, LookupModel, train_organism
+from surface_consistency.studies.audit.study import AuditStudy, LookupModel
 from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, audit_tables
 
 __all__ = [
@@ -57,5 +57,4 @@ __all__ = [
     "published_tables",
     "retrievers_by_name",
     "score_generation",
-    "train_organism",
 ]

@@ -43,7 +43,7 @@ from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, check_stat
 from surface_consistency.studies.organisms import train_memory_organism
 from surface_consistency.studies.study import Plan, Scored, Study
 
-__all__ = ["AuditStudy", "LookupModel", "train_organism"]
+__all__ = ["AuditStudy", "LookupModel"]
 
 _SAMPLE_DOMAINS = ("countries",)
 _SAMPLE_TOPOLOGIES = ("noise",)
@@ -136,7 +136,7 @@ class AuditStudy(Study):
 
     def load_runner(
         self, name: str, *, model: str | None, options: Mapping[str, object]
-    ) -> LookupModel | Runner:
+    ) -> "LookupModel | Runner":
         """Load who answers: "lookup" is a limited-memory model that looks facts up itself."""
         if name != "lookup":
             return super().load_runner(name, model=model, options=options)  # type: ignore[no-any-return]
@@ -156,7 +156,7 @@ class AuditStudy(Study):
         out: Path,
         *,
         options: Mapping[str, object],
-    ) -> LookupModel:
+    ) -> "LookupModel":
         """Train a small model that looks facts up on the prompts that it will be asked.
 
         Raises:

@@ -26,7 +26,6 @@ from surface_consistency.studies.audit import (
     LookupModel,
     RetrieverFactory,
     retrievers_by_name,
-    train_organism,
 )
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
 from surface_consistency.studies.engine import build_page, run_study, run_variants, score_run
