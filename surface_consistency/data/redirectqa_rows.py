@@ -2,15 +2,16 @@
 
 One pass over the rows takes them apart into columns: the fact of each row, its name for the
 subject, its question and its template. What the rows of a fact repeat is parsed once and compared
-from then on. Then relations and templates are settled, and facts and questions become records.
+from then on. Then relations and templates are settled, and both become columns of a table.
 """
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from pydantic import ValidationError
+import pyarrow as pa
 
 from surface_consistency.data.cells import (
     RowCells,
@@ -20,6 +21,7 @@ from surface_consistency.data.cells import (
     strings_of,
     text_of,
 )
+from surface_consistency.data.question_table import FACT_SCHEMA, QUESTION_SCHEMA, QuestionTable
 from surface_consistency.data.questions import question_id
 from surface_consistency.data.readers import Place, Row
 from surface_consistency.data.wordings import (
@@ -29,11 +31,10 @@ from surface_consistency.data.wordings import (
     resolve_templates,
 )
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.taxonomy import (
     CANONICAL_LABEL,
     RELATIONS,
+    TEMPLATES,
     UNKNOWN_TYPE,
     parse_category,
     types_of,
@@ -59,6 +60,16 @@ _FACT_FIELDS: Final = (
 )
 
 
+class Surface(NamedTuple):
+    """A name under which rows ask; the fields of `SurfaceForm`."""
+
+    text: str
+    is_canonical: bool
+    categories: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    redirect_title: str | None = None
+
+
 @dataclass(slots=True)
 class RedirectQARows:
     """The columns of the rows that were read; equal facts and surfaces are kept once."""
@@ -72,7 +83,7 @@ class RedirectQARows:
     fact_ids: list[str] = field(default_factory=list)
     """Identifier of each row's fact."""
 
-    surfaces: list[SurfaceForm] = field(default_factory=list)
+    surfaces: list[Surface] = field(default_factory=list)
     """The name under which each row asks."""
 
     questions: list[str | None] = field(default_factory=list)
@@ -85,7 +96,7 @@ class RedirectQARows:
     """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
 
     _facts: dict[str, "_Fact"] = field(default_factory=dict)
-    _surfaces: dict[tuple[object, ...], SurfaceForm] = field(default_factory=dict)
+    _surfaces: dict[Surface, Surface] = field(default_factory=dict)
 
     def extend(self, rows: Iterable[Row]) -> None:
         """Read rows.
@@ -102,7 +113,7 @@ class RedirectQARows:
         asked = [self.columns[name] for name in _NAME_FIELDS if name in self.columns]
         known: dict[str, list[object]] = {}
         last: list[object] | None = None
-        read: tuple[SurfaceForm, list[str]] | None = None
+        read: tuple[Surface, list[str]] | None = None
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
             told = [row.get(name) for name in names]
@@ -138,51 +149,83 @@ class RedirectQARows:
             if fact.object_name is not None and not fact.object_aliases
         ]
 
-    def build(self) -> list[QuestionRealization]:
+    def build(self) -> QuestionTable:
         """Build the questions of the rows that were read.
 
         Returns:
             The questions in order; a row that repeats another to the letter adds none.
 
         Raises:
-            RecordError: If a relation or question is neither given nor to be told.
+            RecordError: If a relation or question is neither given nor to be told, or a text cannot
+                be written as UTF-8.
             DataError: If two rows are the same question but differ, or a fact has two canonical
                 names.
         """
-        triples = self._triples()
-        relations = [triples[fact_id].relation for fact_id in self.fact_ids]
-        names = (surface.text for surface in self.surfaces)
-        wordings = map(Wording, relations, names, self.questions, self.templates)
-        templates = resolve_templates(list(wordings))
-        built: dict[str, QuestionRealization] = {}
+        names = self._settle_relations()
+        templates = self._templates()
+        fact_places = {fact_id: place for place, fact_id in enumerate(self._facts)}
+        texts = self.questions
         rows: dict[str, int] = {}
         canonical: dict[tuple[str, str], int] = {}
         for row, (fact_id, surface, template) in enumerate(
             zip(self.fact_ids, self.surfaces, templates, strict=True)
         ):
             key = question_id(fact_id, template, surface)
-            text = self.questions[row] or self._asked(row, relations[row], template)
-            if key in built:
-                self._check_repeated(built[key], rows[key], row, text)
-                continue
-            if surface.is_canonical:
+            if texts[row] is None:
+                texts[row] = self._asked(row, self._facts[fact_id].relation or "", template)
+            first = rows.setdefault(key, row)
+            if first != row:
+                self._check_repeated(first, row, template)
+            elif surface.is_canonical:
                 self._check_canonical(canonical.setdefault((fact_id, template), row), row, template)
-            try:
-                built[key] = QuestionRealization(
-                    id=key,
-                    triple=triples[fact_id],
-                    surface=surface,
-                    template=template,
-                    question=text,
-                )
-            except ValidationError as error:
-                raise RecordError(
-                    f"{self.places[row]}: {describe_validation_error(error)}"
-                ) from error
-            rows[key] = row
-        return list(built.values())
+        kept = list(rows.values())
+        surfaces = [self.surfaces[row] for row in kept]
+        columns: dict[str, Any] = {
+            "id": list(rows),
+            "fact": [fact_places[self.fact_ids[row]] for row in kept],
+            "template": [templates[row] for row in kept],
+            "question": [texts[row] for row in kept],
+            "surface": [surface.text for surface in surfaces],
+            "is_canonical": [surface.is_canonical for surface in surfaces],
+            "categories": [surface.categories for surface in surfaces],
+            "types": [surface.types for surface in surfaces],
+            "redirect_title": [surface.redirect_title for surface in surfaces],
+        }
+        described = [fact.told(fact_id, names[fact_id]) for fact_id, fact in self._facts.items()]
+        facts = dict(zip(FACT_SCHEMA.names, zip(*described, strict=True), strict=True))
+        try:
+            return QuestionTable(
+                pa.table(facts, schema=FACT_SCHEMA), pa.table(columns, schema=QUESTION_SCHEMA)
+            )
+        except (pa.ArrowInvalid, UnicodeEncodeError):
+            self._refuse_text(kept, list(rows))
+            raise
 
-    def _surface(self, cells: RowCells) -> tuple[SurfaceForm, list[str]]:
+    def _templates(self) -> list[str]:
+        """Name the template of each row; names of the taxonomy need no look at the questions."""
+        given = {name: name if name is None else name.casefold() for name in {*self.templates}}
+        if all(name in TEMPLATES for name in given.values()):
+            return [given[name] or "" for name in self.templates]
+        relations = (self._facts[fact_id].relation or "" for fact_id in self.fact_ids)
+        names = (surface.text for surface in self.surfaces)
+        return resolve_templates(
+            list(map(Wording, relations, names, self.questions, self.templates))
+        )
+
+    def _refuse_text(self, rows: Sequence[int], ids: Sequence[str]) -> None:
+        """Find the row whose text no file can hold."""
+        for row, name in zip(rows, ids, strict=True):
+            surface, fact = self.surfaces[row], self._facts[self.fact_ids[row]]
+            told = (name, self.questions[row], surface, fact.told("", ""))
+            try:
+                json.dumps(told, ensure_ascii=False).encode()
+            except UnicodeEncodeError as error:
+                raise RecordError(
+                    f"{self.places[row]}: holds half a surrogate pair, which is no character "
+                    f"({error.object[error.start : error.end]!r}); repair the text"
+                ) from error
+
+    def _surface(self, cells: RowCells) -> tuple[Surface, list[str]]:
         """Read the name that a row asks about, and its categories outside the taxonomy."""
         text = cells.needed("surface", text_of)
         labels = cells.read("categories", strings_of)
@@ -203,22 +246,12 @@ class RedirectQARows:
             labels = tuple(
                 dict.fromkeys(known.label if known else label for label, known in parsed)
             )
-        key = (text, is_canonical, labels, redirect_title)
-        if key not in self._surfaces:
-            try:
-                self._surfaces[key] = SurfaceForm(
-                    text=text,
-                    is_canonical=is_canonical,
-                    categories=labels,
-                    types=() if is_canonical else types_of(labels) or (UNKNOWN_TYPE,),
-                    redirect_title=redirect_title,
-                )
-            except ValidationError as error:
-                raise RecordError(f"{cells.place}: {describe_validation_error(error)}") from error
-        return self._surfaces[key], foreign
+        types = () if is_canonical else types_of(labels) or (UNKNOWN_TYPE,)
+        surface = Surface(text, is_canonical, labels, types, redirect_title)
+        return self._surfaces.setdefault(surface, surface), foreign
 
-    def _triples(self) -> dict[str, FactualTriple]:
-        """Build the facts, each once; a relation that no column names is told from a question."""
+    def _settle_relations(self) -> dict[str, str]:
+        """Tell relations that no column names from a question; return a name for each subject."""
         names: dict[str, str] = {}
         for fact_id, surface, question in zip(
             self.fact_ids, self.surfaces, self.questions, strict=True
@@ -228,11 +261,14 @@ class RedirectQARows:
             fact = self._facts[fact_id]
             if fact.relation is None and question is not None:
                 fact.relation = infer_relation(question, surface.text)
-        entities: dict[Entity, Entity] = {}
-        return {
-            fact_id: fact.build(fact_id, names[fact_id], entities)
-            for fact_id, fact in self._facts.items()
-        }
+        for fact_id, fact in self._facts.items():
+            if fact.relation is None:
+                raise RecordError(
+                    f"{fact.place}: fact {fact_id!r} has no relation, and its questions follow no "
+                    "known template; name the column that tells it with "
+                    "columns={'relation': '<column>'}"
+                )
+        return names
 
     def _asked(self, row: int, relation: str, template: str) -> str:
         """Word the question of a row that has none."""
@@ -244,21 +280,19 @@ class RedirectQARows:
             )
         return RELATIONS[relation].question(self.surfaces[row].text, template=template)
 
-    def _check_repeated(
-        self, question: QuestionRealization, first: int, row: int, text: str
-    ) -> None:
+    def _check_repeated(self, first: int, row: int, template: str) -> None:
         """Refuse two different rows for one fact, name and template."""
-        surface = self.surfaces[row]
-        if question.question != text:
-            what, values = "question", f"{question.question!r} and {text!r}"
-        elif question.surface != surface:
-            what, values = "categories", f"{question.surface.categories} and {surface.categories}"
+        one, surface = self.surfaces[first], self.surfaces[row]
+        if self.questions[first] != self.questions[row]:
+            what, values = "question", f"{self.questions[first]!r} and {self.questions[row]!r}"
+        elif one != surface:
+            what, values = "categories", f"{one.categories} and {surface.categories}"
         else:
             return
         raise DataError(
             f"{self.places[first]} and {self.places[row]} are the same fact "
             f"{self.fact_ids[row]!r}, surface {surface.text!r} and template "
-            f"{question.template!r}, but differ in {what}: {values}; remove one, or name the "
+            f"{template!r}, but differ in {what}: {values}; remove one, or name the "
             "column that tells them apart with columns={'template': '<column>'}"
         )
 
@@ -339,36 +373,22 @@ class _Fact:
                     f"in {name}: {mine!r} and {theirs!r}; one triple id must mean one fact"
                 )
 
-    def build(self, fact_id: str, name: str, entities: dict[Entity, Entity]) -> FactualTriple:
-        """Build the record; equal entities are shared."""
-        if self.relation is None:
-            raise RecordError(
-                f"{self.place}: fact {fact_id!r} has no relation, and its questions follow no "
-                "known template; name the column that tells it with "
-                "columns={'relation': '<column>'}"
-            )
+    def told(self, fact_id: str, name: str) -> tuple[object, ...]:
+        """Give the values of `FACT_SCHEMA`; `name` is for a subject that has no title."""
         object_name = self.object_name or next(iter(self.answers), None) or self.object_id
-        try:
-            subject = Entity(
-                id=self.subject_id,
-                name=self.subject_name or name,
-                aliases=self.subject_aliases,
-                pageviews=self.pageviews,
-            )
-            thing = Entity(
-                id=self.object_id, name=object_name or "unknown", aliases=self.object_aliases
-            )
-            return FactualTriple(
-                id=fact_id,
-                subject=entities.setdefault(subject, subject),
-                relation=self.relation,
-                object=entities.setdefault(thing, thing),
-                answers=self.answers,
-            )
-        except ValidationError as error:
-            raise RecordError(
-                f"{self.place}: fact {fact_id!r}: {describe_validation_error(error)}"
-            ) from error
+        return (
+            fact_id,
+            self.subject_id,
+            self.subject_name or name,
+            self.subject_aliases,
+            self.pageviews,
+            self.relation,
+            self.object_id,
+            object_name or "unknown",
+            self.object_aliases,
+            None,
+            self.answers,
+        )
 
 
 def _is_equal(cells: list[object], known: list[object] | None) -> bool:

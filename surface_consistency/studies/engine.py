@@ -815,7 +815,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
         for prompt in group.prompts:
             keys[prompt.id], groups[prompt.id] = prompt.key, name
     asked = plan.targets["prompt_id"]
-    missing = asked[~asked.isin(list(keys))]
+    missing = asked[pd.Index(list(keys)).get_indexer(pd.Index(asked)) < 0]
     if len(missing):
         raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
     _write_targets(folder, plan, asked.map(keys), asked.map(groups))
