@@ -7,8 +7,10 @@ from then on. Then relations and templates are settled, and both become columns 
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -42,6 +44,9 @@ from surface_consistency.taxonomy import (
 from surface_consistency.text import surface_from_title
 
 __all__ = ["RedirectQARows"]
+
+_KEYS: Final = frozenset({str, int})
+"""Types of cells that are equal only if they mean the same."""
 
 _NO_CATEGORY: Final = "(no category)"
 _IDENTIFYING: Final = (
@@ -108,32 +113,47 @@ class RedirectQARows:
             RecordError: If a cell is not what its field needs; names place, column and value.
             DataError: If two rows contradict each other.
         """
-        names = [self.columns[name] for name in _FACT_FIELDS if name in self.columns]
-        has_id = "triple_id" in self.columns
-        asked = [self.columns[name] for name in _NAME_FIELDS if name in self.columns]
-        known: dict[str, list[object]] = {}
-        last: list[object] | None = None
+        told_of = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
+        name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
+        id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
+        fact_ids: dict[object, str] = {}
+        templates: dict[object, str | None] = {}
+        known: dict[str, tuple[object, ...]] = {}
+        last: tuple[object, ...] | None = None
         read: tuple[Surface, list[str]] | None = None
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
-            told = [row.get(name) for name in names]
-            fact_id = cells.needed("triple_id", identifier_of) if has_id else ""
+            told = told_of(row)
+            fact_id = ""
+            if id_column is not None:
+                value = row.get(id_column)
+                found = fact_ids.get(value) if type(value) in _KEYS else None
+                fact_id = found or cells.needed("triple_id", identifier_of)
+                if type(value) in _KEYS:
+                    fact_ids[value] = fact_id
             if not _is_equal(told, known.get(fact_id)):
                 fact = _Fact.read(cells)
                 fact_id = fact_id or fact.own_id()
                 self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
                 known[fact_id] = told
-            name = [row.get(column) for column in asked]
+            name = name_of(row)
             if read is None or not _is_equal(name, last):
                 read, last = self._surface(cells), name
             surface, foreign = read
             if foreign:
                 self.foreign_categories.update(foreign)
+            value = None if template_column is None else row.get(template_column)
+            if type(value) not in _KEYS:
+                template = cells.read("template", identifier_of)
+            elif value in templates:
+                template = templates[value]
+            else:
+                template = templates[value] = cells.read("template", identifier_of)
             self.places.append(place)
             self.fact_ids.append(fact_id)
             self.surfaces.append(surface)
             self.questions.append(cells.read("question", text_of))
-            self.templates.append(cells.read("template", identifier_of))
+            self.templates.append(template)
 
     def name_only_facts(self) -> list[str]:
         """List the facts whose object has a name but no aliases, where aliases are the answers.
@@ -237,17 +257,10 @@ class RedirectQARows:
         )
         foreign: list[str] = []
         if is_canonical:
-            labels, redirect_title = (), None
+            surface = Surface(text, is_canonical)
         else:
-            parsed = [(label, parse_category(label)) for label in labels]
-            foreign = [label for label, category in parsed if category is None]
-            if not labels:
-                foreign = [_NO_CATEGORY]
-            labels = tuple(
-                dict.fromkeys(known.label if known else label for label, known in parsed)
-            )
-        types = () if is_canonical else types_of(labels) or (UNKNOWN_TYPE,)
-        surface = Surface(text, is_canonical, labels, types, redirect_title)
+            labels, types, foreign = _parsed_categories(labels)
+            surface = Surface(text, is_canonical, labels, types, redirect_title)
         return self._surfaces.setdefault(surface, surface), foreign
 
     def _settle_relations(self) -> dict[str, str]:
@@ -391,7 +404,34 @@ class _Fact:
         )
 
 
-def _is_equal(cells: list[object], known: list[object] | None) -> bool:
+@lru_cache(maxsize=4096)
+def _parsed_categories(
+    labels: tuple[str, ...],
+) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """Spell categories as the taxonomy does; name their types, and those that it does not have."""
+    parsed = [(label, parse_category(label)) for label in labels]
+    foreign = (
+        [label for label, category in parsed if category is None] if labels else [_NO_CATEGORY]
+    )
+    spelled = tuple(dict.fromkeys(known.label if known else label for label, known in parsed))
+    return spelled, types_of(spelled) or (UNKNOWN_TYPE,), foreign
+
+
+def _cells_of(columns: Iterable[str]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+    """Read some columns of a row, None where it lacks one."""
+    names = tuple(columns)
+    whole = itemgetter(*names, *names[:1]) if names else None
+
+    def read(row: Mapping[str, object]) -> tuple[object, ...]:
+        try:
+            return () if whole is None else whole(row)
+        except KeyError:
+            return tuple(map(row.get, (*names, *names[:1])))
+
+    return read
+
+
+def _is_equal(cells: tuple[object, ...], known: tuple[object, ...] | None) -> bool:
     """Tell whether cells are those of an earlier row; arrays, which do not compare, are not."""
     try:
         return cells == known
