@@ -344,9 +344,7 @@ class Study(ABC):
             DataError: If nothing is left to ask.
         """
 
-    def load_runner(
-        self, name: str, *, model: str | None, options: Mapping[str, object]
-    ) -> Any:  # noqa: ANN401 - a runner, or what `prepare_runner` makes one of
+    def load_runner(self, name: str, *, model: str | None, options: Mapping[str, object]) -> Any:  # noqa: ANN401 - a runner, or what `prepare_runner` makes one of
         """Load who answers.
 
         Args:
