@@ -66,7 +66,7 @@ _PROPORTIONS: Final = (
     "full_accuracy",
 )
 _GIVEN_FULL: Final = "_given_full"
-# Resamples are seeded by the names of the columns that group; this one keeps intervals as they were.
+# Resamples are seeded by the names of grouping columns; this one keeps intervals as they were.
 _SEEDED_AS: Final = {"topology": "variant"}
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
