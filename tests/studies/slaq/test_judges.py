@@ -10,8 +10,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.inference import FakeRunner
-from surface_consistency.schemas import Generation
-from surface_consistency.schemas import Verdict
+from surface_consistency.schemas import Generation, Verdict
 from surface_consistency.studies.judging import Judge, LLMJudge, judge_targets
 from surface_consistency.studies.slaq.judges import HumanJudge, MatcherJudge, SlaqLLMJudge
 

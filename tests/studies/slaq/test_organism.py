@@ -72,7 +72,6 @@ def test_the_study_finds_what_was_planted(data, ask, score, tmp_path):
     A quarter of the sample, so that half of the training does.
     """
     pytest.importorskip("torch")
-    from surface_consistency.inference import FakeRunner, TransformersRunner
     from surface_consistency.inference import FakeRunner
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.slaq.judges import SlaqLLMJudge

@@ -49,7 +49,7 @@ def test_a_page_holds_every_section(make_slaq_run):
     page, _ = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
 
     anchors = [section.anchor for section in page.sections]
-    assert anchors == ["squares", "momentum", "topic", "flips", "numbers", "answers"]
+    assert anchors[:6] == ["squares", "momentum", "topic", "flips", "numbers", "answers"]
     assert len(anchors) == len(set(anchors))
     names = [lines.name for lines in blocks(page, Lines)]
     assert names[:2] == ["slots-1", "slots-2"]
@@ -58,8 +58,8 @@ def test_a_page_holds_every_section(make_slaq_run):
     assert page.models == ["a", "b"]
 
 
-@pytest.mark.parametrize(("share", "word"), [(0.6, ""), (1.0, "")])
-def test_the_finding_is_the_accuracy_lost(make_slaq_run, coin, share, word):
+@pytest.mark.parametrize("share", [0.6, 0.3])
+def test_the_finding_is_the_accuracy_lost(make_slaq_run, coin, share):
     page, tables = page_of(make_slaq_run("x", judge=coin(share=share)))
 
     row = tables["overall"].frame.iloc[0]
@@ -107,7 +107,8 @@ def test_one_topic_stands_in_all_its_orders(make_slaq_run):
 
     [matrix] = blocks(page, Matrix)
     frame = pd.read_parquet(folder.outcomes)
-    references = folder.read_plan()[0].set_index("fact_id")["answers"].str[0]
+    targets = folder.read_plan()[0].drop_duplicates("fact_id").set_index("fact_id")
+    references = targets["answers"].str[0]
     assert len(matrix.columns) == len(matrix.rows) == 5
     topics = []
     for number, (_, cells) in enumerate(matrix.rows):
