@@ -262,7 +262,7 @@ class LLMJudge:
             RunMismatchError: As `judge` does.
             RunnerError: As `judge` does.
         """
-        places = targets.groupby("prompt_id", sort=False).indices
+        places: dict[str, Any] = targets.groupby("prompt_id", sort=False).indices  # type: ignore[assignment]
         texts = targets["text"].astype(object).where(targets["text"].notna(), None).to_numpy()
         parts = {name: targets.iloc[rows] for name, rows in places.items()}
         asked = {
