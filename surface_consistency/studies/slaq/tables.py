@@ -417,7 +417,7 @@ def _recall(free: pd.DataFrame) -> pd.DataFrame:
 # How people see them.
 
 
-def tabletable_columns(*specs: tuple[Any, ...]) -> list[Column]:
+def table_columns(*specs: tuple[Any, ...]) -> list[Column]:
     """Describe columns of a table in short.
 
     Args:
