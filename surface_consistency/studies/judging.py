@@ -295,10 +295,11 @@ class LLMJudge:
             else:
                 state[rows] = np.array(found, dtype=object)
         is_judged = np.array([item is not None for item in state], dtype=bool)
+        is_right = np.array([item == "right" for item in state], dtype=bool)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(texts, dtype="str"),
-                "is_correct": pd.array(np.where(is_judged, state == "right", None), "boolean"),
+                "is_correct": pd.arrays.BooleanArray(is_right, ~is_judged),
                 "reason": pd.Series(reason, dtype="str"),
                 "raw": pd.Series(raw, dtype="str"),
                 "state": pd.Series(state, dtype="str"),

@@ -328,10 +328,7 @@ class SlaqReport(PairedReport):
             x_title="length of the run",
             series=[self._curve(label, points, "length", "probability")],
             band=[
-                tuple(
-                    float(row[name])
-                    for name in ("length", "null_low", "null_probability", "null_high")
-                )
+                (row["length"], row["null_low"], row["null_probability"], row["null_high"])
                 for row in points
             ],
             facts=[
@@ -553,7 +550,7 @@ class SlaqReport(PairedReport):
                 self._facts[run.label] = {}
             else:
                 columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
-                rows = columns.to_dict("records")
+                rows: list[Any] = columns.to_dict("records")
                 self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
         nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
         return self._facts[run.label].get(str(fact_id), nameless)
