@@ -41,7 +41,16 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.text import first_line
 
-__all__ = ["NO_ANSWER", "Fact", "Judge", "LLMJudge", "RuleJudge", "facts_of", "judge_targets"]
+__all__ = [
+    "NO_ANSWER",
+    "Fact",
+    "Judge",
+    "LLMJudge",
+    "RuleJudge",
+    "answer_spans",
+    "facts_of",
+    "judge_targets",
+]
 
 NO_ANSWER: Final = "there is no answer to judge"
 """Reason of a target whose prompt has no answer, of judges that read more than a rule does."""

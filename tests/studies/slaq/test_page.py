@@ -174,6 +174,7 @@ def test_unjudged_facts_are_a_check_with_their_reasons(make_slaq_run, coin):
 
     told = {check.title: text(check.text) for check in page.checks}
     assert "150: the judge's reply cannot be read" in told["Not judged"]
+    assert "Identical prompts asked twice flip # (short)" in text(page.finding.standfirst)
     assert [section.anchor for section in page.sections][-1] == "check-tables"
 
 
