@@ -11,6 +11,8 @@ from surface_consistency.report.page import (
     Answer,
     Block,
     Check,
+    Dot,
+    Dots,
     Finding,
     Lines,
     Matrix,
@@ -160,11 +162,42 @@ class SlaqReport(PairedReport):
         sections = []
         for section in page.sections:
             if section.anchor == "numbers":
-                section = replace(section, blocks=[*section.blocks, *slots])
+                blocks = [*self._models_chart(tables), *section.blocks, *slots]
+                section = replace(section, blocks=blocks)
             sections.append(section)
         place = 1
         sections[place:place] = [section for section in added if section.blocks]
         return replace(page, sections=sections)
+
+    def _models_chart(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+        """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
+        models = [row for row in self._rows(tables) if row["n"]]
+        if len(models) < 2:
+            return
+        scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
+        rows = [
+            (
+                title,
+                0,
+                [
+                    Dot(
+                        model=self.index[str(row["model"])],
+                        value=interval_value(row, name),
+                        n=int(row["n"]),
+                        n_clusters=int(row["n_clusters"]),
+                    )
+                    for row in models
+                ],
+            )
+            for name, title in scores.items()
+        ]
+        yield Dots(
+            name="alignment",
+            title="F_S, F_L and alignment",
+            axis="facts, %",
+            rows=rows,
+            clusters=self.clusters,
+        )
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say the finding: points of accuracy lost, with accuracies, alignment and slots beside.

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.report.page import Answers, Lines, Matrix, Squares, Value
+from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.study import SlaqStudy
@@ -46,7 +46,7 @@ def text(parts):
 
 
 def test_a_page_holds_every_section(make_slaq_run):
-    page, _ = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
+    page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
 
     anchors = [section.anchor for section in page.sections]
     assert anchors[:6] == ["squares", "momentum", "topic", "flips", "numbers", "answers"]
@@ -56,6 +56,10 @@ def test_a_page_holds_every_section(make_slaq_run):
     assert names[2:] == [f"momentum-{kind}-{n}" for n in (1, 2) for kind in ("right", "wrong")]
     assert len(blocks(page, Squares)[0].squares) == 2
     assert page.models == ["a", "b"]
+    chart = next(dots for dots in blocks(page, Dots) if dots.name == "alignment")
+    assert [label for label, _, _ in chart.rows] == ["F_S", "F_L", "alignment"]
+    shown = tables["overall"].frame[["first_accuracy", "second_accuracy", "consistency"]]
+    assert [values(dots) for _, _, dots in chart.rows] == shown.to_numpy().T.tolist()
 
 
 @pytest.mark.parametrize("share", [0.6, 0.3])
