@@ -511,7 +511,7 @@ class _Renderer:
                     "model": model,
                     "n": f"{n:,}",
                     "parts": parts,
-                    "rest": ", ".join(rest),
+                    "rest": ", ".join(rest) if n else "nothing to show",
                     "said": f"{label}: {', '.join(said)}",
                 }
             )
@@ -542,7 +542,7 @@ class _Renderer:
             middle = top + height * part.y + min(height * part.height / 2, height * 0.5)
             y = max(top + height * part.y + 16, middle - 2, ends[part.state])
             if part.is_right and height * part.height < 40:
-                texts += [(x, y, "t-big", big), (x + 10.2 * len(big), y, "", share)]
+                texts += [(x, y, "t-big", big), (x + 9.6 * len(big) + 4, y, "", share)]
                 ends[part.state] = y + 22
             else:
                 texts += [(x, y, "t-big", big), (x, y + 17, "", share)]
@@ -744,7 +744,7 @@ def _large_square(
             lines = [f"{cell.count:,}", share, *_wrapped(names[cell.cell], 13)]
             begin = max(right_end, y if cell.cell == "second_only" else y + height / 2 - 10)
             begin = max(right_end, min(begin, _TOP + _SIDE - 16 * len(lines)))
-            anchor = min(max(y + min(height / 2, 8), _TOP + 0.5), _TOP + _SIDE - 0.5)
+            anchor = min(max(begin + 8, y + 0.5), y + height - 0.5)
             leaders.append(f"M{_SIDE} {anchor:.1f}L{_SIDE + 9} {begin + 8:.1f}")
             swatches.append((_SIDE + 12, begin + 3, cell.cell))
             for place, text in enumerate(lines):
@@ -788,7 +788,7 @@ def _inside(cell: Rectangle, name: str, width: float, height: float) -> list[str
     """Choose the lines of a label that fit into its cell; None where none do."""
     if not cell.count or width < 52 or height < 44:
         return None
-    room = int((width - 16) / 7.4)
+    room = int((width - 16) / 6.4)
     share = f"{format_number(cell.share)}\u00a0%"
     count = f"{cell.count:,}"
     if text_width(count) * 12 + 16 > width:
