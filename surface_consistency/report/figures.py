@@ -268,7 +268,7 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
         figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
         _draw_bars(figure.subplots(), block)
     else:
-        assert isinstance(block, Flow)  # noqa: S101
+        assert isinstance(block, Flow)
         figure = Figure(figsize=(6.8, 3.4))
         _draw_flow(figure.subplots(), block)
     return figure

@@ -233,7 +233,7 @@ def answers(n_models: int, n: int = 60, *, raw_length: int = 200) -> Answers:
             )
     return Answers(
         answers=found,
-        n_pairs={index: 10 * n for index in range(n_models)},
+        n_pairs=dict.fromkeys(range(n_models), 10 * n),
         conditions=CONDITIONS,
         cells=CELLS,
         filters=("relation", "type"),

@@ -126,7 +126,8 @@ def test_no_word_of_a_table_is_broken_in_two(browser):
         const found = [];
         for (const cell of document.querySelectorAll('table.data th, table.data td')) {
           const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-          while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/[\\w.]+/g)) {
+          while (walker.nextNode())
+          for (const word of walker.currentNode.data.matchAll(/[\\w.]+/g)) {
             const range = document.createRange();
             range.setStart(walker.currentNode, word.index);
             range.setEnd(walker.currentNode, word.index + word[0].length);

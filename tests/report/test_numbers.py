@@ -65,7 +65,7 @@ def test_format_number(value, kind, text):
 
 
 def test_format_number_rejects_other_kinds():
-    with pytest.raises(ValueError, match="kind must be one of rate, .* got 'share'"):
+    with pytest.raises(ValueError, match=r"kind must be one of rate, .* got 'share'"):
         format_number(0.5, "share")
 
 
