@@ -212,8 +212,8 @@ class Scored:
     repeated: pd.DataFrame | None
     """Verdicts on the second answers, columns of `verdicts`; None where none were asked."""
 
-    scoring: Settings
-    """How it was judged."""
+    scoring: Any
+    """How it was judged: an instance of `Study.scoring`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
