@@ -21,7 +21,7 @@ from surface_consistency.schemas import (
     SurfaceForm,
 )
 
-__all__ = ["FACT_SCHEMA", "QUESTION_SCHEMA", "QuestionTable", "pair_records"]
+__all__ = ["FACT_SCHEMA", "QUESTION_SCHEMA", "QuestionTable", "pair_records", "triple_of"]
 
 _STRINGS: Final = pa.list_(pa.string())
 
@@ -69,6 +69,14 @@ class QuestionTable:
 
     questions: pa.Table
     """One row a question, columns of `QUESTION_SCHEMA`."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by value."""
+        if not isinstance(other, QuestionTable):
+            return NotImplemented
+        return self.facts.equals(other.facts) and self.questions.equals(other.questions)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         """Return the number of questions."""
@@ -134,7 +142,7 @@ class QuestionTable:
             ValidationError: If a value breaks a record's rules.
         """
         entities: dict[Entity, Entity] = {}
-        triples = [_triple(row, entities) for row in _rows(self.facts)]
+        triples = [triple_of(row, entities) for row in _rows(self.facts)]
         surfaces: dict[tuple[Any, ...], SurfaceForm] = {}
         made = []
         for row in _rows(self.questions):
@@ -270,8 +278,19 @@ def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
     return (dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _triple(row: Mapping[str, Any], entities: dict[Entity, Entity]) -> FactualTriple:
-    """Build a fact; equal entities are shared."""
+def triple_of(row: Mapping[str, Any], entities: dict[Entity, Entity]) -> FactualTriple:
+    """Build a fact.
+
+    Args:
+        row: Values by column of `FACT_SCHEMA`.
+        entities: Those that were built before, by themselves; equal ones are shared.
+
+    Returns:
+        The record.
+
+    Raises:
+        ValidationError: If a value breaks the record's rules.
+    """
     subject, thing = (
         Entity(
             id=row[f"{side}_id"],

@@ -53,7 +53,7 @@ _REQUIRED: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class RedirectQA:
     """Questions of RedirectQA and the pairs that the consistency analysis compares.
 

@@ -7,13 +7,15 @@ from then on. Then relations and templates are settled, and both become columns 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+from pydantic import ValidationError
 
 from surface_consistency.data.cells import (
     RowCells,
@@ -23,7 +25,12 @@ from surface_consistency.data.cells import (
     strings_of,
     text_of,
 )
-from surface_consistency.data.question_table import FACT_SCHEMA, QUESTION_SCHEMA, QuestionTable
+from surface_consistency.data.question_table import (
+    FACT_SCHEMA,
+    QUESTION_SCHEMA,
+    QuestionTable,
+    triple_of,
+)
 from surface_consistency.data.questions import question_id
 from surface_consistency.data.readers import Place, Row
 from surface_consistency.data.wordings import (
@@ -33,6 +40,9 @@ from surface_consistency.data.wordings import (
     resolve_templates,
 )
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.schemas import Record, SurfaceForm
+from surface_consistency.schemas._record import NonEmpty
+from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.taxonomy import (
     CANONICAL_LABEL,
     RELATIONS,
@@ -63,6 +73,12 @@ _FACT_FIELDS: Final = (
     *("subject_id", "subject_title", "subject_aliases", "pageviews", "relation"),
     *("object_id", "object", "object_title", "object_aliases", "answers"),
 )
+
+
+class _Asked(Record):
+    """What a row asks."""
+
+    question: NonEmpty
 
 
 class Surface(NamedTuple):
@@ -181,6 +197,14 @@ class RedirectQARows:
             DataError: If two rows are the same question but differ, or a fact has two canonical
                 names.
         """
+        try:
+            return self._table()
+        except (pa.ArrowInvalid, UnicodeEncodeError):
+            self._refuse_text()
+            raise
+
+    def _table(self) -> QuestionTable:
+        """Lay the questions out in columns."""
         names = self._settle_relations()
         templates = self._templates()
         fact_places = {fact_id: place for place, fact_id in enumerate(self._facts)}
@@ -213,13 +237,9 @@ class RedirectQARows:
         }
         described = [fact.told(fact_id, names[fact_id]) for fact_id, fact in self._facts.items()]
         facts = dict(zip(FACT_SCHEMA.names, zip(*described, strict=True), strict=True))
-        try:
-            return QuestionTable(
-                pa.table(facts, schema=FACT_SCHEMA), pa.table(columns, schema=QUESTION_SCHEMA)
-            )
-        except (pa.ArrowInvalid, UnicodeEncodeError):
-            self._refuse_text(kept, list(rows))
-            raise
+        return QuestionTable(
+            pa.table(facts, schema=FACT_SCHEMA), pa.table(columns, schema=QUESTION_SCHEMA)
+        )
 
     def _templates(self) -> list[str]:
         """Name the template of each row; names of the taxonomy need no look at the questions."""
@@ -232,18 +252,20 @@ class RedirectQARows:
             list(map(Wording, relations, names, self.questions, self.templates))
         )
 
-    def _refuse_text(self, rows: Sequence[int], ids: Sequence[str]) -> None:
-        """Find the row whose text no file can hold."""
-        for row, name in zip(rows, ids, strict=True):
-            surface, fact = self.surfaces[row], self._facts[self.fact_ids[row]]
-            told = (name, self.questions[row], surface, fact.told("", ""))
-            try:
+    def _refuse_text(self) -> None:
+        """Find the text that is no Unicode, which no column can hold."""
+        for fact_id, fact in self._facts.items():
+            told = dict(zip(FACT_SCHEMA.names, fact.told(fact_id, fact_id), strict=True))
+            with _named(f"{fact.place}: fact {fact_id!r}"):
+                triple_of(told, {})
                 json.dumps(told, ensure_ascii=False).encode()
-            except UnicodeEncodeError as error:
-                raise RecordError(
-                    f"{self.places[row]}: holds half a surrogate pair, which is no character "
-                    f"({error.object[error.start : error.end]!r}); repair the text"
-                ) from error
+        for place, surface, question in zip(
+            self.places, self.surfaces, self.questions, strict=True
+        ):
+            with _named(str(place)):
+                SurfaceForm(**surface._asdict())
+                _Asked(question=question or "?")
+                json.dumps(surface, ensure_ascii=False).encode()
 
     def _surface(self, cells: RowCells) -> tuple[Surface, list[str]]:
         """Read the name that a row asks about, and its categories outside the taxonomy."""
@@ -402,6 +424,19 @@ class _Fact:
             None,
             self.answers,
         )
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Say where a text stands that is refused."""
+    try:
+        yield
+    except ValidationError as error:
+        raise RecordError(f"{place}: {describe_validation_error(error)}") from error
+    except UnicodeEncodeError as error:
+        raise RecordError(
+            f"{place}: holds half a surrogate pair, which is no character; repair the text"
+        ) from error
 
 
 @lru_cache(maxsize=4096)

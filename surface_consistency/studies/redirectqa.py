@@ -177,10 +177,11 @@ class RedirectQAStudy(Study):
             asked = data.select(templates=templates, limit=settings.limit)
         pairs = _pairs(asked)
         if pairs.empty:
+            held = sorted(pc.unique(data.table.column("template")).to_pylist())
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
                 f"{', '.join(settings.templates)}; the rows hold "
-                f"{', '.join(sorted(pc.unique(data.table.column('template')).to_pylist())) or 'no questions'}"
+                f"{', '.join(held) or 'no questions'}"
             )
         groups = {}
         if runner is not None:
