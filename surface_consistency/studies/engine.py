@@ -4,13 +4,12 @@ Each stage reads and writes the files of a `RunFolder`, so any of them can be ru
 product replaced. The study says what is asked and compared; everything else is here, once.
 """
 
-import gc
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 import surface_consistency
+from surface_consistency.data.questions import pause_gc
 from surface_consistency.errors import (
     DataError,
     MissingDependencyError,
@@ -342,7 +342,8 @@ def score_files(
     if label is not None and len(names) > 1:
         raise ValueError("--label names one model; leave it out where there are several files")
     settings = study.settings() if settings is None else settings
-    plan = study.plan(data, settings)
+    with pause_gc():
+        plan = study.plan(data, settings)
     home = Path(out)
     tasks = [
         _FileTask(
@@ -380,7 +381,7 @@ class _FileTask:
 def _score_file(task: _FileTask) -> RunFolder:
     """Import and score one file of predictions."""
     id_column, text_column = task.columns
-    with _without_collector():
+    with pause_gc():
         folder = import_predictions(
             task.study,
             None,
@@ -424,7 +425,7 @@ def score_run(
     manifest = folder.read_manifest()
     study = study or find_study(manifest.study)
     scoring = study.scoring() if scoring is None else scoring
-    with _without_collector():
+    with pause_gc():
         return _score(folder, manifest, study, scoring)
 
 
@@ -569,7 +570,7 @@ def build_page(
         )
     _check_clusters(runs, cluster)
     report = Report(runs=runs, settings=settings, cluster=cluster)
-    with _without_collector(), warnings.catch_warnings():
+    with pause_gc(), warnings.catch_warnings():
         # What is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -1033,15 +1034,3 @@ def stacked(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame | None]) -> p
         rest.insert(0, "model", pd.Series(labels, index=rest.index, dtype="object"))
         parts.append(rest)
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would walk long columns of objects."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
