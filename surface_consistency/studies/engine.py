@@ -432,7 +432,6 @@ def score_run(
 def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
     """Judge, pair, check, write."""
     targets, pairs = folder.read_plan()
-    targets["answers"] = [tuple(answers) for answers in targets["answers"]]
     judge = study.judge(scoring, folder)
     answered = _answered(folder, targets, repeat=False)
     if answered["text"].isna().all():
@@ -876,19 +875,18 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
     """Put the answers beside the targets; prompts of equal content share one."""
     answers = folder.read_answers(targets["group"].unique(), repeat=repeat)
     key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
-    place = pd.Series(
-        np.arange(len(answers)),
-        index=pd.MultiIndex.from_arrays([answers["group"], key]),
-    )
-    rows = place.reindex(
-        pd.MultiIndex.from_arrays([targets["group"], targets["prompt_key"]])
-    ).to_numpy()
-    known = ~np.isnan(rows.astype(float))
+    rows = np.full(len(targets), -1)
+    for group, places in targets.groupby("group", sort=False).indices.items():
+        of_group = np.flatnonzero(answers["group"] == group)
+        wanted = pd.Index(targets["prompt_key"].iloc[places], dtype=object)
+        at = pd.Index(key.iloc[of_group], dtype=object).get_indexer(wanted)
+        rows[places[at >= 0]] = of_group[at[at >= 0]]
+    known = rows >= 0
     found = targets.copy(deep=False)
     for name in ("text", "finish_reason", "error", "lookups"):
         values = np.full(len(targets), None, dtype=object)
         column = answers[name].to_numpy(dtype=object, na_value=None)
-        values[known] = column[rows[known].astype(int)]
+        values[known] = column[rows[known]]
         found[name] = pd.Series(values, index=targets.index, dtype=object)
     return found
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from surface_consistency.data.readers import python_values
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.report.page import Answer
+from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import (
     GenerationParams,
@@ -276,17 +276,16 @@ def _pairs(data: RedirectQA) -> pd.DataFrame:
 
 
 def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Make a frame of Arrow columns, lists as Python lists; a single text stands for all rows."""
-    return pd.DataFrame(
-        {
-            name: column
-            if isinstance(column, str)
-            else pd.Series(python_values(column), dtype=object)
-            if pa.types.is_list(column.type)
-            else column.to_pandas()
-            for name, column in columns.items()
-        }
-    )
+    """Make a frame of Arrow columns; equal lists are one object, a single text is of all rows."""
+    made = {}
+    for name, column in columns.items():
+        if isinstance(column, str):
+            made[name] = column
+        elif pa.types.is_list(column.type):
+            made[name] = pd.Series(shared_lists(column), dtype=object)
+        else:
+            made[name] = column.to_pandas()
+    return pd.DataFrame(made)
 
 
 def _prompts(
