@@ -170,8 +170,9 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return values
     if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
-        texts = python_values(column.values)
-        ends = column.offsets.to_pylist()
+        start = column.offsets[0].as_py()
+        ends = (column.offsets.to_numpy() - start).tolist()
+        texts = python_values(column.values.slice(start, ends[-1]))
         lists: list[Any] = [texts[a:b] for a, b in itertools.pairwise(ends)]
         if column.null_count:
             valid = column.is_valid().to_pylist()

@@ -115,9 +115,10 @@ def shared_lists(column: pa.ChunkedArray) -> list[tuple[str, ...] | None]:
     rows: list[tuple[str, ...] | None] = []
     for start in range(0, len(column), _ROWS_AT_ONCE):
         part = column.slice(start, _ROWS_AT_ONCE).combine_chunks()
-        texts = part.values.to_numpy(zero_copy_only=False).tolist()
-        ends = part.offsets.to_pylist()
-        made = [tuple(texts[first:end]) for first, end in pairwise(ends)]
+        ends = (part.offsets.to_numpy() - part.offsets[0].as_py()).tolist()
+        texts = part.values.slice(part.offsets[0].as_py(), ends[-1])
+        items = texts.to_numpy(zero_copy_only=False).tolist()
+        made = [tuple(items[first:end]) for first, end in pairwise(ends)]
         made = [known.setdefault(item, item) for item in made]
         if part.null_count:
             are_there = part.is_valid().to_pylist()

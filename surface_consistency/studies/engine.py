@@ -75,6 +75,7 @@ __all__ = [
 ]
 
 _SWEEP = "sweep.json"
+_ROWS_AT_ONCE = 8_192
 
 ProgressOption = bool | Callable[[Progress], None]
 
@@ -753,33 +754,40 @@ def align_predictions(
                 f"{len(predictions)} predictions for {len(ids)} questions; give one for each "
                 "question, or a mapping from question id to text"
             )
-        return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype=object)
-    texts = [predictions.get(name) for name in ids]
-    questions: list[str | None] = [None] * len(ids)
+        return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype="str")
+    questions = None
     if "question" in targets:
         # A prompt with several targets asks for more than the question of one of them.
         is_alone = ~targets["prompt_id"].duplicated(keep=False)
-        asked = targets["question"].astype(object).where(is_alone, None)
-        questions = asked.loc[ids.index].tolist()
-    texts = [
-        predictions.get(question) if text is None and question is not None else text
-        for text, question in zip(texts, questions, strict=True)
-    ]
-    if all(text is None for text in texts):
+        questions = targets["question"].where(is_alone, None).loc[ids.index]
+    places = {key: place for place, key in enumerate(predictions)}
+    said = list(predictions.values())
+    is_known = bytearray(len(said))
+    texts: list[str | None] = []
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        names = ids.iloc[rows].tolist()
+        asked = [None] * len(names) if questions is None else questions.iloc[rows].tolist()
+        for name, question in zip(names, asked, strict=True):
+            found = [places[key] for key in (name, question) if key in places]
+            for place in found:
+                is_known[place] = True
+            texts.append(_writable(said[found[0]]) if found else None)
+    if not any(is_known):
         raise DataError(
             "no prediction belongs to a question: keys are question ids such as "
             f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
         )
-    known = {*ids, *questions}
-    foreign = [key for key in predictions if key not in known]
-    if foreign:
+    n_foreign = is_known.count(False)
+    if n_foreign:
+        first = next(key for key, known in zip(predictions, is_known, strict=True) if not known)
         warnings.warn(
-            f"{len(foreign)} of {len(predictions)} predictions belong to no question of the data "
-            f"and were left out, the first under {foreign[0]!r}",
+            f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
+            f"and were left out, the first under {first!r}",
             UnscoredWarning,
             stacklevel=3,
         )
-    return pd.Series(list(map(_writable, texts)), index=ids.to_numpy(), dtype=object)
+    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
 
 
 def _writable(text: str | None) -> str | None:
