@@ -120,9 +120,7 @@ class Plugins:
         ours = [point for point in points if _canonical(distribution_of(point)) == _OWN]
         if len({point.value for point in points}) > 1 and not ours:
             owners = ", ".join(f"{distribution_of(point)}:{name}" for point in points)
-            raise self._error(
-                f"several packages have a {self.what} {name!r}; name one of {owners}"
-            )
+            raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
         if not points:
             raise self._error(f"no {self.what} {name!r}; {self._remedy()}")
         return (ours or points)[0]

@@ -164,7 +164,7 @@ def record_from_options(record: type[R], given: Mapping[str, object]) -> R:
     return made
 
 
-def name_flags(message: str, record: type[BaseModel]) -> str:
+def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
     """Put flags for the names of fields in an error's text.
 
     A name that is an English word too ("seed") is replaced where the text starts with it or quotes
@@ -172,7 +172,7 @@ def name_flags(message: str, record: type[BaseModel]) -> str:
 
     Args:
         message: What code that knows fields, not flags, said.
-        record: The record class.
+        named: The record class, or flags by the name that they go by in code.
 
     Returns:
         The message for a user of the command line.
@@ -183,13 +183,14 @@ def name_flags(message: str, record: type[BaseModel]) -> str:
         >>> name_flags("n_permutations must be at least 1", Settings)
         '--n-permutations must be at least 1'
     """
-    for option in record_options(record):
-        name = re.escape(option.path[-1])
+    if not isinstance(named, Mapping):
+        named = {option.path[-1]: option.flags[0] for option in record_options(named)}
+    for name, flag in named.items():
         patterns = [rf"`{name}`", rf"\A{name}\b(?=[ =:])"]
         if "_" in name:
             patterns.append(rf"(?<![\w.-]){name}\b")
         for pattern in patterns:
-            message = re.sub(pattern, option.flags[0], message)
+            message = re.sub(pattern, flag, message)
     return message
 
 
