@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
 from surface_consistency.errors import PluginError
 from surface_consistency.plugins import Plugins
@@ -38,7 +38,7 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
     command = words[0]
     if command not in commands:
         raise ValueError(f"no command {command!r}; there are {', '.join(commands)}")
-    _add(app, command, words[1:])
+    _add(app, command, words[1:], commands[command])
     run_app(app, words)
 
 
@@ -77,7 +77,7 @@ def install_completion() -> str:
 
     app = _new("surface-consistency", "")
     for command in (*_PLUGINS, *_MADE, "build"):
-        _add(app, command, None)
+        _add(app, command, None, "")
     try:
         return f"wrote {app.install_completion()}; start a new shell to use it"
     except ShellDetectionError as error:
@@ -86,15 +86,22 @@ def install_completion() -> str:
 
 def _new(name: str, text: str) -> App:
     """Make a command that others are put into."""
-    return App(name=name, help=text, help_format="plaintext", version_flags=())
+    return App(
+        name=name,
+        help=text,
+        help_format="plaintext",
+        version_flags=(),
+        suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(allow_repeating=True),
+    )
 
 
-def _add(app: App, command: str, rest: Sequence[str] | None) -> None:
+def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
     """Load a command and add it; without the words after it, with all that may follow it."""
     if command in _MADE:
         app.command(_imported(*_MADE[command])(rest or ()), name=command)
         return
-    within = _new(command, "")
+    within = _new(command, text)
     if command == "build":
         _imported("build", "add")(within)
     else:

@@ -91,6 +91,10 @@ def _compare(
     """
     if not verdicts:
         raise ValueError("give a file of verdicts, or one for each condition")
+    if resamples < 1:
+        raise ValueError(f"--resamples must be 1 or more, got {resamples}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence must lie between 0 and 1, got {confidence}")
     try:
         frame = read_verdicts(
             verdicts[0] if len(verdicts) == 1 else verdicts,

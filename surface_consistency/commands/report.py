@@ -28,8 +28,8 @@ def _report(
     reporting: ReportSettings,
 ) -> None:
     """Write tables, figures and one page from scored runs."""
+    study = find_study(study_name(runs))
     if fact is not None:
-        study = find_study(study_name(runs))
         for run in runs:
             print(study.story(run, fact))
         return
