@@ -29,6 +29,12 @@ R = TypeVar("R", bound=BaseModel)
 
 _SCALARS = (bool, int, float, str, Path)
 _LIMITS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+_BROKEN_LIMITS = {
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be {le} or less",
+}
 
 
 class Settings(BaseModel):
@@ -282,7 +288,7 @@ def _make(
     try:
         return record(**arguments)
     except ValidationError as error:
-        for detail in error.errors(include_url=False, include_context=False):
+        for detail in error.errors(include_url=False):
             problems.append(_problem(detail, path, options, record))
         return None
 
@@ -308,6 +314,9 @@ def _problem(
         return name_flags(message, record)
     if detail["type"] == "missing":
         return f"{option.flags[0]} is required"
+    if detail["type"] in _BROKEN_LIMITS:
+        limit = _BROKEN_LIMITS[detail["type"]].format(**detail["ctx"])
+        return f"{option.flags[0]} {limit}, got {_as_typed(detail['input'])}"
     got = "" if detail["type"] == "value_error" else f", got {_as_typed(detail['input'])}"
     message = name_flags(message, record)
     if message.startswith(option.flags[0]):

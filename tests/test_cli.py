@@ -1,8 +1,6 @@
 """The command line, as a user types it."""
 
 import json
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -103,16 +101,16 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--source", "no/where/at/all.jsonl"], "no/where/at/all.jsonl"),
-        (["--limit", "0"], "--limit: input should be greater than or equal to 1, got 0"),
-        (["--repeat", "-5"], "--repeat: input should be greater than or equal to 0, got -5"),
-        (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
+        (["--limit", "0"], "--limit must be 1 or more, got 0"),
+        (["--repeat", "-5"], "--repeat must be 0 or more, got -5"),
+        (["--shots", "-1"], "--shots must be 0 or more, got -1"),
         (["--shots", "5000"], "--shots=5000, but only"),
         (["--shots", "many"], 'Invalid value for --shots: unable to convert "many" into int'),
         (["--shot", "3"], "Unknown option: --shot. Did you mean --shots?"),
         (["--template", "haiku"], 'Invalid value "haiku" for --template'),
         (["--column", "question=q"], "--column belongs to data of your own"),
         (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
-        (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or equal to 1"),
+        (["--max-new-tokens", "0"], "--max-new-tokens must be 1 or more, got 0"),
         (["--model", "organism"], "--model organism: the study redirectqa has no model organism"),
         (["--rule", "vibes"], "--rule"),
         (["--cluster", "relation"], "--cluster must be one of fact_id, subject_id"),
@@ -159,7 +157,7 @@ def test_debug_shows_the_traceback(runner, tmp_path):
     command = ["run", "redirectqa", "--source", "sample", "--shots", "-1"]
     command += ["--runner", runner, "--out", str(tmp_path / "run")]
 
-    with pytest.raises(ValueError, match="--shots: input should be"):
+    with pytest.raises(ValueError, match="--shots must be 0 or more"):
         main(["--debug", *command])
     with pytest.raises(PluginError, match="no study 'nothing'"):
         main(["run", "nothing", "--debug"])
@@ -248,5 +246,3 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
 def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
     assert main(["compare", verdicts_csv, *arguments]) == 2
     assert message in capsys.readouterr().err
-
-

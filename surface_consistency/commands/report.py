@@ -28,13 +28,13 @@ def _report(
     reporting: ReportSettings,
 ) -> None:
     """Write tables, figures and one page from scored runs."""
-    study = find_study(study_name(runs))
-    if fact is not None:
-        for run in runs:
-            print(study.story(run, fact))
+    if fact is None and runs:
+        home = _home(out)
+        finish(report_runs(runs, home, settings=reporting), home, as_json=json)
         return
-    home = _home(out)
-    finish(report_runs(runs, home, settings=reporting), home, as_json=json)
+    study = find_study(study_name(runs))
+    for run in runs:
+        print(study.story(run, fact or ""))
 
 
 def make_report(argv: Sequence[str]) -> Callable[..., object]:
