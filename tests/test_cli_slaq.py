@@ -169,7 +169,7 @@ def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
 
     [corrected] = json.loads(capsys.readouterr().out)["tables"]["corrected"]
     # A judge that agrees with the labels changes nothing but the width of the intervals.
-    for name in ("short_accuracy", "long_accuracy", "alignment", "signed_alignment"):
+    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
         assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
     assert (folder / "tables" / "corrected.csv").is_file()
 

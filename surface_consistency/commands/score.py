@@ -10,7 +10,7 @@ from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.settings_options import record_options
+from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.engine import report_runs, score_files, score_run
 from surface_consistency.studies.study import STUDIES, ReportSettings, find_study
 
@@ -70,6 +70,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             score_run(folder, study=study, scoring=scoring)
             folders, home = [folder], run
         else:
+            source = source or record_from_options(study.source, {})
             if out is None:
                 raise ValueError("--predictions needs --out, the folder for the verdicts")
             folders, home = (
@@ -95,6 +96,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         help_text="Judge a run again, or judge predictions made elsewhere.\n\nWith RUN: judge its "
         "answers again, by another rule or judge; nothing is asked anew. With --predictions: judge "
         "files of outputs against the data, into --out.",
+        optional=("source",),
         source=study.source,
         settings=study.settings,
         scoring=study.scoring,
@@ -152,7 +154,7 @@ def _study_of(argv: Sequence[str]) -> str:
 def _refuse_data_options(source: Any, settings: Any, **own: object) -> None:  # noqa: ANN401
     """Refuse options that scoring a run again would not heed."""
     foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
-    for record in (source, settings):
+    for record in filter(None, (source, settings)):
         options = record_options(type(record))
         foreign += [o.flags[0] for o in options if o.path[0] in record.model_fields_set]
     if foreign:
