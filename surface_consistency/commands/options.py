@@ -10,7 +10,7 @@ from pydantic import Field
 
 from surface_consistency.settings_options import Settings
 
-__all__ = ["Json", "ModelSettings", "Out", "load_model", "options_of"]
+__all__ = ["Json", "ModelSettings", "Out", "options_of"]
 
 Out = Annotated[Path, Parameter(help="Folder of the results.")]
 """The option --out."""
@@ -28,8 +28,8 @@ class ModelSettings(Settings):
     label: str | None = None
     """Name of the model in tables; the last part of --model by default."""
 
-    runner: str = "transformers"
-    """Registered runner, package:name or module:attribute."""
+    runner: str | None = None
+    """Registered runner, package:name or module:attribute; the study's own by default."""
 
     runner_option: Mapping[str, str] = Field(default_factory=dict)
     """Keyword argument of the runner, its value JSON or text."""
@@ -77,28 +77,6 @@ class ModelSettings(Settings):
             return str(runner.name)
         path = Path(self.model)
         return path.resolve().name if path.exists() else self.model
-
-
-def load_model(model: ModelSettings) -> Any:  # noqa: ANN401 - any runner
-    """Load the runner that was named.
-
-    Args:
-        model: Who answers.
-
-    Returns:
-        The runner.
-
-    Raises:
-        ValueError: If the runner needs a model and none is named.
-        RunnerError: If it cannot be loaded.
-    """
-    from surface_consistency.inference.registry import load_runner
-
-    if model.runner in ("transformers", "lookup") and model.model is None:
-        raise ValueError(
-            f"--runner {model.runner} needs --model, a hub id or the folder of a model"
-        )
-    return load_runner(model.runner, model=model.model, options=model.options)
 
 
 def options_of(given: Mapping[str, str]) -> dict[str, object]:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surface_consistency.commands.options import Json, ModelSettings, Out, load_model
+from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
-from surface_consistency.studies.engine import report_runs, run_variants, score_run
+from surface_consistency.studies.engine import run_variants
 from surface_consistency.studies.study import ReportSettings, as_study
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def make_run(found: Any) -> Callable[..., object]:  # noqa: ANN401 - what an ent
     ) -> None:
         data = study.load(source)
         runner = _runner(study, data, settings, model, out, further.get("organism"), quiet=json)
-        folders = run_variants(
+        swept = run_variants(
             study,
             data,
             runner,
@@ -50,14 +50,11 @@ def make_run(found: Any) -> Callable[..., object]:  # noqa: ANN401 - what an ent
             model=model.name(runner),
             settings=settings,
             source=source,
+            scoring=scoring,
+            report=reporting,
             progress=not json,
         )
-        for folder in folders:
-            score_run(folder, study=study, scoring=scoring)
-        reported = report_runs(
-            [folder.path for folder in folders], out, study=study, settings=reporting
-        )
-        finish(reported, out, as_json=json)
+        finish(swept.reported, out, as_json=json)
 
     records: dict[str, Any] = {
         "source": study.source,
@@ -89,9 +86,13 @@ def _runner(
 ) -> Any:  # noqa: ANN401
     """Load who answers, or train the study's model organism."""
     if model.model != _ORGANISM:
-        return load_model(model)
+        return study.load_runner(
+            model.runner or study.runner, model=model.model, options=model.options
+        )
     if study.organism is None:
         raise ValueError(f"--model organism: the study {study.name} has no model organism")
+    if model.runner not in (None, study.runner):
+        raise ValueError("--model organism trains a model of its own; leave out --runner")
     if not quiet:
         print("training a small model on what it will be asked", flush=True)
     return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)

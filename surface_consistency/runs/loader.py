@@ -195,6 +195,13 @@ def _decoding(manifest: RunManifest) -> dict[str, JsonValue]:
     return {} if manifest.schema_version > 1 else dict(manifest.decoding)
 
 
+def _shown(value: JsonValue) -> str:
+    """Write a setting in a label."""
+    if isinstance(value, list):
+        return "+".join(map(_shown, value))
+    return "none" if value is None else str(value)
+
+
 def _labels(
     manifests: Sequence[RunManifest],
     homes: Sequence[Path],
@@ -205,8 +212,7 @@ def _labels(
     labels = []
     for manifest, settings in zip(manifests, varying, strict=True):
         said = ", ".join(
-            f"{name.replace('_', ' ')} {'none' if value is None else value}"
-            for name, value in settings.items()
+            f"{name.replace('_', ' ')} {_shown(value)}" for name, value in settings.items()
         )
         alone = times[manifest.model] == 1 or not said
         labels.append(manifest.model if alone else f"{manifest.model} ({said})")

@@ -1,7 +1,7 @@
 """Records: the only language between the stages of a study."""
 
 from surface_consistency.schemas._record import Record
-from surface_consistency.schemas.audit import AuditOutcome, AuditTarget
+from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
@@ -32,7 +32,6 @@ from surface_consistency.schemas.verdicts import Verdict
 __all__ = [
     "AuditOutcome",
     "AuditPrompt",
-    "AuditTarget",
     "Candidate",
     "CanonicalRedirectPair",
     "DataSource",

@@ -1,14 +1,13 @@
-"""What an audit of forgetting asks, and the rows of its outcomes frame."""
+"""Rows of the outcomes frame of an audit of forgetting."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from surface_consistency.schemas._record import Items, NonEmpty, Record
-from surface_consistency.schemas.memory import AuditPrompt, MemoryState, Triplet
+from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.outcomes import PairedOutcome
 
-__all__ = ["Attribution", "AuditOutcome", "AuditTarget"]
+__all__ = ["Attribution", "AuditOutcome"]
 
 Attribution = Literal[
     "surviving_equivalent",
@@ -24,64 +23,6 @@ answer; the subject with another object; an entry that shares neither subject no
 retrieved entry at all. In the last two the model's own parameters are what is left."""
 
 
-class AuditTarget(Record):
-    """A fact that an audit deletes, in one prompt style, and what its deletion leaves."""
-
-    database: NonEmpty
-    """Name of the database, such as "countries/alias"."""
-
-    domain: NonEmpty
-    """What the facts are about, such as "countries"."""
-
-    variant: NonEmpty
-    """Topology of the database, such as "alias"."""
-
-    style: NonEmpty
-    """Prompt style, such as "cloze"."""
-
-    database_file: NonEmpty
-    """The database file, as it was found."""
-
-    prompt_file: NonEmpty
-    """The prompt file, as it was found."""
-
-    prompt: AuditPrompt
-    """The fact and its prompt."""
-
-    n_deleted: int = Field(ge=0)
-    """Entries that the deletion removes."""
-
-    surviving: Items[Triplet]
-    """Entries that still state the fact, by the widest closure; none when it is complete."""
-
-    n_shared_surface: int = Field(ge=0)
-    """Entries left about the subject, by another relation, whose object reads as the fact's."""
-
-    echoes: Items[str]
-    """Accepted objects that are or contain a name of the subject."""
-
-    @property
-    def fact_id(self) -> str:
-        """The fact within all databases, such as "countries/alias/17"."""
-        return f"{self.database}/{self.prompt.fact_id}"
-
-    @property
-    def pair_id(self) -> str:
-        """The fact in its prompt style."""
-        return f"{self.database}/{self.style}/{self.prompt.prompt_id}"
-
-    def prompt_id(self, state: MemoryState) -> str:
-        """Name the prompt that asks for it.
-
-        Args:
-            state: State of the store.
-
-        Returns:
-            The identifier.
-        """
-        return f"{self.pair_id}/{state}"
-
-
 class AuditOutcome(PairedOutcome):
     """A fact of a database in one prompt style: DEL-ON first, DEL-OFF second, FULL beside them.
 
@@ -95,7 +36,7 @@ class AuditOutcome(PairedOutcome):
     domain: NonEmpty
     """What the facts are about, such as "countries"."""
 
-    variant: NonEmpty
+    topology: NonEmpty
     """Topology of the database, such as "alias"."""
 
     style: NonEmpty

@@ -37,6 +37,7 @@ from surface_consistency.metrics import paired_by, wilson_interval
 from surface_consistency.report.figures import write_figures
 from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Page
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import atomic_path, write_csv, write_json, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -51,7 +52,6 @@ from surface_consistency.studies.judging import judge_targets
 from surface_consistency.studies.study import (
     Analysis,
     Plan,
-    PromptGroup,
     Report,
     ReportSettings,
     RuleScoring,
@@ -62,6 +62,8 @@ from surface_consistency.studies.study import (
 
 __all__ = [
     "Reported",
+    "Swept",
+    "build_page",
     "import_predictions",
     "report_runs",
     "retest_flip_rate",
@@ -102,15 +104,16 @@ def run_study(
         settings: How to ask; None for the study's defaults.
         source: Where the data came from, for the manifest.
         progress: Whether to show a progress bar on a terminal, or a function that is told.
-        shared: A run of the same sweep, whose answers to groups that depend on the model alone
-            are taken over.
+        shared: A run of the same sweep, whose answers to groups that depend on the model alone,
+            the repeated ones too, are taken over.
 
     Returns:
         The run folder, with targets, pairs, prompts, generations and manifest.
 
     Raises:
         DataError: If nothing is left to ask.
-        RunMismatchError: If the folder holds a run with other settings or a sweep; names them.
+        RunMismatchError: If the folder holds a run with other settings or a sweep, or `shared` is
+            a run of another model or decoding; names them.
         RunLogLockedError: If another process writes to this run.
         PromptTooLongError: If a prompt does not fit the model.
     """
@@ -134,6 +137,8 @@ def run_study(
         source=source,
     )
     _warn_uncovered(asked, [prompt for group in plan.groups.values() for prompt in group.prompts])
+    if shared is not None:
+        _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
     with ExitStack() as stack:
         logs = {
@@ -147,14 +152,25 @@ def run_study(
         }
         _write_plan(folder, plan)
         again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked
-        for name, group in plan.groups.items():
+        for (name, repeat), log in logs.items():
+            group, prompts = plan.groups[name], plan.groups[name].prompts
+            if repeat:
+                prompts = sample_prompts(prompts, settings.repeat, seed=settings.seed)
             if shared is not None and group.is_shared:
-                _take_over(shared, name, group, manifest, logs[name, False])
-            run_prompts(asked, group.prompts, group.params, logs[name, False], progress=progress)
-            if settings.repeat:
-                sample = sample_prompts(group.prompts, settings.repeat, seed=settings.seed)
-                run_prompts(again, sample, group.params, logs[name, True], progress=progress)
+                _take_over(shared.log(name, repeat=repeat), prompts, log)
+            run_prompts(again if repeat else asked, prompts, group.params, log, progress=progress)
     return folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Swept:
+    """Result of `run_variants`."""
+
+    folders: Sequence[RunFolder]
+    """The runs, one a variant."""
+
+    reported: "Reported"
+    """Tables and page over all of them."""
 
 
 def run_variants(
@@ -166,54 +182,63 @@ def run_variants(
     model: str,
     settings: Any = None,  # noqa: ANN401 - the study's settings record
     source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    report: ReportSettings | None = None,
     progress: ProgressOption = True,
-) -> list[RunFolder]:
-    """Make all runs that settings stand for: one, or those of a sweep, each in its own folder.
+) -> Swept:
+    """Run, score and report all that settings stand for: one run, or a sweep of several.
+
+    Each run of a sweep has a folder of its own within `out`, which `sweep.json` marks; groups of
+    prompts that depend on the model alone are asked once for all. Started again with the same
+    arguments it goes on where it was stopped.
 
     Args:
         study: The study.
-        data: As for `run_study`.
-        runner: As for `run_study`; it is asked once for what the runs of a sweep share.
-        out: Folder of the run, or of the sweep's folders.
-        model: As for `run_study`.
-        settings: As for `run_study`.
-        source: As for `run_study`.
-        progress: As for `run_study`.
+        data: What its `load` returned.
+        runner: Who answers.
+        out: Folder of the run, or of the runs; page and tables over all of them go there too.
+        model: Label of the model in tables.
+        settings: How to ask; `Study.variants` takes them apart. None for the study's defaults.
+        source: Where the data came from, for the manifests.
+        scoring: How to judge; None for the study's defaults.
+        report: How to compute tables and page; None for the defaults.
+        progress: Whether to show a progress bar on a terminal, or a function that is told.
 
     Returns:
-        The run folders.
+        The runs and what was reported of them.
 
     Raises:
-        RunMismatchError: If the folder of a sweep holds a single run.
-        DataError: As for `run_study`.
+        RunMismatchError: If several runs should go into the folder of a single one or the other way
+            round, or a folder holds a run with other settings.
+        DataError: If nothing is left to ask.
     """
-    settings = study.settings() if settings is None else settings
-    variants = study.variants(settings)
     home = Path(out)
+    variants = study.variants(study.settings() if settings is None else settings)
     if len(variants) > 1:
         if (home / "manifest.json").is_file():
             raise RunMismatchError(
                 f"{home} holds a single run, whose tables and page a sweep would replace; choose "
-                "another --out, or give one value of each setting to go on with the run"
+                "another --out, or settings of one run to go on with it"
             )
         home.mkdir(parents=True, exist_ok=True)
         write_json(home / _SWEEP, {"runs": [name for name, _ in variants]})
     folders: list[RunFolder] = []
     for name, chosen in variants:
-        folders.append(
-            run_study(
-                study,
-                data,
-                runner,
-                home / name if len(variants) > 1 else home,
-                model=model,
-                settings=chosen,
-                source=source,
-                progress=progress,
-                shared=folders[0] if folders else None,
-            )
+        folder = run_study(
+            study,
+            data,
+            runner,
+            home / name,
+            model=model,
+            settings=chosen,
+            source=source,
+            progress=progress,
+            shared=folders[0] if folders else None,
         )
-    return folders
+        score_run(folder, study=study, scoring=scoring)
+        folders.append(folder)
+    reported = report_runs([one.path for one in folders], home, study=study, settings=report)
+    return Swept(folders=folders, reported=reported)
 
 
 def import_predictions(
@@ -495,11 +520,46 @@ def report_runs(
             not for this study, or names a table that is there.
         DataError: If a run cannot be read.
     """
+    page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
+    home = Path(out)
+    home.mkdir(parents=True, exist_ok=True)
+    write_tables(tables, home / "tables", runs=runs)
+    target = write_page(page, home / "report.html")
+    told = []
+    try:
+        write_figures(page, home / "figures")
+    except MissingDependencyError as error:
+        told.append(str(error))
+    notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
+    return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
+
+
+def build_page(
+    folders: Sequence[str | os.PathLike[str]],
+    *,
+    study: Study | None = None,
+    settings: ReportSettings | None = None,
+    analyses: Mapping[Analysis, Any] | None = None,
+) -> tuple[Page, dict[str, Table], list[Run]]:
+    """Compute tables and page of scored runs, and write nothing; see `report_runs`.
+
+    Args:
+        folders: The run folders, each once.
+        study: Their study; None for the one that the manifests name.
+        settings: How to compute.
+        analyses: Further analyses with their settings.
+
+    Returns:
+        Page, tables by name, and runs.
+
+    Raises:
+        ValueError: As `report_runs`.
+        DataError: If a run cannot be read.
+    """
     settings = settings or ReportSettings()
     if study is None:
-        manifest = RunFolder.open(folders[0]).read_manifest() if folders else None
-        study = find_study(study_name(folders))
-        study = study if manifest is None else study.configured(manifest.settings)
+        found = find_study(study_name(folders))
+        study = found.configured(RunFolder.open(folders[0]).read_manifest().settings)
     runs = load_runs(folders, outcome=study.outcome)
     cluster = settings.cluster or next(iter(study.clusters))
     if cluster not in study.clusters:
@@ -509,8 +569,6 @@ def report_runs(
         )
     _check_clusters(runs, cluster)
     report = Report(runs=runs, settings=settings, cluster=cluster)
-    home = Path(out)
-    home.mkdir(parents=True, exist_ok=True)
     with _without_collector(), warnings.catch_warnings():
         # What is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
@@ -522,15 +580,7 @@ def report_runs(
             added = _analysed(analysis, chosen, study, report, tables)
             page = replace(page, sections=[*page.sections, *analysis.sections(report, added)])
             tables |= added
-    write_tables(tables, home / "tables", runs=runs)
-    target = write_page(page, home / "report.html")
-    told = []
-    try:
-        write_figures(page, home / "figures")
-    except MissingDependencyError as error:
-        told.append(str(error))
-    notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
-    return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
+    return page, tables, runs
 
 
 def write_tables(
@@ -780,35 +830,37 @@ def _write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Se
     folder.write_checks(plan.checks)
 
 
-def _take_over(
-    shared: RunFolder, name: str, group: PromptGroup, manifest: RunManifest, log: RunLog
-) -> None:
-    """Copy the answers that another run of the sweep has to a group of prompts."""
-    other = shared.read_manifest()
-    same = {
-        "model": (other.model, manifest.model),
-        "decoding": (other.decoding.get(name), manifest.decoding.get(name)),
-        "runner": (_without_store(other.runner), _without_store(manifest.runner)),
-    }
-    if differing := [what for what, (theirs, ours) in same.items() if theirs != ours]:
+def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:
+    """Refuse to take answers over that this run's model would not give."""
+    groups = tuple(
+        f"decoding.{name or 'answers'}." for name, group in plan.groups.items() if group.is_shared
+    )
+    differing = [
+        name
+        for name in shared.read_manifest().differences(manifest)
+        if name == "model"
+        or name.startswith(groups)
+        # Another store has no bearing on groups that depend on the model alone.
+        or (name.startswith("runner.") and not name.endswith(".source.sha256"))
+    ]
+    if groups and differing:
         raise RunMismatchError(
             f"the answers in {shared.path} were made with another {', '.join(differing)}; take a "
             "run of the same model and decoding, or none"
         )
-    wanted = {prompt.key for prompt in group.prompts if prompt.key not in log}
-    if wanted:
+
+
+def _take_over(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
+    """Copy the answers that another run of the sweep has to some prompts."""
+    wanted = {prompt.key for prompt in prompts if prompt.key not in log}
+    if wanted and source.is_file():
         log.append(
             [
                 answer
-                for answer in read_generations(shared.log(name))
+                for answer in read_generations(source)
                 if answer.prompt_key in wanted and answer.finish_reason != "error"
             ]
         )
-
-
-def _without_store(runner: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell how a runner decodes, whatever store it asks."""
-    return {name: value for name, value in runner.items() if name != "source"}
 
 
 def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:

@@ -380,6 +380,28 @@ class PairedReport:
         Returns:
             The page.
         """
+        return Page(
+            title=f"{self.study.title}: {self._named()}",
+            study=self.study.title,
+            question=self.study.question,
+            models=self.labels,
+            finding=self.finding(tables),
+            sections=self.sections(tables),
+            checks=self.checks(tables),
+            made=self.made(),
+            method=self.method(),
+            citation=self.study.citation,
+        )
+
+    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
+        """Say what stands between the finding and the checks.
+
+        Args:
+            tables: The tables.
+
+        Returns:
+            Squares, highlights, flips by group, numbers, answers and the tables of checks.
+        """
         groups = [tables[name] for name in self.study.groupings if name in tables]
         sections = [self.squares_section(tables)]
         if highlights := self.highlight_blocks():
@@ -401,18 +423,7 @@ class PairedReport:
                     anchor="check-tables", title="Checks in numbers", blocks=checked, is_folded=True
                 )
             )
-        return Page(
-            title=f"{self.study.title}: {self._named()}",
-            study=self.study.title,
-            question=self.study.question,
-            models=self.labels,
-            finding=self.finding(tables),
-            sections=sections,
-            checks=self.checks(tables),
-            made=self.made(),
-            method=self.method(),
-            citation=self.study.citation,
-        )
+        return sections
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say the finding: the flip rate, with accuracies and noise floor beside it.

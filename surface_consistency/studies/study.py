@@ -18,6 +18,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
+from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.plugins import Plugins
 from surface_consistency.report.page import Page, Section
@@ -262,6 +263,9 @@ class Study(ABC):
     scoring: ClassVar[type[Settings]] = RuleScoring
     """How answers are judged; may be chosen anew for a finished run."""
 
+    runner: ClassVar[str] = "transformers"
+    """Name of the runner that is loaded unless another is named."""
+
     organism: ClassVar[type[Settings] | None] = None
     """What a model organism of the study is taught; None where there is no organism."""
 
@@ -339,6 +343,29 @@ class Study(ABC):
         Raises:
             DataError: If nothing is left to ask.
         """
+
+    def load_runner(
+        self, name: str, *, model: str | None, options: Mapping[str, object]
+    ) -> Any:  # noqa: ANN401 - a runner, or what `prepare_runner` makes one of
+        """Load who answers.
+
+        Args:
+            name: Name of the runner, as for `inference.load_runner`.
+            model: Its model; None for runners without.
+            options: Its keyword arguments.
+
+        Returns:
+            The runner, or what `prepare_runner` makes one of.
+
+        Raises:
+            ValueError: If the runner needs a model and none is named.
+            RunnerError: If it cannot be loaded.
+        """
+        if name == "transformers" and model is None:
+            raise ValueError(
+                "--runner transformers needs --model, a hub id or the folder of a model"
+            )
+        return load_runner(name, model=model, options=options)
 
     def prepare_runner(self, runner: Any, plan: Plan, settings: Any) -> Runner:  # noqa: ANN401
         """Put what the study brings between the engine and the runner, such as a store of facts.

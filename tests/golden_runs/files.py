@@ -1,8 +1,10 @@
 """What a golden run gave, as the text of the files that are pinned."""
 
 import html
+import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -61,3 +63,40 @@ def main_sections(page: str) -> list[str]:
     """Find the parts of a page that hold the main tables."""
     sections = re.findall(r'(?s)<section aria-labelledby="([^"]*)">(.*?)</section>', page)
     return [part for name, part in sections if name in MAIN_SECTIONS]
+
+
+def page_numbers(page) -> str:
+    """Write the numbers with an interval that stand on a page of values, a line each."""
+    return "".join(f"{line}\n" for line in _intervals(page))
+
+
+def _intervals(value) -> Iterator[str]:
+    """Find numbers with an interval in blocks, tables and sentences."""
+    from surface_consistency.report.page import Value
+    from surface_consistency.report.table import Table
+
+    if isinstance(value, Value):
+        if value.low is not None:
+            yield _interval(value.value, value.low, value.high, value.kind)
+    elif isinstance(value, Table):
+        for column in value.columns:
+            if column.low is not None:
+                for row in value.frame.to_dict("records"):
+                    yield _interval(row[column.key], row[column.low], row[column.high], column.kind)
+    elif is_dataclass(value):
+        for item in fields(value):
+            yield from _intervals(getattr(value, item.name))
+    elif isinstance(value, Mapping):
+        yield from _intervals(list(value.values()))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from _intervals(item)
+
+
+def _interval(number, low, high, kind) -> str:
+    """Write a number as pages do: rates and differences in percent, others as they are."""
+    factor, places = (100, 1) if kind in ("rate", "difference") else (1, 2)
+    if any(bound is None or math.isnan(bound) for bound in (number, low, high)):
+        return "–"
+    shown = (f"{factor * one:.{places}f}" for one in (number, low, high))
+    return "{} [{}, {}]".format(*shown)

@@ -22,7 +22,7 @@ import pandas as pd
 
 from surface_consistency.report.page import Value
 from surface_consistency.report.table import Table
-from tests.golden_runs.files import EXPECTED, GoldenRun
+from tests.golden_runs.files import EXPECTED, GoldenRun, page_numbers
 from tests.golden_runs.inputs import (
     COUNTRIES,
     DECOYS,
@@ -192,7 +192,7 @@ def _numbers_of(page) -> str:
     return f'<section aria-labelledby="numbers">{"".join(shown)}</section>'
 
 
-def audit_cells(home: Path):
+def audit_data(home: Path):
     """Build small databases with decoys, near misses and aliases, and find their prompts."""
     from surface_consistency.data import (
         Aliases,
@@ -202,7 +202,7 @@ def audit_cells(home: Path):
     )
     from surface_consistency.prompts.audit_styles import style_writers
     from surface_consistency.schemas import Triplet
-    from surface_consistency.studies.audit import find_cells
+    from surface_consistency.studies.audit import AuditData, find_conditions
 
     table = FactTable(
         name="lands",
@@ -244,7 +244,7 @@ def audit_cells(home: Path):
     build_audit_databases(
         folder, domains=[table], topologies=TOPOLOGIES, styles=style_writers(STYLES)
     )
-    return find_cells(folder)
+    return AuditData(id="databases", conditions=find_conditions(folder))
 
 
 class Asking:
@@ -252,8 +252,11 @@ class Asking:
 
     name = "asking"
 
-    def __init__(self, source):
+    def __init__(self, source=None):
         self.source = source
+
+    def with_store(self, source):
+        return Asking(source)
 
     def fingerprint(self):
         return {"runner": self.name, "source": self.source.fingerprint()}
@@ -280,46 +283,45 @@ class Asking:
 
 def audit(home: Path) -> GoldenRun:
     """One audit by words: the model reads what the store finds."""
-    from surface_consistency.studies.audit import (
-        AuditSettings,
-        augmented_runners,
-        finish_audit,
-        retrievers_by_name,
-        run_audit,
-    )
+    from surface_consistency.studies.audit import AuditSettings, AuditStudy
+    from surface_consistency.studies.engine import run_study, score_run
 
-    cells = audit_cells(home)
-    folder = run_audit(
-        cells,
-        augmented_runners(audit_reader([p for cell in cells for p in cell.prompts]), n_facts=2),
-        home / "run",
-        model="reader",
-        settings=AuditSettings(retriever="bm25", threshold=None),
-        retrievers=retrievers_by_name("bm25"),
-        progress=False,
+    study, data = AuditStudy(), audit_data(home)
+    reader = audit_reader([prompt for one in data.conditions for prompt in one.prompts])
+    settings = AuditSettings(retriever=("bm25",), threshold=(None,), n_facts=2)
+    folder = run_study(
+        study, data, reader, home / "run", model="reader", settings=settings, progress=False
     )
-    tables = finish_audit(folder, n_resamples=RESAMPLES)
-    published = {"per_state": folder.per_state, "cross_state": folder.cross_state}
-    return _audit_page(
-        [folder.path], home, {f"published_{k}": v for k, v in published.items()}, tables
-    )
+    score_run(folder, study=study)
+    published = {
+        f"published_{name}": pd.read_csv(folder.path / f"{name}_metrics.csv")
+        for name in ("per_state", "cross_state")
+    }
+    return _of_study(study, [folder], published)
 
 
 def audit_sweep(home: Path) -> GoldenRun:
     """A model that looks facts up by letters, at two thresholds, and what changes between them."""
-    from surface_consistency.studies.audit import sweep_audit
+    from surface_consistency.studies.audit import AuditSettings, AuditStudy
+    from surface_consistency.studies.engine import run_study, score_run
 
-    swept = sweep_audit(
-        audit_cells(home),
-        Asking,
-        home / "sweep",
-        model="asking",
-        retrievers=("fuzzy",),
-        thresholds=(0.5, 0.95),
-        n_resamples=RESAMPLES,
-        progress=False,
-    )
-    return _audit_page([folder.path for folder in swept.folders], home, {}, {"sweep": swept.table})
+    study, data = AuditStudy(), audit_data(home)
+    folders = []
+    settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
+    for name, chosen in study.variants(settings):
+        folder = run_study(
+            study,
+            data,
+            Asking(),
+            home / "sweep" / name,
+            model="asking",
+            settings=chosen,
+            shared=folders[0] if folders else None,
+            progress=False,
+        )
+        score_run(folder, study=study)
+        folders.append(folder)
+    return _of_study(study, folders, {})
 
 
 def compare(home: Path) -> GoldenRun:
@@ -351,23 +353,23 @@ def compare(home: Path) -> GoldenRun:
     return GoldenRun(tables=found)
 
 
-def _audit_page(folders, home, files, more) -> GoldenRun:
-    """Report audits; `files` are CSV files, `more` tables besides those of the page."""
-    from surface_consistency.report.audit import (
-        audit_run_tables,
-        load_audit_runs,
-        write_audit_report,
-    )
+def _of_study(study, folders, more) -> GoldenRun:
+    """Report runs of a study; `more` are tables besides those of the page."""
+    from surface_consistency.studies.engine import build_page
+    from surface_consistency.studies.study import ReportSettings
 
-    runs = load_audit_runs(folders)
-    tables = audit_run_tables(runs)
-    page = write_audit_report(runs, home / "report.html", tables=tables)
-    read = {name: pd.read_csv(path) for name, path in files.items()}
-    return _gathered({run.label: run for run in runs}, more | tables | read, page)
+    page, tables, runs = build_page(
+        [folder.path for folder in folders],
+        study=study,
+        settings=ReportSettings(resamples=RESAMPLES),
+    )
+    checks = {name for run in runs for name in run.checks}
+    frames = {name: table.frame for name, table in tables.items() if name not in checks}
+    return _gathered({run.label: run for run in runs}, frames | more, page_numbers(page))
 
 
 def _gathered(runs, tables, page) -> GoldenRun:
-    """Name everything by its file; `runs` have outcomes and checks."""
+    """Name everything by its file; `runs` have outcomes and checks, `page` is a file or text."""
     outcomes = pd.concat([run.outcomes.assign(model=label) for label, run in runs.items()])
     found = {"outcomes": outcomes}
     # The checks stand in files of their own.
@@ -377,7 +379,8 @@ def _gathered(runs, tables, page) -> GoldenRun:
     for label, run in runs.items():
         for name, table in run.checks.items():
             found[f"checks/{re.sub(r'[^A-Za-z0-9.]+', '-', label).strip('-')}/{name}"] = table
-    return GoldenRun(tables=found, page=Path(page).read_text(encoding="utf-8"))
+    text = page if isinstance(page, str) else Path(page).read_text(encoding="utf-8")
+    return GoldenRun(tables=found, page=text)
 
 
 RUNS = {

@@ -26,6 +26,8 @@ ALL = "*"
 _KAPPA = {"kappa", "kappa_low", "kappa_high", "clustered_p_value"}
 
 ADDED: dict[str, set[str]] = {
+    "audit*/checks/*/noise_floor.csv": {ALL},
+    "audit_sweep/tables/contrasts.csv": {ALL},
     "redirectqa/tables/overall*.csv": _KAPPA,
     "redirectqa/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
     "redirectqa/tables/contrasts.csv": {ALL},
@@ -48,6 +50,7 @@ _PAIRED_NAMES = {
 }
 
 RENAMED: dict[str, dict[str, str]] = {
+    "audit*": {"variant": "topology"},
     "slaq/tables/recall.csv": _PAIRED_NAMES,
     "slaq/*/corrected.csv": _PAIRED_NAMES,
     "slaq/tables/overall.csv": _PAIRED_NAMES | {"n_topics": "n_clusters"},
@@ -55,8 +58,17 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """New names of pinned columns by pattern of file."""
 
+MOVED: dict[str, tuple[str, str]] = {
+    "audit*/tables/*by_variant.csv": ("by_variant", "by_topology"),
+    "audit*/tables/by_cell.csv": ("by_cell", "by_condition"),
+}
+"""Part of a pinned file's name and what stands in its place now, by pattern of file."""
+
 REORDERED: set[str] = {"redirectqa/checks/*/noise_floor.csv"}
 """Patterns of files whose columns stand in another order."""
+
+RESORTED: dict[str, tuple[str, ...]] = {"audit*/checks/*/lookups.csv": ("database", "state")}
+"""Columns that name a row, by pattern of files whose rows stand in another order."""
 
 TOLERANCE = 1e-12
 
@@ -73,13 +85,17 @@ def made(request, tmp_path_factory):
 
 
 def pinned(name):
-    """The files of a run, as text."""
+    """The files of a run, as text, under the names that they have now."""
     home = EXPECTED / name
-    return {
+    found = {
         path.relative_to(home).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(home.rglob("*.*"))
         if path.is_file()
     }
+    for file in list(found):
+        for old, new in allowed(f"{name}/{file}", MOVED):
+            found[file.replace(old, new)] = found.pop(file)
+    return found
 
 
 def allowed(file, table):
@@ -108,6 +124,10 @@ def differences(file, found, wanted):
     is_free = any(fnmatch(file, pattern) for pattern in REORDERED)
     if (sorted(own) != sorted(expected)) if is_free else (own != expected):
         return [f"{file}: columns {own} where {expected} are pinned"]
+    for keys in allowed(file, RESORTED):
+        found_rows, rows = (
+            sorted(part, key=lambda row: [row[key] for key in keys]) for part in (found_rows, rows)
+        )
     if len(found_rows) != len(rows):
         return [f"{file}: {len(found_rows)} rows where {len(rows)} are pinned"]
     return [

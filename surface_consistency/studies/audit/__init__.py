@@ -1,25 +1,31 @@
-"""The audit of forgetting: what survives the deletion of a fact, by which way, and from where.
+"""The audit of forgetting: what survives the deletion of a fact, by which way, and from where."""
 
-The framework is that of arXiv 2607.00605: every fact is asked with the database whole (FULL), with
-the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF).
-"""
-
-from surface_consistency.studies.audit.ask import RunnerFactory, run_audit
 from surface_consistency.studies.audit.attribution import AttributionResult, attribute
-from surface_consistency.studies.audit.cells import AuditCell, CellLabel, cell_label, find_cells
-from surface_consistency.studies.audit.folder import AuditFolder
-from surface_consistency.studies.audit.memory import AuditMemory, build_memory
+from surface_consistency.studies.audit.conditions import (
+    AuditCondition,
+    AuditData,
+    ConditionLabel,
+    condition_label,
+    find_conditions,
+)
+from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict, score_generation
+from surface_consistency.studies.audit.plan import AuditPlan, plan_audit
 from surface_consistency.studies.audit.published import published_tables
-from surface_consistency.studies.audit.retrievers import (
+from surface_consistency.studies.audit.settings import (
+    STATES,
+    AuditOrganism,
+    AuditScoring,
+    AuditSettings,
+    AuditSource,
+)
+from surface_consistency.studies.audit.stores import (
     RETRIEVERS,
-    Retrievers,
+    AuditFactStore,
+    RetrieverFactory,
     retrievers_by_name,
 )
-from surface_consistency.studies.audit.runners import augmented_runners, lookup_runners
-from surface_consistency.studies.audit.score import audit_frame, score_audit
-from surface_consistency.studies.audit.settings import STATES, AuditSettings
-from surface_consistency.studies.audit.source import AuditSource
-from surface_consistency.studies.audit.study import SweepResult, finish_audit, sweep_audit
+from surface_consistency.studies.audit.story import FactStory, fact_story
+from surface_consistency.studies.audit.study import AuditStudy, LookupModel
 from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, audit_tables
 
 __all__ = [
@@ -27,27 +33,28 @@ __all__ = [
     "RETRIEVERS",
     "STATES",
     "AttributionResult",
-    "AuditCell",
-    "AuditFolder",
-    "AuditMemory",
+    "AuditCondition",
+    "AuditData",
+    "AuditFactStore",
+    "AuditJudge",
+    "AuditOrganism",
+    "AuditPlan",
+    "AuditScoring",
     "AuditSettings",
     "AuditSource",
-    "CellLabel",
-    "Retrievers",
-    "RunnerFactory",
-    "SweepResult",
+    "AuditStudy",
+    "AuditVerdict",
+    "ConditionLabel",
+    "FactStory",
+    "LookupModel",
+    "RetrieverFactory",
     "attribute",
-    "audit_frame",
     "audit_tables",
-    "augmented_runners",
-    "build_memory",
-    "cell_label",
-    "find_cells",
-    "finish_audit",
-    "lookup_runners",
+    "condition_label",
+    "fact_story",
+    "find_conditions",
+    "plan_audit",
     "published_tables",
     "retrievers_by_name",
-    "run_audit",
-    "score_audit",
-    "sweep_audit",
+    "score_generation",
 ]

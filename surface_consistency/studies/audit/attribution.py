@@ -5,26 +5,50 @@ the deleted fact. The deletion removes exactly these, so that rate equals the ex
 DEL-ON by construction. Attribution can differ: it looks at what the model was given.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from surface_consistency.matching.audit import EQUIVALENCES, Equivalence
 from surface_consistency.schemas.audit import Attribution
 from surface_consistency.schemas.memory import AuditPrompt, Candidate, RetrievalTrace, Triplet
 
-__all__ = ["AttributionResult", "Given", "accepted_candidates", "attribute"]
+__all__ = [
+    "KINDS",
+    "KIND_MEANINGS",
+    "KIND_TITLES",
+    "AttributionResult",
+    "CandidatesShown",
+    "accepted_candidates",
+    "attribute",
+]
 
-Given = Callable[[RetrievalTrace], Sequence[Candidate]]
+CandidatesShown = Callable[[RetrievalTrace], Sequence[Candidate]]
 """Tells which candidates of a lookup the model was given."""
 
-_ORDER: Final[tuple[Attribution, ...]] = (
-    "surviving_equivalent",
-    "same_object",
-    "echo",
-    "same_subject",
-    "unrelated",
-)
+KINDS: Final[tuple[Attribution, ...]] = get_args(Attribution)
+"""Where a right answer after deletion may come from, in order."""
+
+KIND_TITLES: Final[Mapping[Attribution, str]] = {
+    "surviving_equivalent": "entry that survived",
+    "same_object": "same object elsewhere",
+    "echo": "echo of the prompt",
+    "same_subject": "other object of the subject",
+    "unrelated": "unrelated entry",
+    "no_candidate": "no entry",
+}
+"""The same in few words."""
+
+KIND_MEANINGS: Final[Mapping[Attribution, str]] = {
+    "surviving_equivalent": "an entry that still states the deleted fact was given to the model",
+    "same_object": "an entry with the right object under another subject or relation was given",
+    "echo": "the answer stands in the prompt, and no entry given holds it",
+    "same_subject": "an entry about the subject with another object was given, so the model "
+    "answered against it",
+    "unrelated": "an entry that shares neither was given, so the parameters are what is left",
+    "no_candidate": "no entry was given at all, so the parameters are what is left",
+}
+"""The same in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +67,9 @@ def attribute(
     answer: str,
     traces: Sequence[RetrievalTrace],
     *,
-    surviving: Collection[Triplet] = (),
+    surviving: Collection[Sequence[str]] = (),
     equivalence: str | Equivalence = "audit",
-    given: Given | None = None,
+    shown: CandidatesShown | None = None,
 ) -> AttributionResult:
     """Tell where a right answer after deletion came from.
 
@@ -61,7 +85,7 @@ def attribute(
         traces: Traces of the lookups, in order.
         surviving: Entries that still state the fact by a wider closure than the deletion's.
         equivalence: How the answer and objects are compared: a name or a value of `EQUIVALENCES`.
-        given: What a trace handed to the model; None for its selected candidate.
+        shown: What a trace handed to the model; None for its selected candidate.
 
     Returns:
         The kind and the entry; among entries of one kind the first.
@@ -74,22 +98,22 @@ def attribute(
     """
     rule = EQUIVALENCES[equivalence] if isinstance(equivalence, str) else equivalence
     golds = {rule.key(name) for name in (prompt.gold_object, *prompt.object_aliases, answer)} - {""}
-    handed = given or _selected
+    of_trace = shown or _selected
     kept = {tuple(entry) for entry in surviving}
     found: dict[Attribution, Triplet | None] = {}
     for trace in traces:
-        for candidate in handed(trace):
+        for candidate in of_trace(trace):
             kind = _kind(candidate, golds, kept, rule)
             found.setdefault(kind, Triplet(candidate.subject, candidate.relation, candidate.object))
     if _stands_in(answer, prompt.prompt_text, rule):
         found["echo"] = None
-    for kind in _ORDER:
+    for kind in KINDS:
         if kind in found:
             return AttributionResult(kind=kind, entry=found[kind])
     return AttributionResult(kind="no_candidate", entry=None)
 
 
-def accepted_candidates(n_facts: int) -> Given:
+def accepted_candidates(n_facts: int) -> CandidatesShown:
     """Tell what runners hand over that put several facts before a prompt.
 
     Args:
@@ -100,7 +124,7 @@ def accepted_candidates(n_facts: int) -> Given:
         was taken all the same.
     """
 
-    def given(trace: RetrievalTrace) -> Sequence[Candidate]:
+    def shown(trace: RetrievalTrace) -> Sequence[Candidate]:
         """Give the accepted candidates of a trace."""
         accepted = [
             candidate
@@ -109,7 +133,7 @@ def accepted_candidates(n_facts: int) -> Given:
         ]
         return accepted[:n_facts] or _selected(trace)
 
-    return given
+    return shown
 
 
 def _selected(trace: RetrievalTrace) -> tuple[Candidate, ...]:

@@ -1,14 +1,17 @@
-"""The published audit, recomputed from its own tables (arXiv 2607.00605).
+"""Results of an audit in the rows and columns of the published one, and the published numbers.
 
-Three of its thirteen databases were answered from the index of another one, because the index was
-cached under a file name and a number of entries. The guards find them by their FULL state, which is
-near zero or equals DEL-ON in every prompt style.
+Three of the thirteen published databases (arXiv 2607.00605) were answered from the index of another
+one, because the index was cached under a file name and a number of entries. The guards find them by
+their FULL state, which is near zero or equals DEL-ON in every prompt style.
 """
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import (
@@ -18,17 +21,41 @@ from surface_consistency.metrics import (
     mcnemar,
     recover_table,
 )
-from surface_consistency.studies.audit.cells import cell_label
-from surface_consistency.studies.audit.published_rows import (
-    CROSS_STATE_COLUMNS,
-    PER_STATE_COLUMNS,
-)
+from surface_consistency.runs.files import write_csv, write_text
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas.memory import RetrievalTrace
+from surface_consistency.studies.audit.conditions import condition_label
+from surface_consistency.studies.audit.plan import to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
+from surface_consistency.studies.study import Scored
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["CROSS_STATE_COLUMNS", "PER_STATE_COLUMNS", "export_published", "published_tables"]
 
-__all__ = ["published_tables"]
+_MEANS: Final = {
+    "exact_match": "is_correct",
+    "contains_match": "contains",
+    "unknown_rate": "is_unknown",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+}
+_RATES: Final = (
+    "parametric_leakage",
+    "retrieval_mediated_correctness",
+    "retrieval_artifact_rate",
+)
+CROSS_STATE_COLUMNS: Final = (
+    "prompt_file",
+    "database_path",
+    "count",
+    *_MEANS,
+    "paired_count",
+    *_RATES,
+)
+"""Columns of `cross_state_metrics.csv`."""
+
+PER_STATE_COLUMNS: Final = (*CROSS_STATE_COLUMNS[:2], "state", *CROSS_STATE_COLUMNS[2:])
+"""Columns of `per_state_metrics.csv`; the paired ones are 0 there."""
 
 _CELLS: Final = ("a", "b", "c", "d")
 _COUNTS: Final = (
@@ -39,7 +66,102 @@ _COUNTS: Final = (
     "del_off_correct",
     "artifacts",
 )
-_SLICES: Final = {"all": (), "variant": ("variant",), "domain": ("domain",), "style": ("style",)}
+_SLICES: Final = {"all": (), "topology": ("topology",), "domain": ("domain",), "style": ("style",)}
+
+
+def export_published(scored: Scored) -> None:
+    """Write the answers and means of a scored run as the published audit did.
+
+    The folder gets `results/<database>/<style>.jsonl`, the answers, each with the trace of its
+    first lookup, the one whose value the published code takes for the answer;
+    `per_state_metrics.csv`, means by condition and state; and `cross_state_metrics.csv`, means by
+    condition with leakage, mediated correctness and artifacts. There the artifact rate is missing
+    where a trace is, and the paired rates where there are no pairs.
+
+    Args:
+        scored: The run.
+    """
+    verdicts = scored.verdicts[list(_MEANS.values())].astype(float)
+    rows = scored.targets.assign(**verdicts)
+    judged = rows[scored.verdicts["is_correct"].notna()]
+    pairs = scored.outcomes.groupby(["database", "style"], sort=False)
+    per_state, cross_state = [], []
+    for key, part in judged.groupby(["database", "style"], sort=False):
+        _write_results(scored.folder, part)
+        first = part.iloc[0]
+        head = {"prompt_file": first["prompt_file"], "database_path": first["database_file"]}
+        for state in STATES:
+            answers = part[part["state"] == state]
+            if len(answers):
+                unpaired = {"paired_count": 0, **dict.fromkeys(_RATES, 0.0)}
+                per_state.append(head | {"state": state} | _means(answers) | unpaired)
+        cross_state.append(head | _means(part) | _paired_rates(pairs.get_group(key)))
+    for table, columns, name in (
+        (per_state, PER_STATE_COLUMNS, "per_state_metrics"),
+        (cross_state, CROSS_STATE_COLUMNS, "cross_state_metrics"),
+    ):
+        write_csv(scored.folder.path / f"{name}.csv", pd.DataFrame(table, columns=list(columns)))
+
+
+def _write_results(folder: RunFolder, answers: pd.DataFrame) -> None:
+    """Write the answers of a condition."""
+    first = answers.iloc[0]
+    path = folder.path / "results" / first["database"] / f"{first['style']}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "".join(map(_result_line, answers.to_dict("records"))))
+
+
+def _result_line(row: Mapping[Any, Any]) -> str:
+    """Write an answer as a row of the published results."""
+    prompt, state, lookups = to_audit_prompt(row), row["state"], row["lookups"] or ()
+    traces = [lookup.trace for lookup in lookups if lookup.trace is not None]
+    trace = (
+        traces[0]
+        if traces
+        else RetrievalTrace(
+            state=state,
+            retrieval_enabled=state != "DEL-OFF",
+            lookup_query=next((lookup.query for lookup in lookups), None),
+            threshold=None,
+        )
+    )
+    told = {
+        "fact_id": prompt.fact_id,
+        "subject": prompt.subject,
+        "subject_aliases": prompt.subject_aliases,
+        "relation": prompt.relation,
+        "relation_aliases": prompt.relation_aliases,
+        "state": state,
+        "prompt": prompt.prompt_text,
+        "ground_truth": prompt.gold_object,
+        "object_aliases": prompt.object_aliases,
+        "model_output": row["text"],
+        "retrieval_trace": trace.model_dump(mode="json", exclude={"is_fallback"}),
+    }
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def _means(answers: pd.DataFrame) -> dict[str, Any]:
+    """Average the columns of verdicts."""
+    means = {name: float(answers[field].mean()) for name, field in _MEANS.items()}
+    return {"count": len(answers)} | means
+
+
+def _paired_rates(outcomes: pd.DataFrame) -> dict[str, Any]:
+    """Compare DEL-ON with DEL-OFF on the facts of a condition that have both."""
+    paired = outcomes[outcomes["first_correct"].notna() & outcomes["second_correct"].notna()]
+    if paired.empty:
+        return {"paired_count": 0}
+    right, leaked = (paired[f"{name}_correct"].astype(bool) for name in ("first", "second"))
+    found = {
+        "paired_count": len(paired),
+        "parametric_leakage": leaked.mean(),
+        "retrieval_mediated_correctness": (right & ~leaked).mean(),
+    }
+    if paired["has_gold"].notna().all():
+        rate = (right & ~paired["has_gold"].astype(bool)).mean()
+        found["retrieval_artifact_rate"] = rate
+    return found
 
 
 def published_tables(
@@ -47,7 +169,7 @@ def published_tables(
     cross_state_csv: str | os.PathLike[str],
     *,
     near_zero: float = 0.05,
-) -> "dict[str, pd.DataFrame]":
+) -> dict[str, pd.DataFrame]:
     """Recompute the numbers of an audit from its two tables of means.
 
     Args:
@@ -59,7 +181,7 @@ def published_tables(
         "cells": the paired counts of each prompt file (n, a, b, c, d, full_correct, del_on_correct,
         del_off_correct, artifacts) and whether its database is contaminated. "contamination": one
         row a database, as of `metrics.contamination_by`. "headline": rows by `slice` ("all",
-        "variant", "domain", "style"), `label` and `subset` ("published" for all databases, "clean"
+        "topology", "domain", "style"), `label` and `subset` ("published" for all databases, "clean"
         without the contaminated ones): the counts, n_databases, full_accuracy, leakage,
         retrieval_mediated, interference, del_on_accuracy, artifact_rate, leakage_plus_mediated,
         identity_residual, McNemar's test. "states": exact match and token F1, weighted by facts, by
@@ -70,17 +192,15 @@ def published_tables(
         DataError: If a column is missing, the files are not of the same cells, or the rates of a
             cell cannot come from whole counts.
     """
-    import pandas as pd
-
     per_state = _read(per_state_csv, PER_STATE_COLUMNS)
     cross_state = _read(cross_state_csv, CROSS_STATE_COLUMNS)
     cells = pd.DataFrame(_cell_rows(per_state, cross_state))
     contamination = contamination_by(
-        cells, by=["database", "domain", "variant"], near_zero=near_zero
+        cells, by=["database", "domain", "topology"], near_zero=near_zero
     )
     flagged = set(contamination.loc[contamination["is_contaminated"], "database"])
     cells["is_contaminated"] = cells["database"].isin(flagged)
-    labels = cells[["prompt_file", "database", "domain", "variant", "style", "is_contaminated"]]
+    labels = cells[["prompt_file", "database", "domain", "topology", "style", "is_contaminated"]]
     states = per_state.merge(labels, on="prompt_file", validate="many_to_one")
     headline, by_state = [], []
     for name, columns in _SLICES.items():
@@ -98,10 +218,8 @@ def published_tables(
     }
 
 
-def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> "pd.DataFrame":
+def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> pd.DataFrame:
     """Read a table that holds some columns."""
-    import pandas as pd
-
     file = Path(path)
     if not file.is_file():
         raise SourceNotFoundError(f"no table {file}; check the path")
@@ -111,7 +229,7 @@ def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> "pd.DataFrame
     return table
 
 
-def _cell_rows(per_state: "pd.DataFrame", cross_state: "pd.DataFrame") -> list[dict[str, Any]]:
+def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[str, Any]]:
     """Recover the counts of every cell."""
     keys = list(zip(per_state["prompt_file"], per_state["state"], strict=True))
     exact = dict(zip(keys, per_state["exact_match"], strict=True))
@@ -120,7 +238,7 @@ def _cell_rows(per_state: "pd.DataFrame", cross_state: "pd.DataFrame") -> list[d
     rows = []
     for cell in cross_state.to_dict(orient="records"):
         file, n = str(cell["prompt_file"]), int(cell["paired_count"])
-        label = cell_label(file)
+        label = condition_label(file)
         right = {}
         for state in STATES:
             if (file, state) not in exact:
@@ -140,7 +258,7 @@ def _cell_rows(per_state: "pd.DataFrame", cross_state: "pd.DataFrame") -> list[d
                 "prompt_file": file,
                 "database": label.database,
                 "domain": label.domain,
-                "variant": label.variant,
+                "topology": label.topology,
                 "style": label.style,
                 "n": n,
                 **dict(zip(_CELLS, table.counts, strict=True)),
@@ -153,14 +271,14 @@ def _cell_rows(per_state: "pd.DataFrame", cross_state: "pd.DataFrame") -> list[d
     return rows
 
 
-def _parts(cells: "pd.DataFrame", columns: tuple[str, ...]) -> "list[tuple[str, pd.DataFrame]]":
+def _parts(cells: pd.DataFrame, columns: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
     """Part the cells by a column, or take them as one."""
     if not columns:
         return [("all", cells)]
     return [(str(label), part) for label, part in cells.groupby(columns[0], sort=False)]
 
 
-def _headline(cells: "pd.DataFrame") -> dict[str, Any]:
+def _headline(cells: pd.DataFrame) -> dict[str, Any]:
     """Add up cells, and derive the rates and the test."""
     counts = {name: int(cells[name].sum()) for name in _COUNTS}
     n = counts["n"]
@@ -197,7 +315,7 @@ def _headline(cells: "pd.DataFrame") -> dict[str, Any]:
     }
 
 
-def _state_rows(cells: "pd.DataFrame") -> list[dict[str, Any]]:
+def _state_rows(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """Average exact match and F1 of cells by state, weighted by their facts."""
     rows = []
     for state in STATES:

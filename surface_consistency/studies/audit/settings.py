@@ -1,50 +1,69 @@
-"""How an audit is run."""
+"""What an audit asks, deletes and how it judges: the records behind its options."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Final, Literal, Self, get_args
 
-from pydantic import JsonValue
+from pydantic import Field, model_validator
 
-from surface_consistency.inference.fact_store import LookupMode
 from surface_consistency.retrieval.alias_groups import ROLES, Role
 from surface_consistency.retrieval.policy import Fallback, check_policy
+from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
-from surface_consistency.schemas.prompts import GenerationParams
+from surface_consistency.studies.study import Settings, StudySettings
 
-__all__ = ["STATES", "AuditSettings"]
+__all__ = ["STATES", "AuditOrganism", "AuditScoring", "AuditSettings", "AuditSource"]
 
-STATES: tuple[MemoryState, ...] = get_args(MemoryState)
+STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 """All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
 
-_OFF_MODES: tuple[LookupMode, ...] = ("forbid", "allow", "null")
+
+class AuditSource(Settings):
+    """Which databases, and which of their prompts."""
+
+    databases: str = "sample"
+    """Folder of databases with their prompts, file of one, or "sample", built from a table that
+    comes along: countries/noise unless domains and topologies say otherwise."""
+
+    domains: Items[str] | None = None
+    """Domains to take; all by default."""
+
+    topologies: Items[str] | None = None
+    """Topologies to take, such as base, alias, noise and collision; all by default."""
+
+    styles: Items[str] | None = None
+    """Prompt styles to take; all by default."""
+
+    max_missing: float = Field(default=0.5, ge=0, le=1)
+    """Largest share of a file's prompts whose fact the database may lack."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSettings:
-    """What is deleted, how it is looked for, and how the model is asked.
+class AuditSettings(StudySettings):
+    """What is deleted, how it is looked for, and how the model is asked."""
 
-    Raises:
-        ValueError: If a setting is out of range.
-    """
+    seed: int = 0
+    """Seed of the repeated sample."""
 
-    states: tuple[MemoryState, ...] = STATES
+    limit: int | None = Field(default=None, ge=1)
+    """Only the first so many prompts of each file."""
+
+    states: Items[MemoryState] = STATES
     """States of the store in which every fact is asked."""
 
-    retriever: str = "minilm"
-    """Name of the retriever, for `retrievers_by_name` and tables."""
+    retriever: Items[str] = ("minilm",)
+    """minilm, faiss, bm25, fuzzy, hybrid, or a model of sentence-transformers; several make a
+    sweep."""
 
-    k: int = 5
+    threshold: Items[float | None] = (0.6,)
+    """Lowest score that is accepted, or none, as published; several make a sweep."""
+
+    k: int = Field(default=5, ge=1)
     """Candidates that a trace shows."""
 
-    threshold: float | None = 0.6
-    """Lowest score that is accepted; None for no limit. The published audit had none."""
-
     fallback: Fallback = "abstain"
-    """Whether the closest entry is taken where none is accepted ("top1_anyway", as published)."""
+    """Whether the closest entry is taken where none is accepted (top1_anyway, as published)."""
 
-    off_mode: LookupMode = "forbid"
-    """What becomes of lookup tokens with retrieval off: the model cannot write them, may write them
-    and whatever it likes as the value ("allow"), or gets the null result ("null")."""
+    off_mode: Literal["forbid", "allow", "null"] = "forbid"
+    """Lookup tokens with retrieval off: the model cannot write them, may write them and whatever it
+    likes as the value, or gets the null result."""
 
     closure: Literal["aliases", "groups"] = "aliases"
     """Whether a fact's own aliases tell what is deleted, as published, or the alias groups of all
@@ -53,12 +72,12 @@ class AuditSettings:
     closure_key: Literal["published", "strict"] = "published"
     """When two names are one: without regard to case and punctuation, or to case alone."""
 
-    closure_scope: tuple[Role, ...] = ROLES
+    closure_scope: Items[Role] = ROLES
     """Parts of an entry that must be equivalent to the fact's for it to be deleted."""
 
-    radius: float | None = None
-    """Cosine distance to a deleted entry within which entries are deleted as well; None for none.
-    Needs a retriever with an encoder."""
+    radius: float | None = Field(default=None, ge=0, le=2)
+    """Cosine distance to a deleted entry within which entries are deleted as well; needs a
+    retriever with an encoder."""
 
     radius_same_object: bool = False
     """Whether the radius takes only entries with an object of the deleted ones."""
@@ -68,42 +87,51 @@ class AuditSettings:
 
     query: Literal["fact", "prompt"] = "fact"
     """What is looked up for a model that does not look up itself: subject and relation of the fact,
-    as a model that asks would write them, or the whole text of the prompt."""
+    or the whole text of the prompt."""
 
-    params: GenerationParams = field(default_factory=lambda: GenerationParams(max_new_tokens=64))
-    """Decoding: greedy, 64 new tokens, stop at the newline."""
+    n_facts: int = Field(default=5, ge=1)
+    """Facts before a prompt, for such a model, at most."""
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
-        check_policy(self.threshold, self.fallback)
-        unknown = [state for state in self.states if state not in STATES]
-        if unknown or not self.states or len(set(self.states)) < len(self.states):
-            raise ValueError(
-                f"states must be some of {', '.join(STATES)}, each once; got {self.states}"
-            )
-        for name, value, allowed in (
-            ("off_mode", self.off_mode, _OFF_MODES),
-            ("closure", self.closure, ("aliases", "groups")),
-            ("closure_key", self.closure_key, ("published", "strict")),
-            ("query", self.query, ("fact", "prompt")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
-        if self.k < 1:
-            raise ValueError(f"k must be at least 1; got {self.k}")
-        if self.radius is not None and not 0 <= self.radius <= 2:
-            raise ValueError(f"radius must be a cosine distance in [0, 2]; got {self.radius}")
+    index_cache: str | None = None
+    """Folder in which indices are kept; not recorded, since nothing depends on it."""
 
-    def described(self) -> dict[str, JsonValue]:
-        """Tell all settings but the decoding as JSON values, for the manifest.
+    max_new_tokens: int = Field(default=64, ge=1)
+    """Longest answer, in tokens."""
 
-        Returns:
-            By name.
-        """
-        told: dict[str, Any] = {
-            name: getattr(self, name) for name in self.__slots__ if name != "params"
-        }
-        return told | {
-            "states": "+".join(self.states),
-            "closure_scope": "+".join(self.closure_scope),
-        }
+    stop: bool = True
+    """Whether an answer ends at the newline."""
+
+    repeat: int = Field(default=200, ge=0)
+    """Prompts asked a second time in other batches, with retrieval on and as many with it off, for
+    the noise floor; 0 for none."""
+
+    @model_validator(mode="after")
+    def _can_be_run(self) -> Self:
+        """Refuse nothing, the same twice, and thresholds that nothing can be held against."""
+        for name in ("states", "retriever", "threshold", "closure_scope"):
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"{name} must be given, each once; got {list(values)}")
+        for threshold in self.threshold:
+            check_policy(threshold, self.fallback)
+        return self
+
+
+class AuditScoring(Settings):
+    """How answers are judged."""
+
+    cleaner: Literal["audit", "published"] = "audit"
+    """How an answer is cut out of the output; "published" is the rule of the paper."""
+
+    equivalence: Literal["audit", "published"] = "audit"
+    """When an answer is the gold object; "published" is the rule of the paper."""
+
+
+class AuditOrganism(Settings):
+    """A small model that looks facts up, trained on the prompts before they are asked."""
+
+    leaked: int = Field(default=0, ge=0)
+    """Facts that it is also taught in plain text."""
+
+    steps: int = Field(default=450, ge=1)
+    """Training steps."""

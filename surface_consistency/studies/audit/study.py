@@ -1,169 +1,263 @@
-"""An audit from start to end, and several of them with other retrievers and thresholds."""
+"""The audit of forgetting as a study: what survives the deletion of a fact, and from where.
+
+The framework is that of arXiv 2607.00605: every fact is asked with the database whole (FULL), with
+the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF).
+"""
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
-from surface_consistency.retrieval import Retriever, content_digest
-from surface_consistency.schemas.memory import TripletDatabase
-from surface_consistency.studies.audit._states import survivors_table
-from surface_consistency.studies.audit.ask import RunnerFactory, run_audit
-from surface_consistency.studies.audit.cells import AuditCell
-from surface_consistency.studies.audit.checks import write_table
-from surface_consistency.studies.audit.folder import AuditFolder, check_sweep, mark_sweep
-from surface_consistency.studies.audit.retrievers import Retrievers, retrievers_by_name
-from surface_consistency.studies.audit.score import score_audit
-from surface_consistency.studies.audit.settings import AuditSettings
-from surface_consistency.studies.audit.tables import audit_tables
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
+from surface_consistency.data import build_audit_databases
+from surface_consistency.errors import RunnerError
+from surface_consistency.inference.lookup import LookupRunner, LookupSettings
+from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
+from surface_consistency.inference.runner import Runner
+from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas.audit import AuditOutcome
+from surface_consistency.studies.audit.conditions import AuditData, find_conditions
+from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
+from surface_consistency.studies.audit.page import AuditReport
+from surface_consistency.studies.audit.plan import plan_audit
+from surface_consistency.studies.audit.published import export_published
+from surface_consistency.studies.audit.settings import (
+    AuditOrganism,
+    AuditScoring,
+    AuditSettings,
+    AuditSource,
+)
+from surface_consistency.studies.audit.stores import (
+    AuditFactStore,
+    RetrieverFactory,
+    retrievers_by_name,
+)
+from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, check_states, lookup_table
+from surface_consistency.studies.organisms import train_memory_organism
+from surface_consistency.studies.study import Plan, Scored, Study
 
-__all__ = ["SweepResult", "finish_audit", "sweep_audit"]
+__all__ = ["AuditStudy", "LookupModel"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepResult:
-    """Result of `sweep_audit`."""
-
-    folders: tuple[AuditFolder, ...]
-    """The runs, one a retriever and threshold."""
-
-    table: "pd.DataFrame"
-    """The rates of all runs, overall and by variant."""
-
-
-def finish_audit(
-    folder: AuditFolder,
-    *,
-    cleaner: str = "audit",
-    equivalence: str = "audit",
-    n_resamples: int = 10_000,
-) -> "dict[str, pd.DataFrame]":
-    """Score a run and write its tables.
-
-    Args:
-        folder: The run.
-        cleaner: Name of a cleaner, as in `score_audit`.
-        equivalence: Name of an equivalence, as in `score_audit`.
-        n_resamples: Resamples of facts for intervals.
-
-    Returns:
-        The tables by name, as of `audit_tables`, and "survivors", a row an answer that is right
-        after deletion, with its origin and whether it is right without retrieval too; each is a
-        file of `tables/`.
-
-    Raises:
-        RunLogError: If the run has no answer yet.
-    """
-    frame = score_audit(folder, cleaner=cleaner, equivalence=equivalence)
-    tables = audit_tables(frame, n_resamples=n_resamples)
-    tables["survivors"] = survivors_table(frame)
-    for name, table in tables.items():
-        write_table(table, folder.tables / f"{name}.csv")
-    return tables
+_SAMPLE_DOMAINS = ("countries",)
+_SAMPLE_TOPOLOGIES = ("noise",)
 
 
-def sweep_audit(
-    cells: Sequence[AuditCell],
-    runner: RunnerFactory,
-    out: str | os.PathLike[str],
-    *,
-    model: str,
-    data: str = "databases",
-    settings: AuditSettings | None = None,
-    retrievers: Sequence[str] = ("minilm",),
-    thresholds: Sequence[float | None] = (0.6,),
-    find_retrievers: Callable[[str], Retrievers] = retrievers_by_name,
-    cleaner: str = "audit",
-    equivalence: str = "audit",
-    n_resamples: int = 10_000,
-    progress: bool = True,
-) -> SweepResult:
-    """Run one audit for each retriever and threshold, each in a folder of its own.
+class AuditStudy(Study):
+    """What survives the deletion of a fact, by which way, and from where.
 
-    The model is asked without retrieval once: those answers are the same in all runs. Each
-    retriever is built once for all thresholds.
+    Methods are those of `Study`.
 
     Args:
-        cells: Databases with their prompts.
-        runner: Makes the runner of a store.
-        out: Folder of the runs.
-        model: Label of the model in tables.
-        data: Where the cells came from.
-        settings: How to run; its retriever and threshold are replaced.
-        retrievers: Names of retrievers.
-        thresholds: Lowest accepted scores; None for no limit.
-        find_retrievers: Finds the retrievers of a name.
-        cleaner: Name of a cleaner.
-        equivalence: Name of an equivalence.
-        n_resamples: Resamples of facts for intervals.
-        progress: Whether to show a progress bar on a terminal.
-
-    Returns:
-        The runs and their rates in one table, which is also written to `tables/sweep.csv`.
-
-    Raises:
-        ValueError: If a name or threshold is given twice, or none is given.
-        RunMismatchError: If the folder holds a single run, or one of its folders a run with other
-            settings.
+        find_retrievers: Finds the retrievers of a name; called with the name and `cache_dir`.
+        sample_folder: Where the databases of the sample are kept; None to keep none.
     """
-    for name, values in (("retrievers", retrievers), ("thresholds", thresholds)):
-        if not values or len(set(values)) < len(values):
-            raise ValueError(f"{name} must be given, each once; got {list(values)}")
-    check_sweep(out)
-    import pandas as pd
 
-    mark_sweep(out, [_folder_name(name, limit) for name in retrievers for limit in thresholds])
-    folders: list[AuditFolder] = []
-    tables = []
-    for name in retrievers:
-        built = _built_once(find_retrievers(name))
-        for threshold in thresholds:
-            chosen = replace(settings or AuditSettings(), retriever=name, threshold=threshold)
-            folder = run_audit(
-                cells,
-                runner,
-                Path(out) / _folder_name(name, threshold),
-                model=model,
-                data=data,
-                settings=chosen,
-                retrievers=built,
-                without_retrieval=folders[0] if folders else None,
-                progress=progress,
+    name = "audit"
+    title = "Audit of forgetting"
+    question = "the same fact with the database whole, the fact deleted, and retrieval off"
+    source = AuditSource
+    settings = AuditSettings
+    scoring = AuditScoring
+    outcome = AuditOutcome
+    verdict = AuditVerdict
+    report = AuditReport
+    conditions = ("DEL-ON", "DEL-OFF")
+    cells = ("leakage", "retrieval only", "parameters only", "neither")
+    clusters = {"fact_id": "facts"}  # noqa: RUF012
+    stratum = "state"
+    runner = "lookup"
+    organism = AuditOrganism
+    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        name: columns for name, columns in AUDIT_GROUPINGS.items() if columns
+    }
+
+    def __init__(
+        self,
+        *,
+        find_retrievers: Callable[..., RetrieverFactory] = retrievers_by_name,
+        sample_folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._find_retrievers = find_retrievers
+        self._sample_folder = sample_folder
+        self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
+
+    def load(self, source: AuditSource) -> AuditData:
+        """Find the databases and their prompts, building those of the sample."""
+        chosen: dict[str, Any] = source.model_dump(exclude={"databases"})
+        if source.databases != "sample":
+            found = find_conditions(source.databases, **chosen)
+        else:
+            chosen["domains"] = source.domains or _SAMPLE_DOMAINS
+            chosen["topologies"] = source.topologies or _SAMPLE_TOPOLOGIES
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = self._sample_folder or temporary
+                build_audit_databases(
+                    folder,
+                    domains=chosen["domains"],
+                    topologies=chosen["topologies"],
+                    styles=style_writers(source.styles or AUDIT_STYLES),
+                )
+                found = find_conditions(folder, **chosen)
+        return AuditData(id=source.databases, conditions=found)
+
+    def plan(
+        self, data: AuditData, settings: AuditSettings, *, runner: Runner | None = None
+    ) -> Plan:
+        """Find what each deletion removes and leaves; see `plan_audit`.
+
+        Raises:
+            ValueError: If there are several retrievers or thresholds: those are several plans.
+        """
+        if len(settings.retriever) * len(settings.threshold) > 1:
+            raise ValueError(
+                "several retrievers or thresholds are a sweep of several runs; plan one of "
+                "`AuditStudy.variants(settings)`, or run them all by `run_variants`"
             )
-            folders.append(folder)
-            found = finish_audit(
-                folder, cleaner=cleaner, equivalence=equivalence, n_resamples=n_resamples
+        # Kept for the other thresholds of a sweep; a retriever may hold a whole index.
+        wanted = settings.retriever[0], settings.index_cache
+        if self._retrievers is None or self._retrievers[0] != wanted:
+            factory = self._find_retrievers(wanted[0], cache_dir=wanted[1])
+            self._retrievers = wanted, factory.built_once()
+        return plan_audit(data, settings, self._retrievers[1])
+
+    def prepare_runner(self, runner: Any, plan: Plan, settings: AuditSettings) -> Runner:  # noqa: ANN401
+        """Give the store to a runner with a method `with_store`; others get facts in prompts."""
+        store = plan.context.store
+        if hasattr(runner, "with_store"):
+            return runner.with_store(store)  # type: ignore[no-any-return]
+        return RetrievalAugmentedRunner(runner, store, query=store.query, n_facts=settings.n_facts)
+
+    def load_runner(
+        self, name: str, *, model: str | None, options: Mapping[str, object]
+    ) -> "LookupModel | Runner":
+        """Load who answers: "lookup" is a limited-memory model that looks facts up itself."""
+        if name != "lookup":
+            return super().load_runner(name, model=model, options=options)  # type: ignore[no-any-return]
+        if model is None:
+            raise ValueError(
+                "--runner lookup needs --model, the folder or hub id of a limited-memory model; or "
+                "give --model organism to train a small one, or another --runner, whose prompts "
+                "get the facts that the store finds"
             )
-            for label, table in (("all", found["overall"]), (None, found["by_variant"])):
-                named = table if label is None else table.assign(variant=label)
-                tables.append(named.assign(retriever=name, threshold=threshold))
-    table = pd.concat(tables, ignore_index=True)
-    first = ["model", "retriever", "threshold", "variant"]
-    table = table[[*first, *(column for column in table if column not in first)]]
-    write_table(table, Path(out) / "tables" / "sweep.csv")
-    return SweepResult(folders=tuple(folders), table=table)
+        return LookupModel(model, **options)
+
+    def train_organism(
+        self,
+        data: AuditData,
+        settings: AuditSettings,
+        organism: AuditOrganism,
+        out: Path,
+        *,
+        options: Mapping[str, object],
+    ) -> "LookupModel":
+        """Train a small model that looks facts up on the prompts that it will be asked.
+
+        Raises:
+            ValueError: If more facts shall be leaked than there are.
+        """
+        asked = [one.limited(settings.limit) for one in data.conditions]
+        prompts = [prompt for one in asked for prompt in one.prompts]
+        facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
+        if organism.leaked > len(facts):
+            raise ValueError(f"leaked must be 0 to {len(facts)}, got {organism.leaked}")
+        folder = train_memory_organism(
+            prompts, out, leaked=facts[: organism.leaked], steps=organism.steps
+        )
+        return LookupModel(folder, **options)
+
+    def variants(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
+        """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""
+        pairs = list(product(settings.retriever, settings.threshold))
+        if len(pairs) == 1:
+            return [("", settings)]
+        return [
+            (
+                _folder_name(retriever, threshold),
+                settings.model_copy(update={"retriever": (retriever,), "threshold": (threshold,)}),
+            )
+            for retriever, threshold in pairs
+        ]
+
+    def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
+        """Make the judge, who knows how many facts the model was shown."""
+        n_facts = folder.read_manifest().runner.get("n_facts")
+        return AuditJudge(
+            cleaner=scoring.cleaner,
+            equivalence=scoring.equivalence,
+            n_facts=n_facts if isinstance(n_facts, int) else None,
+        )
+
+    def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
+        """Put the verdicts on each fact side by side; lookups and origin are those of DEL-ON."""
+        names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
+        after = verdicts.set_index("target_id")[names].reindex(pairs["first_target"])
+        own = {name: after[name].array for name in names}
+        return super().outcomes(pairs.assign(**own), verdicts, model=model)
+
+    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
+        """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""
+        return {
+            "lookups": lookup_table(scored.targets, scored.verdicts),
+            "contamination": check_states(scored.outcomes),
+        }
+
+    def export(self, scored: Scored) -> None:
+        """Write answers and means in the formats of the published audit; see `export_published`."""
+        export_published(scored)
 
 
-def _built_once(retrievers: Retrievers) -> Retrievers:
-    """Keep the retriever of each database."""
-    made: dict[str, Retriever] = {}
+class LookupModel:
+    """A limited-memory model, loaded at its first use and shared by all stores.
 
-    def make(database: TripletDatabase) -> Retriever:
-        """Make a retriever, or take the one that was made."""
-        content = content_digest(database.triplets)
-        if content not in made:
-            made[content] = retrievers.make(database)
-        return made[content]
+    Args:
+        model: Folder of the model, or hub id.
+        options: Keyword arguments of `LookupRunner`, and fields of `LookupSettings`.
+    """
 
-    return Retrievers(make=make, encoder=retrievers.encoder)
+    name: str = "lookup"
+    """The runner's name."""
+
+    def __init__(self, model: str | os.PathLike[str], **options: object) -> None:
+        known = {field.name for field in fields(LookupSettings)}
+        self._model = model
+        self._decoding = {name: value for name, value in options.items() if name in known}
+        self._others = {name: value for name, value in options.items() if name not in known}
+        self._loaded: LookupRunner | None = None
+
+    def with_store(self, source: AuditFactStore) -> LookupRunner:
+        """Load the model, or share the memory of the one that was loaded.
+
+        Args:
+            source: The store that it asks.
+
+        Returns:
+            The runner.
+
+        Raises:
+            RunnerError: If there is no such option, or the model cannot be loaded.
+        """
+        if self._loaded is None:
+            try:
+                settings = LookupSettings(**self._decoding)  # type: ignore[arg-type]
+                self._loaded = LookupRunner(
+                    self._model,
+                    store=source,
+                    settings=settings,
+                    **self._others,  # type: ignore[arg-type]
+                )
+            except TypeError as error:
+                raise RunnerError(f"the lookup runner cannot be made: {error}") from error
+        return self._loaded.with_store(source)
 
 
 def _folder_name(retriever: str, threshold: float | None) -> str:
-    """Name the folder of a run."""
+    """Name the folder of a run of a sweep."""
     limit = "none" if threshold is None else f"{threshold:g}"
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', retriever).strip('-')}-{limit}"

@@ -1,43 +1,64 @@
 """The numbers of an audit, from outcomes frames: what survives, by which way, and from where."""
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ContaminationWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.metrics import (
     cluster_counts,
     clustered_mcnemar,
+    contamination_by,
     decomposition_residual,
     forgetting_by,
+    resample_counts,
     wilson_interval,
 )
-from surface_consistency.studies.audit._shares import (
-    ATTRIBUTIONS,
-    attribution_table,
-    closure_columns,
-    groups_of,
-    states_table,
-)
-from surface_consistency.studies.audit._states import fill_accuracies, state_columns
+from surface_consistency.schemas.memory import MemoryState
+from surface_consistency.studies.audit.attribution import KINDS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["ATTRIBUTIONS", "AUDIT_GROUPINGS", "audit_tables"]
+__all__ = [
+    "AUDIT_GROUPINGS",
+    "STATE_COLUMNS",
+    "audit_tables",
+    "check_states",
+    "lookup_table",
+    "state_counts",
+    "survivors_table",
+]
 
 AUDIT_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
-    "by_variant": ("variant",),
+    "by_topology": ("topology",),
     "by_domain": ("domain",),
     "by_style": ("style",),
-    "by_database": ("database", "domain", "variant"),
-    "by_cell": ("database", "domain", "variant", "style"),
+    "by_database": ("database", "domain", "topology"),
+    "by_condition": ("database", "domain", "topology", "style"),
 }
 """Name of each table of rates to the columns that group it besides the model."""
 
+STATE_COLUMNS: Final[Mapping[MemoryState, str]] = {
+    "FULL": "full",
+    "DEL-ON": "first",
+    "DEL-OFF": "second",
+}
+"""Each state and the first word of its columns in an outcomes frame."""
+
+_RATE_NAMES: Final = {"FULL": "full", "DEL-ON": "del_on", "DEL-OFF": "del_off"}
+_PAIRED: Final = "DEL-ON and DEL-OFF"
+_MISSED: Final[Mapping[MemoryState, str]] = {
+    "FULL": "FULL was not asked: nothing tells whether the facts were right before deletion",
+    "DEL-ON": f"DEL-ON was not asked: L, R, I and A need {_PAIRED}",
+    "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
+}
 _PROPORTIONS: Final = (
     "leakage",
     "retrieval_mediated",
@@ -47,11 +68,26 @@ _PROPORTIONS: Final = (
     "full_accuracy",
 )
 _GIVEN_FULL: Final = "_given_full"
+# Resamples are seeded by the names of the columns that group; published intervals are of this one.
+_SEEDED_AS: Final = {"topology": "variant"}
+_CONDITION: Final = ["model", "database", "domain", "topology", "style"]
+_SURVIVORS: Final = {
+    "model": "model",
+    "fact_id": "fact",
+    "style": "style",
+    "subject": "subject",
+    "relation": "relation",
+    "gold_object": "gold",
+    "first_prediction": "answer",
+    "attribution": "attribution",
+    "attributed_to": "attributed_to",
+    "second_correct": "right_under_del_off",
+}
 
 
 def audit_tables(
-    frame: "pd.DataFrame", *, n_resamples: int = 10_000, seed: int = 0
-) -> "dict[str, pd.DataFrame]":
+    frame: pd.DataFrame, *, n_resamples: int = 10_000, seed: int = 0
+) -> dict[str, pd.DataFrame]:
     """Compute the tables of one or several models.
 
     Args:
@@ -60,20 +96,21 @@ def audit_tables(
         seed: Seed of the resampling.
 
     Returns:
-        By name. "overall", "by_variant", "by_domain", "by_style", "by_database" and "by_cell":
-        columns of `metrics.forgetting_by`, with facts as clusters, Wilson's interval over facts
-        where a rate is 0 or 1 throughout, the test in its clustered form
+        By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
+        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters, Wilson's
+        interval over facts where a rate is 0 or 1 throughout, the test in its clustered form
         (`clustered_mcnemar_statistic`, `clustered_mcnemar_p_value`), `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
         `n_incomplete` and `closure_note`. Each state has its number of answers (`n_full`,
         `n_del_on`, `n_del_off`) and its F1 (`full_f1`, ...); `n` counts the pairs of
         DEL-ON and DEL-OFF. Where there is no pair, accuracies are those of the states
         that were asked, and `states_note` names those that were not.
-        "attribution" and "attribution_by_..." (variant, domain, style, database): for each
+        "attribution" and "attribution_by_..." (topology, domain, style, database): for each
         origin of right DEL-ON answers its count, how many of these
         DEL-OFF has right too (`n_also_right_without_retrieval`), its share of them and its rate
-        over all facts with an interval. "states", "states_by_variant" and
-        "states_by_style": exact match and token F1 in each state, with intervals.
+        over all facts with an interval. "states", "states_by_topology" and
+        "states_by_style": exact match and token F1 in each state, with intervals. "survivors": a
+        row an answer that is right after deletion, with its origin.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -91,49 +128,139 @@ def audit_tables(
             for name, columns in AUDIT_GROUPINGS.items()
         }
     for name, columns in AUDIT_GROUPINGS.items():
-        if name == "by_cell":
+        if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
-        tables[f"attribution{suffix}"] = attribution_table(frame, columns, n_resamples, seed)
-        if name in ("overall", "by_variant", "by_style"):
-            tables[f"states{suffix}"] = states_table(frame, columns, n_resamples, seed)
+        tables[f"attribution{suffix}"] = _attribution(frame, columns, n_resamples, seed)
+        if name in ("overall", "by_topology", "by_style"):
+            tables[f"states{suffix}"] = _states(frame, columns, n_resamples, seed)
+    tables["survivors"] = survivors_table(frame)
     return tables
 
 
+def survivors_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well.
+
+    Args:
+        frame: Outcomes, columns of `AuditOutcome`.
+
+    Returns:
+        One row an answer.
+    """
+    survived = frame[frame["first_correct"].fillna(False).astype(bool)]
+    return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
+
+
+def state_counts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Count the right answers of each condition by state, over facts judged in FULL and DEL-ON.
+
+    Args:
+        frame: Outcomes, columns of `AuditOutcome`.
+
+    Returns:
+        One row a model, database and style: n, full_correct, del_on_correct. Conditions without a
+        fact judged in both are left out.
+    """
+    judged = frame[frame["full_correct"].notna() & frame["first_correct"].notna()]
+    counted = judged[_CONDITION].assign(
+        n=1,
+        full_correct=judged["full_correct"].astype(int),
+        del_on_correct=judged["first_correct"].astype(int),
+    )
+    return counted.groupby(_CONDITION, sort=False).sum().reset_index()
+
+
+def check_states(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataFrame:
+    """Look for databases whose FULL state is no baseline.
+
+    Args:
+        frame: Outcomes, columns of `AuditOutcome`.
+        near_zero: Largest FULL accuracy that counts as near zero.
+
+    Returns:
+        One row a model and database, as of `metrics.contamination_by`; empty when FULL or DEL-ON
+        was not asked.
+
+    Warns:
+        ContaminationWarning: If FULL is near zero, or equals DEL-ON, in every style of a database.
+    """
+    counts = state_counts(frame)
+    if counts.empty:
+        return counts
+    table = contamination_by(
+        counts, by=["model", "database", "domain", "topology"], near_zero=near_zero
+    )
+    for row in table[table["is_contaminated"]].to_dict(orient="records"):
+        warnings.warn(
+            f"{row['database']} ({row['model']}): {row['full_accuracy']:.1%} are right with the "
+            f"database whole, {row['del_on_accuracy']:.1%} with the fact deleted; where that is "
+            "near zero or the same, the store did not serve this database or the model does not "
+            "use it, and nothing can be said of forgetting",
+            ContaminationWarning,
+            stacklevel=3,
+        )
+    return table
+
+
+def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Count lookups and abstentions by database and state.
+
+    Args:
+        targets: What was judged.
+        verdicts: Row by row those of `targets`, columns of `AuditVerdict`.
+
+    Returns:
+        n_answers, n_without_lookup, n_lookups, n_abstained, n_fallback and n_blank.
+    """
+    names = ["n_lookups", "n_abstained", "n_fallback", "n_blank"]
+    counts = verdicts[names].astype("Float64").fillna(0).astype(int)
+    found = targets[["database", "state"]].assign(
+        n_answers=1, n_without_lookup=(counts["n_lookups"] == 0).astype(int), **counts
+    )
+    judged = found[verdicts["is_correct"].notna()]
+    return judged.groupby(["database", "state"], sort=False).sum().reset_index()
+
+
+def _groups(frame: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
+    """Part a frame by the values of some columns, in the order in which it has them."""
+    return dict(iter(frame.groupby(keys, sort=False)))
+
+
 def _rates(
-    frame: "pd.DataFrame", columns: tuple[str, ...], n_resamples: int, seed: int
-) -> "pd.DataFrame":
+    frame: pd.DataFrame, columns: tuple[str, ...], n_resamples: int, seed: int
+) -> pd.DataFrame:
     """Compute L, R, I, A and the tests by model and these columns."""
     keys = ["model", *columns]
     table = forgetting_by(
-        frame,
-        by=keys,
+        frame.rename(columns=_SEEDED_AS),
+        by=[_SEEDED_AS.get(key, key) for key in keys],
         full="full_correct" if frame["full_correct"].notna().any() else None,
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
         n_resamples=n_resamples,
         rng=seed,
+    ).rename(columns={old: new for new, old in _SEEDED_AS.items()})
+    groups = _groups(frame, keys)
+    order = {key: place for place, key in enumerate(groups)}
+    places = list(table[keys].itertuples(index=False, name=None))
+    table = table.iloc[np.argsort([order[key] for key in places], kind="stable")]
+    table = table.reset_index(drop=True)
+    extra = pd.DataFrame(
+        [
+            _clustered(part)
+            | _identity(row)
+            | _known(part)
+            | _state_columns(part, frame[frame["model"] == row["model"]])
+            | _closure(part)
+            for part, row in zip(groups.values(), table.to_dict("records"), strict=True)
+        ]
     )
-    groups = groups_of(frame, keys)
-    extra = [
-        _clustered(groups[key])
-        | _identity(dict(row))
-        | _known(groups[key])
-        | state_columns(groups[key], frame[frame["model"] == row["model"]])
-        | closure_columns(groups[key])
-        for key, row in zip(
-            table[keys].itertuples(index=False, name=None),
-            table.to_dict(orient="records"),
-            strict=True,
-        )
-    ]
-    for name in extra[0]:
-        table[name] = [row[name] for row in extra]
+    table = pd.concat([table, extra], axis=1)
     _widen(table)
-    fill_accuracies(table, frame, columns, n_resamples, seed)
-    return _in_order(table, frame, keys)
+    _fill_accuracies(table, frame, columns, n_resamples, seed)
+    return table
 
 
-def _clustered(rows: "pd.DataFrame") -> dict[str, Any]:
+def _clustered(rows: pd.DataFrame) -> dict[str, Any]:
     """Test DEL-ON against DEL-OFF with facts as clusters."""
     counts = cluster_counts(
         rows["first_correct"].array,
@@ -148,7 +275,7 @@ def _clustered(rows: "pd.DataFrame") -> dict[str, Any]:
     }
 
 
-def _identity(row: Mapping[Hashable, Any]) -> dict[str, Any]:
+def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Check that the rates of a group add up, and whether A says anything that DEL-ON does not."""
     residual = np.nan
     if row["n"]:
@@ -164,7 +291,7 @@ def _identity(row: Mapping[Hashable, Any]) -> dict[str, Any]:
     return found
 
 
-def _known(rows: "pd.DataFrame") -> dict[str, Any]:
+def _known(rows: pd.DataFrame) -> dict[str, Any]:
     """Count the facts that the rates given FULL are over."""
     if rows["full_correct"].isna().all():
         return {}
@@ -173,7 +300,42 @@ def _known(rows: "pd.DataFrame") -> dict[str, Any]:
     return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "fact_id"].nunique()}
 
 
-def _widen(table: "pd.DataFrame") -> None:
+def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
+    """Count the answers of a group by state, average their F1, and name the states not asked.
+
+    A state that has no answer in the whole run was not asked.
+    """
+    found: dict[str, Any] = {}
+    for state, prefix in STATE_COLUMNS.items():
+        judged = rows.loc[rows[f"{prefix}_correct"].notna(), f"{prefix}_f1"].astype(float)
+        found[f"n_{_RATE_NAMES[state]}"] = len(judged)
+        found[f"{_RATE_NAMES[state]}_f1"] = float(judged.mean()) if len(judged) else np.nan
+    missed = [
+        _MISSED[state]
+        for state, prefix in STATE_COLUMNS.items()
+        if whole[f"{prefix}_correct"].isna().all()
+    ]
+    return found | {"states_note": "; ".join(missed)}
+
+
+def _closure(rows: pd.DataFrame) -> dict[str, Any]:
+    """Say whether the deletions of a group are complete."""
+    facts = rows.drop_duplicates("fact_id")
+    n_incomplete = int((facts["n_surviving"] > 0).sum())
+    n_absent = int((facts["n_deleted"] == 0).sum())
+    notes = []
+    if n_incomplete:
+        notes.append(f"closure incomplete: {n_incomplete} of {len(facts)} facts are still stated")
+    if n_absent:
+        notes.append(f"{n_absent} deletions delete nothing")
+    return {
+        "closure_is_complete": n_incomplete == 0,
+        "n_incomplete": n_incomplete,
+        "closure_note": "; ".join(notes),
+    }
+
+
+def _widen(table: pd.DataFrame) -> None:
     """Give rates that do not vary Wilson's interval over facts; their resamples have no width."""
     names = [str(name) for name in table.columns]
     given = [name for name in names if name.endswith(_GIVEN_FULL) and f"{name}_low" in names]
@@ -187,13 +349,115 @@ def _widen(table: "pd.DataFrame") -> None:
             table.loc[row, [f"{rate}_low", f"{rate}_high"]] = [bounds.low, bounds.high]
 
 
-def _in_order(table: "pd.DataFrame", frame: "pd.DataFrame", keys: Sequence[str]) -> "pd.DataFrame":
-    """Put groups in the order in which the frame has them."""
-    places = {
-        key: place
-        for place, key in enumerate(
-            frame[list(keys)].drop_duplicates().itertuples(index=False, name=None)
-        )
-    }
-    order = [places[key] for key in table[list(keys)].itertuples(index=False, name=None)]
-    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+def _fill_accuracies(
+    table: pd.DataFrame,
+    frame: pd.DataFrame,
+    columns: tuple[str, ...],
+    n_resamples: int,
+    seed: int,
+) -> None:
+    """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
+    keys = ["model", *columns]
+    empty = table.index[table["n"] == 0]
+    scores = _states(frame, columns, n_resamples, seed) if len(empty) else pd.DataFrame()
+    if scores.empty:
+        return
+    found = scores.set_index([*keys, "state"])
+    for state in ("FULL", "DEL-ON"):
+        rate = f"{_RATE_NAMES[state]}_accuracy"
+        for place in empty if rate in table else ():
+            key = (*table.loc[place, keys], state)
+            if key in found.index:
+                for end in ("", "_low", "_high"):
+                    table.loc[place, f"{rate}{end}"] = found.loc[key][f"exact_match{end}"]
+
+
+def _attribution(
+    frame: pd.DataFrame, columns: tuple[str, ...], n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """Count where right answers after deletion came from, by model and these columns."""
+    keys = ["model", *columns]
+    rows: list[dict[str, Any]] = []
+    for key, part in _groups(frame, keys).items():
+        judged = part[part["first_correct"].notna()]
+        if judged.empty:
+            continue
+        kinds = np.stack([judged["attribution"] == kind for kind in KINDS], axis=1)
+        n_facts, lows, highs = _bounds(kinds, judged["fact_id"], n_resamples, seed)
+        n_right = int(judged["first_correct"].astype(bool).sum())
+        off = judged["second_correct"]
+        also = off.fillna(False).to_numpy(dtype=bool)
+        for place, kind in enumerate(KINDS):
+            count = int(kinds[:, place].sum())
+            rows.append(
+                dict(zip(keys, key, strict=True))
+                | {
+                    "attribution": kind,
+                    "count": count,
+                    "n_also_right_without_retrieval": int((kinds[:, place] & also).sum())
+                    if off.notna().any()
+                    else np.nan,
+                    "n_del_on_correct": n_right,
+                    "share": count / n_right if n_right else np.nan,
+                    "n": len(judged),
+                    "n_facts": n_facts,
+                    "rate": count / len(judged),
+                    "rate_low": lows[place],
+                    "rate_high": highs[place],
+                }
+                | _closure(part)
+            )
+    return pd.DataFrame(rows)
+
+
+def _states(
+    frame: pd.DataFrame, columns: tuple[str, ...], n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """Average exact match and token F1 by state, model and these columns."""
+    keys = ["model", *columns]
+    rows: list[dict[str, Any]] = []
+    for key, part in _groups(frame, keys).items():
+        for state, prefix in STATE_COLUMNS.items():
+            judged = part[part[f"{prefix}_correct"].notna()]
+            if judged.empty:
+                continue
+            values = np.column_stack(
+                [judged[f"{prefix}_{name}"].astype(float) for name in ("correct", "f1")]
+            )
+            n_facts, lows, highs = _bounds(values, judged["fact_id"], n_resamples, seed)
+            row = dict(zip(keys, key, strict=True))
+            row |= {"state": state, "n": len(judged), "n_facts": n_facts}
+            for place, name in enumerate(("exact_match", "f1")):
+                row |= {
+                    name: float(values[:, place].mean()),
+                    f"{name}_low": lows[place],
+                    f"{name}_high": highs[place],
+                }
+            rows.append(row | _closure(part))
+    return pd.DataFrame(rows)
+
+
+def _bounds(
+    values: npt.NDArray[Any], facts: pd.Series, n_resamples: int, seed: int
+) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Count the facts and bound the mean of each column; by Wilson where it does not vary."""
+    _, codes = np.unique(facts.astype(str), return_inverse=True)
+    columns = [*values.T.astype(float), np.ones(len(values))]
+    sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1)
+    n_facts, totals = len(sums), sums.sum(axis=0)
+    if n_facts < 2:
+        undefined = np.full(sums.shape[1] - 1, np.nan)
+        return n_facts, undefined, undefined
+    drawn = resample_counts(sums, n_resamples=n_resamples, rng=seed)
+    lows, highs = np.quantile(drawn[:, :-1] / drawn[:, -1:], (0.025, 0.975), axis=0)
+    for place in _without_variation(totals):
+        bounds = wilson_interval(n_facts if totals[place] else 0, n_facts)
+        lows[place], highs[place] = bounds.low, bounds.high
+    return n_facts, lows, highs
+
+
+def _without_variation(totals: Sequence[float]) -> Iterator[int]:
+    """Find the columns that are 0 or the last one throughout."""
+    for place, total in enumerate(totals[:-1]):
+        if total in (0.0, totals[-1]):
+            yield place

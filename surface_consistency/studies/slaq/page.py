@@ -523,9 +523,9 @@ class SlaqReport(PairedReport):
             "has a negative signed alignment.",
             f"Brackets are 95 % intervals from {settings.resamples:,} bootstrap resamples of whole "
             f"{self.clusters} (seed {settings.bootstrap_seed}): the facts of a topic, and the "
-            "orders of one query, are not independent. p tests whether flips lean to one side, by "
-            "Obuchowski’s form of McNemar’s test, which respects clusters; by group it is corrected "
-            "by Holm’s method.",
+            "orders of one query, are not independent. p tests whether flips lean to one side, "
+            "by Obuchowski’s form of McNemar’s test, which respects clusters; by group it is "
+            "corrected by Holm’s method.",
             "A long query is asked in several orders of its questions. Accuracy by slot is shown "
             "only where each question stands in each slot equally often; from one fixed order, or "
             "from random ones, a slot cannot be told from the questions that stand in it.",

@@ -114,13 +114,13 @@ def test_attribute_looks_at_all_facts_before_a_prompt():
     looked_up = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.65)
 
     kinds = [
-        attribute(FACT, "Washington, D.C.", [looked_up], given=accepted_candidates(n_facts)).kind
+        attribute(FACT, "Washington, D.C.", [looked_up], shown=accepted_candidates(n_facts)).kind
         for n_facts in (1, 2, 3)
     ]
     below = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.75)
 
     assert kinds == ["same_subject", "same_subject", "same_object"]
-    assert attribute(FACT, "Washington", [below], given=accepted_candidates(3)).kind == (
+    assert attribute(FACT, "Washington", [below], shown=accepted_candidates(3)).kind == (
         "same_subject"
     )
 

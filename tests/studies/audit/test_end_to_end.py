@@ -9,18 +9,19 @@ from surface_consistency.data import FactTable, RelatedFact, build_audit_databas
 from surface_consistency.inference.lookup import LookupRunner
 from surface_consistency.prompts.audit_styles import style_writers
 from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit import (
-    AuditFolder,
+    AuditData,
     AuditSettings,
-    Retrievers,
-    find_cells,
-    finish_audit,
-    lookup_runners,
-    run_audit,
-    sweep_audit,
+    AuditStudy,
+    LookupModel,
+    RetrieverFactory,
+    audit_tables,
+    find_conditions,
 )
+from surface_consistency.studies.engine import run_study, score_run
 from surface_consistency.studies.organisms import train_memory_organism
 
 pytestmark = [pytest.mark.slow]
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.slow]
 RELATIONS = ("Capital", "Currency", "Internet TLD")
 LEAKED = (("Belora", "Currency"), ("Corvin", "Internet TLD"))
 DECOYS = ("Ardia", "Dunmor", "Gondal")
-SETTINGS = AuditSettings(retriever="fuzzy", threshold=0.5)
+SETTINGS = AuditSettings(retriever=("fuzzy",), threshold=(0.5,), repeat=0)
 NAMES = ("Ardia", "Belora", "Corvin", "Dunmor", "Ester", "Falken", "Gondal", "Hesper", "Ivoria")
 
 
@@ -68,37 +69,38 @@ def grid(tmp_path_factory):
         topologies=("base", "noise"),
         styles=style_writers(("direct_questions",)),
     )
-    cells = find_cells(folder / "databases")
-    prompts = [prompt for cell in cells for prompt in cell.prompts]
+    conditions = find_conditions(folder / "databases")
+    prompts = [prompt for one in conditions for prompt in one.prompts]
     model = train_memory_organism(prompts, folder / "organism", leaked=LEAKED, steps=220, seed=1)
-    return cells, model
+    return AuditData(id="databases", conditions=conditions), model
 
 
 @pytest.fixture(scope="module")
-def runners(grid):
+def runner(grid):
     """The model, loaded once."""
-    return lookup_runners(grid[1], device="cpu", batch_size=64)
+    return LookupModel(grid[1], device="cpu", batch_size=64)
 
 
-FUZZY = Retrievers(make=lambda database: FuzzyRetriever(database.triplets))
+FUZZY = RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+STUDY = AuditStudy(find_retrievers=lambda name, cache_dir=None: FUZZY)
+
+
+def audit(data, runner, out, settings=SETTINGS, shared=None):
+    return run_study(
+        STUDY, data, runner, out, model="organism", settings=settings, shared=shared, progress=False
+    )
+
+
+def answers_of(folder):
+    return [one for group in ("store", "off") for one in read_generations(folder.log(group))]
 
 
 @pytest.fixture(scope="module")
-def run(grid, runners, tmp_path_factory):
+def run(grid, runner, tmp_path_factory):
     """One audit, scored."""
-    out = tmp_path_factory.mktemp("run")
-    folder = run_audit(
-        grid[0],
-        runners,
-        out,
-        model="organism",
-        settings=SETTINGS,
-        retrievers=FUZZY,
-        progress=False,
-    )
-    tables = finish_audit(folder, n_resamples=500)
-    frame = pd.read_parquet(folder.outcomes)
-    return folder, tables, frame
+    folder = audit(grid[0], runner, tmp_path_factory.mktemp("run"))
+    frame = score_run(folder, study=STUDY)
+    return folder, audit_tables(frame, n_resamples=500), frame
 
 
 def test_full_is_high_and_nothing_but_the_leaks_survives_without_retrieval(run):
@@ -139,7 +141,7 @@ def test_closures_are_complete_and_the_identity_holds(run):
 
 def test_every_answer_with_retrieval_has_its_trace(run):
     folder, _, frame = run
-    answers = list(read_generations(folder.generations))
+    answers = answers_of(folder)
     looked_up = [answer for answer in answers if answer.lookups]
 
     assert len(looked_up) > 0.95 * 2 * len(frame)
@@ -148,7 +150,7 @@ def test_every_answer_with_retrieval_has_its_trace(run):
 
 def test_a_killed_run_gives_the_answers_of_a_whole_one(grid, run, tmp_path):
     """And asks nothing twice: there is one line a prompt."""
-    cells, model = grid
+    data, model = grid
 
     class Dying(LookupRunner):
         """Is killed at its third batch."""
@@ -161,41 +163,42 @@ def test_a_killed_run_gives_the_answers_of_a_whole_one(grid, run, tmp_path):
             self.left -= 1
             return super().generate(prompts, params)
 
-    def start(kind):
-        return run_audit(
-            cells,
-            lambda source: kind(model, store=source, device="cpu", batch_size=32),
-            tmp_path,
-            model="organism",
-            settings=SETTINGS,
-            retrievers=FUZZY,
-            progress=False,
-        )
+    class Small(LookupModel):
+        """Loads the runner of a kind."""
+
+        kind = LookupRunner
+
+        def with_store(self, source):
+            return self.kind(model, store=source, device="cpu", batch_size=32)
+
+    class DyingModel(Small):
+        kind = Dying
 
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
-        start(Dying)
-    before = {a.prompt_id for a in read_generations(AuditFolder(tmp_path).generations)}
-    folder = start(LookupRunner)
+        audit(data, DyingModel(model), tmp_path)
+    before = list(read_generations(RunFolder.open(tmp_path).log("store")))
+    folder = audit(data, Small(model), tmp_path)
 
-    lines = folder.generations.read_text().splitlines()
-    whole = {a.prompt_key: a.text for a in read_generations(run[0].generations)}
+    lines = [
+        line for group in ("store", "off") for line in folder.log(group).read_text().splitlines()
+    ]
+    whole = {a.prompt_key: a.text for a in answers_of(run[0])}
     assert 0 < len(before) < len(whole)
     assert len(lines) == len(whole)
-    assert {a.prompt_key: a.text for a in read_generations(folder.generations)} == whole
+    assert {a.prompt_key: a.text for a in answers_of(folder)} == whole
 
 
-def test_a_sweep_shows_that_a_high_threshold_stops_the_decoys(grid, runners, tmp_path):
-    table = sweep_audit(
-        grid[0],
-        runners,
-        tmp_path,
-        model="organism",
-        retrievers=("fuzzy",),
-        thresholds=(0.5, 0.98),
-        n_resamples=200,
-        progress=False,
-    ).table.set_index(["threshold", "variant"])
+def test_a_sweep_shows_that_a_high_threshold_stops_the_decoys(grid, runner, tmp_path):
+    settings = SETTINGS.model_copy(update={"threshold": (0.5, 0.98)})
+    tables = {}
+    first = None
+    for name, chosen in STUDY.variants(settings):
+        folder = audit(grid[0], runner, tmp_path / name, chosen, first)
+        first = first or folder
+        frame = score_run(folder, study=STUDY)
+        tables[chosen.threshold[0]] = audit_tables(frame, n_resamples=200)["by_topology"]
+    noise = {limit: table.set_index("topology").loc["noise"] for limit, table in tables.items()}
 
-    assert table.loc[(0.5, "noise"), "retrieval_mediated"] >= 3 / 30
-    assert table.loc[(0.98, "noise"), "retrieval_mediated"] == 0
-    assert table.loc[(0.98, "noise"), "full_accuracy"] > 0.9
+    assert noise[0.5]["retrieval_mediated"] >= 3 / 30
+    assert noise[0.98]["retrieval_mediated"] == 0
+    assert noise[0.98]["full_accuracy"] > 0.9

@@ -22,14 +22,14 @@ def tables(files):
 
 def row(tables, label, subset="published"):
     headline = tables["headline"]
-    kept = headline[headline["slice"].isin(["all", "variant"])]
+    kept = headline[headline["slice"].isin(["all", "topology"])]
     return kept.set_index(["label", "subset"]).loc[(label, subset)]
 
 
 def test_published_tables_agree_with_the_golden_contingencies(tables, shared_dir):
     golden = pd.read_csv(shared_dir / "golden" / "audit_contingencies.csv")
-    golden["variant"] = golden["variant"].str.lower()
-    keys = ["domain", "variant", "prompt_style"]
+    golden["topology"] = golden["variant"].str.lower()
+    keys = ["domain", "topology", "prompt_style"]
     counts = ["n", "a", "b", "c", "d", "full_correct", "del_on_correct", "del_off_correct"]
     found = tables["cells"].rename(columns={"style": "prompt_style", "artifacts": "artifact"})
 

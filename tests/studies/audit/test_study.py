@@ -1,84 +1,416 @@
+"""Audits run, killed, taken up, scored again; sweeps; runners of all kinds."""
+
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import RunMismatchError
+from surface_consistency.errors import (
+    ContaminationWarning,
+    RunLogError,
+    RunMismatchError,
+    RunnerError,
+    UnscoredWarning,
+)
 from surface_consistency.inference import FakeRunner
+from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.audit import (
+    AuditOrganism,
+    AuditScoring,
     AuditSettings,
-    augmented_runners,
+    AuditSource,
+    AuditStudy,
+    LookupModel,
+    RetrieverFactory,
     retrievers_by_name,
-    score_audit,
-    sweep_audit,
 )
-from surface_consistency.studies.audit.ask import run_audit
+from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
+from surface_consistency.studies.engine import build_page, run_study, run_variants, score_run
+from surface_consistency.studies.study import ReportSettings
+
+KNOWN = {("Corvia", "Capital"): "Tallow"}
+FEW = ReportSettings(resamples=50, answers=20)
 
 
-def test_a_sweep_is_one_audit_a_retriever_and_threshold(cells, asking, tmp_path):
+@pytest.fixture
+def pages(monkeypatch):
+    """Takes the pages that a report would write."""
+    taken = []
+
+    def write(page, path):
+        taken.append(page)
+        path.write_text("page", encoding="utf-8")
+        return path
+
+    monkeypatch.setattr("surface_consistency.report.html.write_page", write, raising=False)
+    monkeypatch.setattr(
+        "surface_consistency.report.figures.write_figures", lambda *_: [], raising=False
+    )
+    return taken
+
+
+def answers_of(folder):
+    return [
+        answer
+        for group in ("store", "off")
+        if folder.log(group).is_file()
+        for answer in read_generations(folder.log(group))
+    ]
+
+
+def test_leaks_and_decoys_come_out_as_what_they_are(audit, score):
+    """The model knows one fact; the noise database has a decoy for each of two others."""
+    frame = score(audit(known=KNOWN))
+    leaked = frame["second_correct"].astype(bool)
+    survives = frame["first_correct"].astype(bool)
+
+    assert frame["full_correct"].all()
+    assert set(zip(frame[leaked]["subject"], frame[leaked]["relation"], strict=True)) == set(KNOWN)
+    mediated = frame[survives & ~leaked]
+    assert set(mediated["database"]) == {"lands/noise"}
+    assert len(mediated) == 2 * 2
+    assert set(mediated["attribution"]) == {"same_object"}
+    assert set(mediated["attributed_to"]) == {
+        "Arania State | Capital City | Lumo",
+        "Beldova State | Capital City | Serrin",
+    }
+
+
+def test_published_files_agree_with_the_outcomes(audit, score):
+    folder = audit(known=KNOWN)
+    frame = score(folder)
+    per_state = pd.read_csv(folder.path / "per_state_metrics.csv")
+    cross = pd.read_csv(folder.path / "cross_state_metrics.csv")
+
+    assert tuple(per_state) == PER_STATE_COLUMNS
+    assert tuple(cross) == CROSS_STATE_COLUMNS
+    assert len(per_state) == 4 * 3
+    assert len(cross) == 4
+    noise = frame[(frame["database"] == "lands/noise") & (frame["style"] == "cloze")]
+    row = cross[cross["prompt_file"] == "lands/prompts/noise/prompts_cloze.jsonl"].iloc[0]
+    right = noise["first_correct"].astype(bool)
+    leaked = noise["second_correct"].astype(bool)
+    assert row["count"] == 3 * row["paired_count"] == 42
+    assert row["parametric_leakage"] == pytest.approx(leaked.mean())
+    assert row["retrieval_mediated_correctness"] == pytest.approx((right & ~leaked).mean())
+    assert row["retrieval_artifact_rate"] == pytest.approx(right.mean())
+    means = per_state[per_state["prompt_file"] == row["prompt_file"]].set_index("state")
+    assert means.loc["DEL-ON", "exact_match"] == pytest.approx(right.mean())
+    assert row["exact_match"] == pytest.approx(means["exact_match"].mean())
+
+
+def test_published_columns_are_those_of_the_published_files(shared_dir):
+    folder = shared_dir / "data" / "lmlm_audit" / "outputs" / "audit"
+
+    assert tuple(pd.read_csv(folder / "per_state_metrics.csv")) == PER_STATE_COLUMNS
+    assert tuple(pd.read_csv(folder / "cross_state_metrics.csv")) == CROSS_STATE_COLUMNS
+
+
+def test_result_rows_have_the_published_fields(audit, score):
+    folder = audit()
+    score(folder)
+    lines = (folder.path / "results" / "lands" / "noise" / "cloze.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    row = next(row for row in rows if row["fact_id"] == 0 and row["state"] == "DEL-ON")
+
+    assert len(rows) == 14 * 3
+    assert len(list((folder.path / "results").rglob("*.*"))) == 4
+    assert set(row) == {
+        *("fact_id", "subject", "subject_aliases", "relation", "relation_aliases", "state"),
+        *("prompt", "ground_truth", "object_aliases", "model_output", "retrieval_trace"),
+    }
+    trace = row["retrieval_trace"]
+    assert set(trace) == {
+        *("state", "retrieval_enabled", "lookup_query", "threshold", "all_candidates"),
+        *("deleted_candidates", "retained_candidates", "selected_candidate", "selected_value"),
+        "error",
+    }
+    assert trace["deleted_candidates"][0]["object"] == "Lumo"
+    assert trace["selected_value"] == "Lumo"
+    off = next(row for row in rows if row["fact_id"] == 0 and row["state"] == "DEL-OFF")
+    assert not off["retrieval_trace"]["retrieval_enabled"]
+    assert off["retrieval_trace"]["all_candidates"] == []
+
+
+def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score, asking):
+    """Killed after 70 prompts; the second start asks the rest, and the answers are those of one."""
+    dying, resumed, whole = asking(KNOWN, 70), asking(KNOWN), asking(KNOWN)
+
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        audit("killed", runner=dying)
+    killed = RunFolder.open(audit("whole", runner=whole).path.parent / "killed")
+    n_logged = len(answers_of(killed))
+    with pytest.warns(
+        UnscoredWarning, match=r"86 of 156 answers have no verdict: 86 no prediction"
+    ):
+        part = score(killed)
+    audit("killed", runner=resumed)
+
+    first, second, third = (model.made[0].asked for model in (dying, resumed, whole))
+    assert len(first) == n_logged == 70
+    assert not set(first) & set(second)
+    assert len(first) + len(second) == len(third) == 52 + 52 + 28
+    assert part["second_correct"].isna().all()
+    pd.testing.assert_frame_equal(
+        score(killed), score(RunFolder.open(killed.path.parent / "whole"))
+    )
+
+
+def test_a_run_is_not_continued_with_another_policy(audit, settings):
+    audit()
+
+    with pytest.raises(RunMismatchError, match="threshold"):
+        audit(chosen=settings(threshold=(0.9,)))
+
+
+def test_scoring_again_by_the_published_rules_asks_nothing(audit, score):
+    folder = audit(known=KNOWN)
+    ours = score(folder)
+    theirs = score(folder, scoring=AuditScoring(cleaner="published", equivalence="published"))
+
+    made = folder.read_scoring()
+    assert made.judged_by == "published cleaner, published equivalence"
+    assert made.settings == {"cleaner": "published", "equivalence": "published"}
+    assert list(ours["pair_id"]) == list(theirs["pair_id"])
+    # The published cleaner takes the first value of a lookup, "unknown", whatever stands after it.
+    assert theirs["first_correct"].sum() <= ours["first_correct"].sum()
+    with pytest.raises(ValueError, match="'audit' or 'published'"):
+        AuditScoring(cleaner="none")
+
+
+def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
+    """An index cached by file name and size: base is answered with the keys of other facts."""
+
+    class WrongIndex:
+        """Searches the keys of another database, and says that they are this one's."""
+
+        def __init__(self, database):
+            own, turned = database.triplets, database.triplets[5:] + database.triplets[:5]
+            self.other, self.true = FuzzyRetriever(turned), FuzzyRetriever(own)
+
+        def fingerprint(self):
+            return self.true.fingerprint()
+
+        def search(self, queries, *, k, deleted=None):
+            return self.other.search(queries, k=k, deleted=deleted)
+
+    wrong = RetrieverFactory(
+        make=lambda database: (
+            WrongIndex(database)
+            if len(database.triplets) == 12
+            else FuzzyRetriever(database.triplets)
+        )
+    )
+    folder = audit(studied=AuditStudy(find_retrievers=lambda name, cache_dir=None: wrong))
+
+    with pytest.warns(ContaminationWarning, match=r"lands/base \(asking\): 0\.0% are right"):
+        score(folder)
+
+    checks = pd.read_csv(folder.checks / "contamination.csv").set_index("database")
+    assert checks.loc["lands/base", "is_contaminated"]
+    assert not checks.loc["lands/noise", "is_contaminated"]
+
+
+def test_a_model_that_does_not_read_the_store_is_told_by_the_guards(
+    audit, score, conditions, asking
+):
+    """FULL equals DEL-ON where the model answers from itself alone."""
+    known = {
+        (prompt.subject, prompt.relation): prompt.gold_object
+        for condition in conditions
+        for prompt in condition.prompts[::2]
+    }
+
+    class Deaf(asking):
+        def answer(self, prompt):
+            fact = self.source.query(prompt)
+            text = known.get((fact.entity, fact.relation), "no")
+            return super().answer(prompt).model_copy(update={"text": text})
+
+    folder = audit("deaf", runner=Deaf(), model="deaf")
+
+    with pytest.warns(ContaminationWarning, match="near zero or the same"):
+        frame = score(folder)
+
+    right = frame[frame["first_correct"].astype(bool)]
+    assert (frame["full_correct"] == frame["first_correct"]).all()
+    assert set(right["attribution"]) <= {"same_object", "same_subject", "unrelated", "echo"}
+
+
+def test_abstentions_are_counted(audit, score, settings):
+    """At a threshold that only the fact itself reaches, every lookup after deletion abstains."""
+    folder = audit(chosen=settings(threshold=(0.999,)))
+    frame = score(folder)
+    lookups = pd.read_csv(folder.checks / "lookups.csv").set_index(["database", "state"])
+
+    assert (frame["n_abstained"] == frame["n_lookups"]).all()
+    assert lookups.loc[("lands/base", "DEL-ON"), "n_abstained"] == 24
+    assert lookups.loc[("lands/base", "FULL"), "n_abstained"] == 0
+    assert lookups.loc[("lands/base", "DEL-OFF"), "n_without_lookup"] == 24
+    assert not frame["first_correct"].any()
+
+
+def test_lookups_that_ask_for_nothing_are_counted(audit, score):
+    """A runner hands no blank query to the store, so such a lookup has no trace."""
+    folder = audit()
+    log = folder.log("store")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    asking = next(line for line in lines if line["lookups"])
+    asking["lookups"] = [{"query": {"entity": "", "relation": ""}, "value": None, "trace": None}]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    score(folder)
+
+    assert pd.read_csv(folder.checks / "lookups.csv")["n_blank"].sum() == 1
+
+
+def test_the_published_policy_never_abstains(audit, score, settings):
+    folder = audit(chosen=settings(threshold=(0.999,), fallback="top1_anyway"))
+    score(folder)
+
+    lookups = pd.read_csv(folder.checks / "lookups.csv").set_index(["database", "state"])
+    assert lookups["n_abstained"].sum() == 0
+    assert lookups.loc[("lands/base", "DEL-ON"), "n_fallback"] == 24
+
+
+def test_a_run_without_answers_is_rejected(audit, score):
+    folder = audit()
+    for group in ("store", "off"):
+        folder.log(group).write_text("")
+
+    with pytest.raises(RunLogError, match="holds no answer"):
+        score(folder)
+
+
+def test_two_states_are_enough_for_some_tables(audit, finish, settings):
+    """Without FULL there is no baseline to check, and no rate that needs it."""
+    tables = finish(audit(chosen=settings(states=("DEL-ON", "DEL-OFF"))), 200)
+
+    assert "full_accuracy" not in tables["overall"]
+    assert set(tables["states"]["state"]) == {"DEL-ON", "DEL-OFF"}
+
+
+def test_one_state_gives_its_means_and_no_pairs(audit, finish, settings, study):
+    """What was not asked is missing, not wrong."""
+    folder = audit(chosen=settings(states=("FULL",)))
+    tables = finish(folder, 200)
+
+    assert set(tables["states"]["state"]) == {"FULL"}
+    assert tables["overall"]["n"].iloc[0] == 0
+    assert np.isnan(tables["overall"]["leakage"].iloc[0])
+    assert tables["attribution"].empty
+    cross = pd.read_csv(folder.path / "cross_state_metrics.csv")
+    assert cross["parametric_leakage"].isna().all()
+    page, _, _ = build_page([folder.path], study=study, settings=FEW)
+    assert any("DEL-ON was not asked" in str(part) for part in page.finding.sentence)
+
+
+def test_the_noise_floor_is_told_by_state(audit, score, settings):
+    """Greedy answers do not change; a sample of each group is asked again."""
+    folder = audit(chosen=settings(repeat=30))
+    score(folder)
+
+    floor = pd.read_csv(folder.checks / "noise_floor.csv").set_index("state")
+    assert set(floor.index) == {"FULL", "DEL-ON", "DEL-OFF"}
+    assert floor.loc[["FULL", "DEL-ON"], "n_repeated"].sum() == 30
+    assert floor["n_verdict_flips"].eq(0).all()
+
+
+@pytest.mark.parametrize("repeat", [0, 20])
+def test_a_sweep_is_one_audit_a_retriever_and_threshold(
+    data, asking, settings, pages, tmp_path, repeat
+):
     """Without retrieval the model is asked once for all; a higher threshold lets less survive."""
-    runners, found = [], []
+    found, built = [], []
 
-    def make(source):
-        runners.append(asking(source))
-        return runners[-1]
-
-    def find(name):
+    def find(name, cache_dir=None):
         found.append(name)
-        return retrievers_by_name(name)
+        factory = retrievers_by_name(name)
+        return RetrieverFactory(make=lambda database: built.append(name) or factory.make(database))
 
-    result = sweep_audit(
-        cells,
-        make,
+    model = asking()
+    result = run_variants(
+        AuditStudy(find_retrievers=find),
+        data,
+        model,
         tmp_path / "sweep",
         model="asking",
-        retrievers=("fuzzy", "bm25"),
-        thresholds=(0.3, 0.95),
-        find_retrievers=find,
-        n_resamples=200,
+        settings=settings(retriever=("fuzzy", "bm25"), threshold=(0.3, 0.95), repeat=repeat),
+        report=FEW,
         progress=False,
     )
 
     assert found == ["fuzzy", "bm25"]
+    assert built == ["fuzzy"] * 2 + ["bm25"] * 2
     assert [folder.path.name for folder in result.folders] == [
         "fuzzy-0.3",
         "fuzzy-0.95",
         "bm25-0.3",
         "bm25-0.95",
     ]
-    n_off = [sum(name.endswith("/DEL-OFF") for name in runner.asked) for runner in runners]
-    assert n_off == [28, 0, 0, 0]
+    n_off = [sum(name.endswith("/DEL-OFF") for name in runner.asked) for runner in model.made]
+    assert n_off == [28 + repeat, 0, 0, 0]
     for folder in result.folders:
-        assert len(list(read_generations(folder.generations))) == 52 + 52 + 28
-    table = result.table.set_index(["retriever", "threshold", "variant"])
-    assert set(result.table["variant"]) == {"all", "base", "noise"}
-    low, high = (table.loc[("fuzzy", limit, "noise")] for limit in (0.3, 0.95))
+        assert len(answers_of(folder)) == 52 + 52 + 28
+        assert (folder.checks / "noise_floor.csv").is_file() == bool(repeat)
+    swept = result.reported.tables["sweep"].frame
+    table = swept.set_index(["retriever", "threshold", "topology"])
+    assert set(swept["topology"]) == {"all", "base", "noise"}
+    low, high = (table.loc[("fuzzy", limit, "noise")] for limit in ("0.3", "0.95"))
     assert low["retrieval_mediated"] > high["retrieval_mediated"]
-    written = pd.read_csv(tmp_path / "sweep" / "tables" / "sweep.csv")
-    assert len(written) == len(result.table) == 12
+    assert len(pd.read_csv(tmp_path / "sweep" / "tables" / "sweep.csv")) == len(swept) == 12
+    assert json.loads((tmp_path / "sweep" / "sweep.json").read_text())["runs"][0] == "fuzzy-0.3"
+    (page,) = pages
+    assert page.models[0] == "asking (retriever fuzzy, threshold 0.3)"
 
 
-@pytest.mark.parametrize("options", [{"retrievers": ()}, {"thresholds": (0.5, 0.5)}])
-def test_a_sweep_rejects_nothing_and_the_same_twice(cells, asking, tmp_path, options):
-    with pytest.raises(ValueError, match="must be given, each once"):
-        sweep_audit(cells, asking, tmp_path, model="asking", **options)
+def test_one_variant_is_a_run_of_its_own(data, study, asking, settings, pages, tmp_path):
+    result = run_variants(
+        study,
+        data,
+        asking(),
+        tmp_path / "run",
+        model="asking",
+        settings=settings(),
+        report=FEW,
+        progress=False,
+    )
+
+    assert [folder.path for folder in result.folders] == [tmp_path / "run"]
+    assert (tmp_path / "run" / "tables" / "survivors.csv").is_file()
+    assert "sweep" not in result.reported.tables
+
+
+def test_thresholds_are_named_by_their_folders():
+    settings = AuditSettings(retriever=("owner/encoder",), threshold=(0.5, None))
+
+    names = [name for name, _ in AuditStudy().variants(settings)]
+
+    assert names == ["owner-encoder-0.5", "owner-encoder-none"]
+
+
+def test_a_sweep_is_not_planned_as_one_run(data, study, settings):
+    with pytest.raises(ValueError, match="are a sweep of several runs"):
+        study.plan(data, settings(threshold=(0.3, 0.9)))
 
 
 @pytest.mark.parametrize(
     ("label", "off_mode", "differing"),
-    [("other", "forbid", "another model"), ("asking", "null", "another off_mode")],
+    [("other", "forbid", "another model"), ("asking", "null", "another runner.source.off_mode")],
 )
-def test_answers_of_another_model_are_not_taken_over(audit, label, off_mode, differing):
+def test_answers_of_another_model_are_not_taken_over(audit, settings, label, off_mode, differing):
     first = audit("first")
-    settings = AuditSettings(retriever="fuzzy", threshold=0.5, off_mode=off_mode)
 
     with pytest.raises(RunMismatchError, match=differing):
-        audit("second", model=label, settings=settings, without_retrieval=first)
+        audit("second", model=label, chosen=settings(off_mode=off_mode), shared=first)
 
     assert not (first.path.parent / "second").exists()
 
 
-def test_any_runner_is_audited_with_facts_before_its_prompts(cells, fuzzy, tmp_path):
+def test_any_runner_is_audited_with_facts_before_its_prompts(audit, score, settings):
     """A reader that takes the object of the first fact before its prompt."""
 
     def read(prompt):
@@ -86,18 +418,10 @@ def test_any_runner_is_audited_with_facts_before_its_prompts(cells, fuzzy, tmp_p
             return "unknown"
         return prompt.text.splitlines()[1].split(" | ")[-1]
 
-    settings = AuditSettings(retriever="fuzzy", threshold=0.5)
-    folder = run_audit(
-        cells,
-        augmented_runners(FakeRunner(read), n_facts=3),
-        tmp_path / "reader",
-        model="reader",
-        settings=settings,
-        retrievers=fuzzy,
-        progress=False,
-    )
-    frame = score_audit(folder)
+    folder = audit("reader", runner=FakeRunner(read), model="reader", chosen=settings(n_facts=3))
+    frame = score(folder)
 
+    assert folder.read_manifest().runner["n_facts"] == 3
     assert frame["full_correct"].all()
     assert not frame["second_correct"].any()
     survived = frame[frame["first_correct"].astype(bool)]
@@ -106,17 +430,98 @@ def test_any_runner_is_audited_with_facts_before_its_prompts(cells, fuzzy, tmp_p
     assert np.all(frame["n_lookups"] == 1)
 
 
-def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, cells, asking, tmp_path):
+def test_a_sweep_and_a_single_run_do_not_share_a_folder(
+    audit, data, study, asking, settings, pages, tmp_path
+):
     """Neither replaces the other's tables; what was there stays as it was."""
     single = audit("single")
     before = sorted(single.path.rglob("*"))
-    options = {"model": "asking", "retrievers": ("fuzzy",), "progress": False}
+
+    def sweep(out):
+        run_variants(
+            study,
+            data,
+            asking(),
+            out,
+            model="asking",
+            settings=settings(threshold=(0.3, 0.9)),
+            report=FEW,
+            progress=False,
+        )
 
     with pytest.raises(RunMismatchError, match="holds a single run"):
-        sweep_audit(cells, asking, single.path, thresholds=(0.3, 0.9), **options)
+        sweep(single.path)
     assert sorted(single.path.rglob("*")) == before
 
-    sweep_audit(cells, asking, tmp_path / "sweep", thresholds=(0.3, 0.9), n_resamples=50, **options)
+    sweep(tmp_path / "sweep")
     with pytest.raises(RunMismatchError, match="holds a sweep"):
         audit("sweep")
     assert not (tmp_path / "sweep" / "manifest.json").exists()
+
+
+def test_a_single_run_does_not_go_into_a_sweep_that_was_only_marked(audit, tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "sweep.json").write_text("{}")
+
+    with pytest.raises(RunMismatchError, match="holds a sweep"):
+        audit("run")
+    assert [file.name for file in out.iterdir()] == ["sweep.json"]
+
+
+def test_the_sample_is_built_from_the_table_that_comes_along():
+    data = AuditStudy().load(AuditSource(styles=("cloze",)))
+    both = AuditStudy().load(AuditSource(styles=("cloze",), topologies=("base", "noise")))
+
+    assert data.id == "sample"
+    assert [one.label.database for one in data.conditions] == ["countries/noise"]
+    assert [one.label.database for one in both.conditions] == ["countries/base", "countries/noise"]
+
+
+def test_the_sample_is_kept_where_a_folder_is_named(tmp_path):
+    study = AuditStudy(sample_folder=tmp_path / "databases")
+
+    data = study.load(AuditSource(styles=("cloze",)))
+
+    assert (tmp_path / "databases" / "countries" / "noise.json").is_file()
+    assert (data.id, len(data.conditions)) == ("sample", 1)
+
+
+def test_a_folder_of_databases_is_loaded_as_it_is(databases):
+    data = AuditStudy().load(AuditSource(databases=str(databases), topologies=("noise",)))
+
+    assert data.id == str(databases)
+    assert {one.label.database for one in data.conditions} == {"lands/noise"}
+
+
+def test_the_lookup_model_names_options_that_it_does_not_take(monkeypatch):
+    model = LookupModel("folder", nonsense=1)
+
+    with pytest.raises(RunnerError, match=r"the lookup runner cannot be made: .*nonsense"):
+        model.with_store(None)
+
+
+def test_an_organism_rejects_more_leaks_than_facts(data, tmp_path):
+    with pytest.raises(ValueError, match="leaked must be 0 to 14, got 15"):
+        train_organism(data, tmp_path, AuditOrganism(leaked=15))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+)
+def test_the_organism_needs_neither_network_nor_files(study, settings, tmp_path):
+    """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
+    pytest.importorskip("torch")
+    data = study.load(AuditSource(styles=("direct_questions",)))
+    chosen = settings(limit=8, max_new_tokens=12)
+    organism = AuditOrganism(leaked=2, steps=10)
+
+    model = train_organism(data, tmp_path / "organism", organism, limit=8)
+    runner = LookupModel(model, device="cpu")
+    folder = run_study(
+        study, data, runner, tmp_path / "run", model="organism", settings=chosen, progress=False
+    )
+
+    assert (tmp_path / "organism" / "config.json").is_file()
+    assert len(score_run(folder, study=study)) == 8

@@ -18,7 +18,6 @@ def text():
 
 
 def test_blocks_of_the_page_print_what_stands_under_them(text, shared_dir, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     folder = shared_dir / "data" / "lmlm_audit"
     names = {}

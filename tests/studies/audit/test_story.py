@@ -1,9 +1,13 @@
 import json
 
+import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.report.audit import fact_story, load_audit_runs, surviving_facts
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas.audit import AuditOutcome
+from surface_consistency.studies.audit import fact_story
+from surface_consistency.studies.audit.story import surviving_facts
 
 FACT = "countries/noise/7"
 
@@ -46,9 +50,9 @@ def test_story_in_text_escapes_what_a_terminal_would_obey(told_run):
 
 def test_story_of_an_error_names_it(told_run):
     folder = told_run()
-    log = folder / "generations.jsonl"
+    log = folder / "generations-off.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    lines[2] |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
+    lines[0] |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     assert "DEL-OFF: no answer (out of memory)" in fact_story(folder, FACT).to_text()
@@ -56,8 +60,9 @@ def test_story_of_an_error_names_it(told_run):
 
 def test_story_of_a_run_that_was_stopped_tells_what_there_is(told_run):
     folder = told_run()
-    log = folder / "generations.jsonl"
+    log = folder / "generations-store.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])
+    (folder / "generations-off.jsonl").write_text("")
 
     states = fact_story(folder, FACT).states
 
@@ -71,19 +76,40 @@ def test_fact_story_rejects_what_the_run_does_not_hold(told_run):
         fact_story(folder, "countries/noise/8")
     with pytest.raises(DataError, match="not in style 'direct_questions'; it does in cloze"):
         fact_story(folder, FACT, style="direct_questions")
-    (folder / "targets.jsonl").write_text("")
-    with pytest.raises(DataError, match=r"targets\.jsonl lacks countries/noise/cloze/0"):
+    targets = pd.read_parquet(folder / "targets.parquet")
+    targets.iloc[:0].to_parquet(folder / "targets.parquet")
+    with pytest.raises(DataError, match=r"targets\.parquet: lacks countries/noise/cloze/0"):
         fact_story(folder, FACT)
-    (folder / "generations.jsonl").unlink()
-    (folder / "targets.jsonl").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"has no targets.jsonl, which"):
+    targets.to_parquet(folder / "targets.parquet")
+    (folder / "generations-store.jsonl").unlink()
+    with pytest.raises(SourceNotFoundError, match=r"has no generations-store\.jsonl"):
         fact_story(folder, FACT)
+    (folder / "targets.parquet").unlink()
+    with pytest.raises(SourceNotFoundError, match=r"has no targets\.parquet"):
+        fact_story(folder, FACT)
+
+
+def test_story_of_a_page_marks_what_was_deleted_and_what_answered(told_run):
+    block = fact_story(told_run(), FACT).to_block()
+
+    assert block.title == "organism: countries/noise/7, cloze: United States, Capital"
+    assert [step[0] for step in block.steps] == ["FULL", "DEL-ON", "DEL-OFF"]
+    gold = "United States · Capital · Washington, D.C."
+    decoy = "Government · Seat · Washington, D.C."
+    assert block.steps[1][2] == [("0.9800", gold, "deleted"), ("0.7100", decoy, "selected")]
+    assert "nowhere, at all, abstained, threshold 0.6" in block.steps[1][1]
+    assert [step[4] for step in block.steps] == [True, True, False]
+    facts = dict(block.facts)
+    assert facts["deleted"] == f"1: {gold}"
+    assert facts["survived the deletion, which is incomplete"].startswith("USA · Capital city")
+    assert block.note.startswith("same_object: an entry with the right object")
 
 
 def test_surviving_facts_takes_each_origin_in_turn(audit_run, audit_frame, audit_manifest):
     kinds = ["same_object", "same_object", "no_candidate", None, "surviving_equivalent"]
     rows = [{"first_correct": kind is not None, "attribution": kind} for kind in kinds]
-    [run] = load_audit_runs([audit_run("run", audit_frame(rows), audit_manifest())])
+    folder = audit_run("run", audit_frame(rows), audit_manifest())
+    [run] = load_runs([folder], outcome=AuditOutcome)
 
     picked = [pair_id.rsplit("/", 1)[1] for pair_id in surviving_facts(run, 10)]
 

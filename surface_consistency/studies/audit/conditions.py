@@ -1,37 +1,38 @@
 """The grid of an audit: databases, each with its prompts in several styles.
 
-Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<variant>.json` with
-`<domain>/prompts/<variant>/prompts_<style>.jsonl`, and a folder of one database with its prompts in
-`prompts/prompts_<style>.jsonl`.
+Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<topology>.json` with
+`<domain>/prompts/<topology>/prompts_<style>.jsonl`, and a folder of one database with its prompts
+in `prompts/prompts_<style>.jsonl`.
 """
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
 from surface_consistency.data.audit_databases import DatabaseCoverage, database_coverage
 from surface_consistency.data.audit_files import read_audit_prompts, read_database
 from surface_consistency.data.audit_topologies import TOPOLOGIES
-from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES
 from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
 
-__all__ = ["AuditCell", "CellLabel", "cell_label", "find_cells"]
+__all__ = ["AuditCondition", "AuditData", "ConditionLabel", "condition_label", "find_conditions"]
 
 _PREFIX: Final = "prompts_"
 _SUFFIX: Final = "_database"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class CellLabel:
-    """What a cell of the grid is called."""
+class ConditionLabel:
+    """What a condition of the grid is called."""
 
     domain: str
     """What the facts are about."""
 
-    variant: str
+    topology: str
     """Topology of the database."""
 
     style: str
@@ -40,15 +41,15 @@ class CellLabel:
     @property
     def database(self) -> str:
         """Name of the database."""
-        return self.domain if self.domain == self.variant else f"{self.domain}/{self.variant}"
+        return self.domain if self.domain == self.topology else f"{self.domain}/{self.topology}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditCell:
+class AuditCondition:
     """A database and the prompts of one style for it."""
 
-    label: CellLabel
-    """Domain, variant and style."""
+    label: ConditionLabel
+    """Domain, topology and style."""
 
     database: TripletDatabase
     """The database."""
@@ -65,24 +66,53 @@ class AuditCell:
     prompt_file: str
     """The prompt file, from the folder that was searched."""
 
+    def limited(self, limit: int | None) -> "AuditCondition":
+        """Take the first prompts alone.
 
-def cell_label(prompt_file: str | os.PathLike[str]) -> CellLabel:
-    """Read domain, variant and style off the path of a prompt file.
+        Args:
+            limit: How many; None for all.
+
+        Returns:
+            The condition, its fit that of these prompts.
+        """
+        if limit is None or limit >= len(self.prompts):
+            return self
+        prompts = self.prompts[:limit]
+        with warnings.catch_warnings():
+            # Told when the files were read.
+            warnings.simplefilter("ignore", ContaminationWarning)
+            fit = database_coverage(self.database, prompts, max_missing=1.0)
+        return replace(self, prompts=prompts, fit=fit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditData:
+    """What an audit asks: databases with their prompts."""
+
+    id: str
+    """Where they came from, for the manifest."""
+
+    conditions: Sequence[AuditCondition]
+    """Databases and prompts by style."""
+
+
+def condition_label(prompt_file: str | os.PathLike[str]) -> ConditionLabel:
+    """Read domain, topology and style off the path of a prompt file.
 
     Args:
         prompt_file: The path, in either layout.
 
     Returns:
-        The label. A database with a `prompts` folder of its own is its own domain and variant,
+        The label. A database with a `prompts` folder of its own is its own domain and topology,
         named by its folder without "_database".
 
     Raises:
         DataError: If the path has neither layout.
 
     Examples:
-        >>> cell_label("data/countries/prompts/alias/prompts_cloze.jsonl").database
+        >>> condition_label("data/countries/prompts/alias/prompts_cloze.jsonl").database
         'countries/alias'
-        >>> cell_label("data/released_database/prompts/prompts_cloze.jsonl").database
+        >>> condition_label("data/released_database/prompts/prompts_cloze.jsonl").database
         'released'
     """
     path = PurePath(prompt_file)
@@ -91,49 +121,45 @@ def cell_label(prompt_file: str | os.PathLike[str]) -> CellLabel:
     if path.stem.startswith(_PREFIX) and style:
         if len(folders) >= 2 and folders[-1] == "prompts":
             name = folders[-2].removesuffix(_SUFFIX) or folders[-2]
-            return CellLabel(name, name, style)
+            return ConditionLabel(name, name, style)
         if len(folders) >= 3 and folders[-2] == "prompts":
-            return CellLabel(folders[-3], folders[-1], style)
+            return ConditionLabel(folders[-3], folders[-1], style)
     raise DataError(
         f"{path} is not a prompt file of an audit; its path must end in "
-        "DOMAIN/prompts/VARIANT/prompts_STYLE.jsonl or NAME/prompts/prompts_STYLE.jsonl"
+        "DOMAIN/prompts/TOPOLOGY/prompts_STYLE.jsonl or NAME/prompts/prompts_STYLE.jsonl"
     )
 
 
-def find_cells(
+def find_conditions(
     databases: str | os.PathLike[str],
     *,
     domains: Sequence[str] | None = None,
-    variants: Sequence[str] | None = None,
+    topologies: Sequence[str] | None = None,
     styles: Sequence[str] | None = None,
-    limit: int | None = None,
     max_missing: float = 0.5,
-) -> list[AuditCell]:
+) -> list[AuditCondition]:
     """Find databases with their prompts, and check that they belong together.
 
     Args:
         databases: A folder that holds databases in either layout, at any depth, or the file of one
             database.
         domains: Domains to take; None for all.
-        variants: Variants to take; None for all.
+        topologies: Topologies to take; None for all.
         styles: Prompt styles to take; None for all.
-        limit: Take only the first so many prompts of each file; None for all.
         max_missing: Largest share of a file's prompts whose fact the database may lack, in [0, 1].
 
     Returns:
-        The cells by domain, variant and style; those of a database share it.
+        The conditions by domain, topology and style; those of a database share it.
 
     Raises:
         SourceNotFoundError: If there is no such file or folder, or no database with prompts in it.
         DataError: If a file is broken, prompts belong to another database, a name that was asked
             for is not there, or two databases have one name.
-        ValueError: If `limit` is below 1 or `max_missing` out of range.
+        ValueError: If `max_missing` is out of range.
 
     Warns:
         ContaminationWarning: If a database lacks some of its prompts' facts.
     """
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit counts prompts of a file and must be 1 or more, got {limit}")
     if not 0.0 <= max_missing <= 1.0:
         raise ValueError(f"max_missing is a share of prompts and must be 0 to 1, got {max_missing}")
     root = Path(databases)
@@ -141,7 +167,7 @@ def find_cells(
         raise SourceNotFoundError(f"no database file or folder {root}; check the path")
     found = _paired(root)
     chosen = found
-    for role, names in (("domain", domains), ("variant", variants), ("style", styles)):
+    for role, names in (("domain", domains), ("topology", topologies), ("style", styles)):
         known = {getattr(label, role) for label in found}
         chosen = {
             label: files
@@ -154,20 +180,20 @@ def find_cells(
             )
     if not chosen:
         raise DataError(
-            f"{root} has no database of these domains, variants and styles together; there are "
+            f"{root} has no database of these domains, topologies and styles together; there are "
             f"{', '.join(sorted({label.database for label in found}))}"
         )
     base = root if root.is_dir() else root.parent
-    return _read(chosen, base, limit, max_missing)
+    return _read(chosen, base, max_missing)
 
 
-def _paired(root: Path) -> dict[CellLabel, tuple[Path, Path]]:
-    """Find the database file and the prompt file of every cell."""
+def _paired(root: Path) -> dict[ConditionLabel, tuple[Path, Path]]:
+    """Find the database file and the prompt file of every condition."""
     files = sorted(root.rglob("*.json")) if root.is_dir() else [root]
-    found: dict[CellLabel, tuple[Path, Path]] = {}
+    found: dict[ConditionLabel, tuple[Path, Path]] = {}
     for file in files:
         for prompts in _prompt_files(file.absolute()):
-            label = cell_label(prompts)
+            label = condition_label(prompts)
             if label in found:
                 raise DataError(
                     f"{file} and {found[label][0]} are both the database {label.database}; name "
@@ -176,8 +202,8 @@ def _paired(root: Path) -> dict[CellLabel, tuple[Path, Path]]:
             found[label] = (file, prompts)
     if not found:
         raise SourceNotFoundError(
-            f"no database with prompts in {root}; prompts lie beside VARIANT.json in "
-            "prompts/VARIANT/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
+            f"no database with prompts in {root}; prompts lie beside TOPOLOGY.json in "
+            "prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
         )
     return dict(sorted(found.items(), key=lambda item: _place(item[0])))
 
@@ -189,12 +215,12 @@ def _prompt_files(database: Path) -> list[Path]:
     return own or sorted(folder.glob(f"{_PREFIX}*.jsonl"))
 
 
-def _place(label: CellLabel) -> tuple[str, int, str, int, str]:
-    """Order cells: domains by name, variants and styles as the audit lists them."""
+def _place(label: ConditionLabel) -> tuple[str, int, str, int, str]:
+    """Order conditions: domains by name, topologies and styles as the audit lists them."""
     return (
         label.domain,
-        _index(TOPOLOGIES, label.variant),
-        label.variant,
+        _index(TOPOLOGIES, label.topology),
+        label.topology,
         _index(AUDIT_STYLES, label.style),
         label.style,
     )
@@ -207,21 +233,21 @@ def _index(names: Iterable[str], name: str) -> int:
 
 
 def _read(
-    files: dict[CellLabel, tuple[Path, Path]], base: Path, limit: int | None, max_missing: float
-) -> list[AuditCell]:
-    """Read cells, each database once."""
+    files: dict[ConditionLabel, tuple[Path, Path]], base: Path, max_missing: float
+) -> list[AuditCondition]:
+    """Read conditions, each database once."""
     databases: dict[Path, TripletDatabase] = {}
-    cells = []
+    conditions = []
     for label, (file, prompt_file) in files.items():
         if file not in databases:
             databases[file] = read_database(file)
-        prompts = tuple(read_audit_prompts(prompt_file)[:limit])
+        prompts = tuple(read_audit_prompts(prompt_file))
         try:
             fit = database_coverage(databases[file], prompts, max_missing=max_missing)
         except DataError as error:
             raise DataError(f"{prompt_file}: {error}") from error
-        cells.append(
-            AuditCell(
+        conditions.append(
+            AuditCondition(
                 label=label,
                 database=databases[file],
                 prompts=prompts,
@@ -230,7 +256,7 @@ def _read(
                 prompt_file=_from(prompt_file, base),
             )
         )
-    return cells
+    return conditions
 
 
 def _from(file: Path, base: Path) -> str:

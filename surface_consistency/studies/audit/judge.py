@@ -1,0 +1,194 @@
+"""Whether an answer of an audit is right, and what its lookups found: columns in, columns out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from pydantic import Field
+
+from surface_consistency.matching.audit import CLEANERS, EQUIVALENCES, judge_answer
+from surface_consistency.schemas import Verdict
+from surface_consistency.schemas.audit import Attribution
+from surface_consistency.schemas.memory import AuditPrompt, Lookup, MemoryState
+from surface_consistency.studies.audit.attribution import (
+    CandidatesShown,
+    accepted_candidates,
+    attribute,
+)
+from surface_consistency.studies.audit.plan import to_audit_prompt
+from surface_consistency.studies.judging import NO_ANSWER
+
+__all__ = ["AuditJudge", "AuditVerdict", "score_generation"]
+
+
+class AuditVerdict(Verdict):
+    """The judgement of one answer of an audit; `prediction` is the cleaned answer."""
+
+    contains: bool | None
+    """Whether it contains an accepted object ("contains_match"); None without an answer."""
+
+    is_unknown: bool | None
+    """Whether it says that it does not know, or nothing; None without an answer."""
+
+    precision: float | None
+    """Share of its words that the gold has, in [0, 1]; None without an answer."""
+
+    recall: float | None
+    """Share of the gold's words that it has, in [0, 1]; None without an answer."""
+
+    f1: float | None
+    """Harmonic mean of both, in [0, 1]; None without an answer."""
+
+    n_lookups: int | None = Field(ge=0)
+    """Lookups; None when the runner makes none."""
+
+    n_abstained: int | None = Field(ge=0)
+    """Those that found nothing."""
+
+    n_fallback: int | None = Field(ge=0)
+    """Those that were answered by an entry below the threshold."""
+
+    n_blank: int | None = Field(ge=0)
+    """Those that asked for nothing."""
+
+    has_gold: bool | None
+    """Whether a retained candidate states the fact; None without traces."""
+
+    attribution: Attribution | None
+    """Where a right answer after deletion came from; None for any other."""
+
+    attributed_to: str | None
+    """The entry behind it, as "subject | relation | object"; None without one."""
+
+
+class AuditJudge:
+    """Judges answers by the rules of the audit, and attributes those right after deletion.
+
+    Args:
+        cleaner: Name of a cleaner, one of `matching.audit.CLEANERS`.
+        equivalence: Name of an equivalence, one of `matching.audit.EQUIVALENCES`.
+        n_facts: Facts that the runner puts before a prompt at most; None where the model looks
+            facts up itself, so that it is given what was selected.
+
+    Raises:
+        ValueError: If there is no such rule.
+    """
+
+    name: str
+    """Both rules."""
+
+    def __init__(
+        self, *, cleaner: str = "audit", equivalence: str = "audit", n_facts: int | None = None
+    ) -> None:
+        for option, rule, rules in (
+            ("cleaner", cleaner, CLEANERS),
+            ("equivalence", equivalence, EQUIVALENCES),
+        ):
+            if rule not in rules:
+                raise ValueError(f"{option} must be one of {', '.join(rules)}; got {rule!r}")
+        self._rules = {"cleaner": cleaner, "equivalence": equivalence}
+        self._shown = None if n_facts is None else accepted_candidates(n_facts)
+        self.name = f"{cleaner} cleaner, {equivalence} equivalence"
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `Judge.judge`.
+
+        Args:
+            targets: What to judge: columns of `plan_audit`, text and lookups.
+
+        Returns:
+            The fields of `AuditVerdict` but target_id and judged_by.
+        """
+        found = [self._judged(row) for row in targets.to_dict("records")]
+        own = [
+            name
+            for name in AuditVerdict.model_fields
+            if name not in ("target_id", "judged_by", "matched_answer", "score", "raw")
+        ]
+        return pd.DataFrame(
+            {name: pd.Series([row.get(name) for row in found], dtype=object) for name in own}
+        ).astype({"precision": "float64", "recall": "float64", "f1": "float64"})
+
+    def _judged(self, row: dict[Any, Any]) -> dict[str, Any]:
+        """Judge one answer."""
+        if not isinstance(row["text"], str):
+            return {"reason": NO_ANSWER}
+        return score_generation(
+            row["text"],
+            to_audit_prompt(row),
+            row["state"],
+            lookups=row["lookups"],
+            surviving=row["surviving"],
+            shown=self._shown,
+            **self._rules,
+        )
+
+
+def score_generation(
+    text: str,
+    prompt: AuditPrompt,
+    state: MemoryState,
+    *,
+    lookups: Sequence[Lookup] | None,
+    surviving: Sequence[Sequence[str]] = (),
+    cleaner: str = "audit",
+    equivalence: str = "audit",
+    shown: CandidatesShown | None = None,
+) -> dict[str, Any]:
+    """Judge one answer; attribute it when it is right after deletion.
+
+    Args:
+        text: What the model wrote.
+        prompt: The fact and its prompt.
+        state: State of the store.
+        lookups: Its lookups; None when the runner makes none.
+        surviving: Entries that still state the fact by a wider closure than the deletion's.
+        cleaner: Name of a cleaner.
+        equivalence: Name of an equivalence.
+        shown: As in `attribute`.
+
+    Returns:
+        Values by field of `AuditVerdict`.
+    """
+    rules: dict[str, Any] = {"cleaner": cleaner, "equivalence": equivalence}
+    judged = judge_answer(text, prompt, lookups=lookups, **rules)
+    told: dict[str, Any] = {
+        "prediction": judged.answer,
+        **{
+            name: getattr(judged, name)
+            for name in ("is_correct", "contains", "is_unknown", "precision", "recall", "f1")
+        },
+    }
+    if lookups is None:
+        return told
+    # With retrieval off the model may write lookups, but nobody answers them.
+    made = () if state == "DEL-OFF" else tuple(lookups)
+    traces = [lookup.trace for lookup in made if lookup.trace is not None]
+    told |= {
+        "n_lookups": len(made),
+        "n_abstained": sum(lookup.value is None for lookup in made),
+        "n_fallback": sum(trace.is_fallback for trace in traces),
+        "n_blank": sum(map(_is_blank, made)),
+        "has_gold": any(
+            candidate.supports_target_fact
+            for trace in traces
+            for candidate in trace.retained_candidates
+        ),
+    }
+    if state == "DEL-ON" and judged.is_correct:
+        found = attribute(
+            prompt,
+            judged.answer,
+            traces,
+            surviving=surviving,
+            equivalence=equivalence,
+            shown=shown,
+        )
+        entry = None if found.entry is None else " | ".join(found.entry)
+        told |= {"attribution": found.kind, "attributed_to": entry}
+    return told
+
+
+def _is_blank(lookup: Lookup) -> bool:
+    """Tell whether a lookup asked for nothing: runners do not hand such a one to the store."""
+    return lookup.value is None and (lookup.trace is None or bool(lookup.trace.error))

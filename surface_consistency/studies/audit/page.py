@@ -1,0 +1,697 @@
+"""Tables and page of audits: three states, the paired square, origins, stories, guards."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.report.page import (
+    Answer,
+    Bars,
+    Block,
+    Check,
+    Dot,
+    Dots,
+    Finding,
+    Flow,
+    Part,
+    Prose,
+    Section,
+    Square,
+    Squares,
+    Value,
+)
+from surface_consistency.report.table import Column, Table
+from surface_consistency.runs.loader import Run
+from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
+from surface_consistency.studies.audit.guards import closure_note, run_warnings
+from surface_consistency.studies.audit.story import load_stories, surviving_facts
+from surface_consistency.studies.audit.tables import (
+    AUDIT_GROUPINGS,
+    STATE_COLUMNS,
+    audit_tables,
+)
+from surface_consistency.studies.paired import COUNTS, PairedReport, interval_value
+
+__all__ = ["AuditReport"]
+
+_STORIES: Final = 6
+_LOW_START: Final = 0.5
+_FEW_FACTS: Final = 20
+_STATES: Final = {
+    "FULL": "database whole",
+    "DEL-ON": "fact deleted",
+    "DEL-OFF": "and retrieval off",
+}
+_GROUPS: Final = {
+    "overall": "all facts",
+    "by_topology": "by topology",
+    "by_style": "by prompt style",
+    "by_domain": "by domain",
+    "by_database": "by database",
+    "by_condition": "by database and prompt style",
+}
+_CAPTIONS: Final = {"attribution": "Origins", "states": "Scores by state"}
+_COLOURS: Final = dict(
+    zip(KINDS, ("both", "first_only", "second_only", "neither", "other", "other"), strict=True)
+)
+_NOTHING_FOUND: Final = (
+    "FULL is neither near zero nor equal to DEL-ON in any database, no two databases are the same, "
+    "every prompt file fits its database, every deletion is complete, and every answer was judged."
+)
+_READING: Final = (
+    "FULL: the database whole. DEL-ON: the fact deleted, retrieval on. DEL-OFF: the fact deleted, "
+    "retrieval off. With a facts right under both of the latter, b under DEL-ON only, c under "
+    "DEL-OFF only and d under neither of n: leakage L = (a + c) / n, retrieval-mediated "
+    "correctness R = b / n, interference I = c / n.",
+    "p(DEL-ON) = L + R - c/n, always. The stack L + R, which the paper draws, overstates what "
+    "survives by c/n.",
+    "A counts the facts that are right under DEL-ON with no retained candidate that states the "
+    "fact. Where the rule that deletes is the rule that tells support, no such candidate can be "
+    "retained, and A is p(DEL-ON): it carries no information. The origins do: they say what the "
+    "model was given when it answered.",
+    "McNemar's test is the published one (exact up to 25 discordant pairs, else chi-square with "
+    "continuity correction), which takes all pairs for independent, and beside it Obuchowski's, "
+    "which takes facts for clusters. Neither is corrected for the number of groups.",
+    "A deletion is incomplete when an entry remains that is equivalent to the fact under the names "
+    "that the aliases of all facts join. It is looked for by a wider rule than the deletion's own, "
+    "which would always pass.",
+)
+
+
+def _rate(key: str, title: str, unit: str = "%") -> Column:
+    """Describe a rate with its interval."""
+    return Column(
+        key=key, title=title, kind="rate", unit=unit, low=f"{key}_low", high=f"{key}_high"
+    )
+
+
+def _count(key: str, title: str) -> Column:
+    """Describe a count."""
+    return Column(key=key, title=title, kind="count")
+
+
+_INCOMPLETE: Final = _count("n_incomplete", "Incomplete closures")
+_SIZES: Final = (
+    _count("n", "Pairs"),
+    _count("n_clusters", "Facts"),
+    _count("n_missing", "Missing"),
+)
+_RATES: Final = (
+    Column(key="square", title="Square", kind="square", cells=COUNTS),
+    _rate("leakage", "L", "leakage, %"),
+    _rate("retrieval_mediated", "R", "mediated, %"),
+    _rate("interference", "I", "interference, %"),
+    _rate("del_on_accuracy", "DEL-ON", "right, %"),
+    _rate("artifact_rate", "A", "artifacts, %"),
+    _rate("full_accuracy", "FULL", "right, %"),
+    _rate("survival_given_full", "DEL-ON given FULL", "right, %"),
+    _INCOMPLETE,
+)
+_ASKED: Final = tuple(
+    _count(f"n_{name}", f"n {state}")
+    for name, state in (("full", "FULL"), ("del_on", "DEL-ON"), ("del_off", "DEL-OFF"))
+)
+_TESTS: Final = (
+    *(_count(key, title) for key, title in zip(COUNTS, "abcd", strict=True)),
+    Column(key="mcnemar_method", title="McNemar"),
+    Column(key="mcnemar_statistic", title="statistic", kind="number"),
+    Column(key="mcnemar_p_value", title="p", kind="p_value", unit="published"),
+    Column(key="clustered_mcnemar_statistic", title="statistic", kind="number", unit="clustered"),
+    Column(key="clustered_mcnemar_p_value", title="p", kind="p_value", unit="clustered"),
+    Column(key="l_plus_r", title="L + R", kind="rate", unit="%"),
+    Column(key="identity_residual", title="DEL-ON less (L + R - c/n)", kind="number"),
+    Column(key="artifacts_equal_del_on", title="A equals DEL-ON"),
+    _INCOMPLETE,
+)
+_ORIGINS: Final = (
+    Column(key="attribution", title="Origin", labels={str(k): v for k, v in KIND_TITLES.items()}),
+    _count("count", "Answers"),
+    Column(key="share", title="Share", kind="rate", unit="of right answers, %"),
+    _rate("rate", "Rate", "of all prompts, %"),
+    _count("n_also_right_without_retrieval", "Right under DEL-OFF too"),
+    _count("n_del_on_correct", "Right under DEL-ON"),
+    _count("n", "Prompts"),
+    _INCOMPLETE,
+)
+_SCORES: Final = (
+    Column(key="state", title="State"),
+    _count("n", "Prompts"),
+    _count("n_facts", "Facts"),
+    _rate("exact_match", "Exact match"),
+    _rate("f1", "Token F1"),
+    _INCOMPLETE,
+)
+
+
+class AuditReport(PairedReport):
+    """The tables and the page of audits."""
+
+    def tables(self) -> dict[str, Table]:
+        """Compute the tables of `audit_tables` run by run, and what several runs differ in.
+
+        Returns:
+            Tables by name; with several runs "settings", in which they differ, "sweep", the rates
+            by retriever, threshold and topology, and "contrasts" as well.
+        """
+        parts = [self._computed(run) for run in self.report.runs]
+        tables = {
+            name: self._table(name, _stacked([part[name] for part in parts])) for name in parts[0]
+        }
+        if len(parts) > 1:
+            tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
+            tables |= {
+                name: replace(table, note=self._note) for name, table in self.contrasts().items()
+            }
+        return tables
+
+    def _computed(self, run: Run) -> dict[str, pd.DataFrame]:
+        """Compute the tables of a run; its numbers are the same beside whichever other runs."""
+        settings = self.report.settings
+        tables = audit_tables(
+            run.outcomes.assign(model=run.manifest.model),
+            n_resamples=settings.resamples,
+            seed=settings.bootstrap_seed,
+        )
+        return {
+            name: table.assign(model=run.label) if len(table) else table
+            for name, table in tables.items()
+        }
+
+    def _table(self, name: str, frame: pd.DataFrame) -> Table:
+        """Describe the columns of a table by its kind."""
+        kind, _, rest = name.partition("_by_") if "_by_" in name else (name, "", "")
+        grouping = f"by_{rest}" if rest else name if name in AUDIT_GROUPINGS else "overall"
+        labels = self.label_columns([*AUDIT_GROUPINGS[grouping], "model"])
+        if kind == "survivors":
+            labels, shown = [], [Column(key=str(key), title=str(key)) for key in frame]
+        elif kind in _CAPTIONS:
+            shown = list(_ORIGINS if kind == "attribution" else _SCORES)
+        else:
+            asked = _ASKED if _has_notes(frame) else ()
+            shown = [*_SIZES, *asked, *_RATES]
+        caption = "Answers that survived" if kind == "survivors" else self._caption(kind, grouping)
+        return self._described(frame, [*labels, *shown], caption)
+
+    @property
+    def _note(self) -> str:
+        """The runs whose deletions are incomplete, to be told below every table."""
+        return " ".join(
+            f"{run.label}: {note}." for run in self.report.runs if (note := closure_note(run))
+        )
+
+    def _described(self, frame: pd.DataFrame, columns: Sequence[Column], caption: str) -> Table:
+        """Make a table of the columns that its frame has, incomplete closures told below it."""
+        sizes = [name for name in ("n_clusters", "n_facts") if name in frame]
+        return Table(
+            frame=frame,
+            caption=caption,
+            columns=[
+                column
+                for column in columns
+                if {column.key, *(column.cells or ())} - {"square"} <= {*frame.columns}
+            ],
+            note=self._note,
+            model="model" if "model" in frame else None,
+            few=sizes[0] if sizes else None,
+        )
+
+    def _caption(self, kind: str, grouping: str) -> str:
+        """Word the caption of a table."""
+        return f"{_CAPTIONS.get(kind, 'What survives deletion')}, {_GROUPS[grouping]}"
+
+    def _settings(self) -> Table:
+        """Tell the settings in which the runs differ."""
+        rows = [
+            {"model": run.label, "folder": run.folder.path.name}
+            | {name: _setting(value) for name, value in run.varying.items()}
+            for run in self.report.runs
+        ]
+        frame = pd.DataFrame(rows)
+        columns = [Column(key=str(key), title=str(key).replace("_", " ")) for key in frame]
+        return self._described(frame, columns, "Settings in which the runs differ")
+
+    def _sweep(self, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table:
+        """Put the rates of all runs beside their retrievers and thresholds."""
+        rows = []
+        for run, part in zip(self.report.runs, parts, strict=True):
+            settings: Any = run.manifest.settings
+            told = {name: _setting(settings.get(name)) for name in ("retriever", "threshold")}
+            whole = part["overall"].assign(topology="all")
+            for table in (whole, part["by_topology"]):
+                rows.append(table.assign(**told, model=run.manifest.model))
+        frame = pd.concat(rows, ignore_index=True)
+        first = ["model", "retriever", "threshold", "topology"]
+        frame = frame[[*first, *(column for column in frame if column not in first)]]
+        labels = [Column(key=key, title=key.capitalize()) for key in first]
+        return self._described(frame, [*labels, *_SIZES, *_RATES], "Retrievers and thresholds")
+
+    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
+        """Show states, squares, origins, stories, numbers, tests, answers and checks."""
+        groups = [tables[name] for name in _GROUPS if name in tables]
+        states = [tables[name] for name in tables if name.startswith("states")]
+        made = [
+            self._states_section(tables),
+            self.squares_section(tables),
+            self._origins_section(tables),
+            Section(anchor="stories", title="Facts that survived", blocks=list(self._stories())),
+            Section(
+                anchor="numbers",
+                title="What survives deletion",
+                blocks=[
+                    *(
+                        tables[name]
+                        for name in ("settings", "sweep", "contrasts")
+                        if name in tables
+                    ),
+                    *self.highlight_blocks(),
+                    *groups,
+                ],
+            ),
+            Section(
+                anchor="tests",
+                title="Tests and identity",
+                blocks=[self._tested(table) for table in groups],
+                is_folded=True,
+            ),
+            Section(
+                anchor="scores",
+                title="Scores in the three states",
+                blocks=[*self.dots(tables), *states],
+            ),
+        ]
+        if self.report.settings.answers:
+            made.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
+        if checked := [tables[name] for name in tables if name not in self._own_tables()]:
+            title = "Checks in numbers"
+            made.append(Section(anchor="check-tables", title=title, blocks=checked, is_folded=True))
+        return made
+
+    def _tested(self, table: Table) -> Table:
+        """Show the tests of a table of rates, and whether its rates add up."""
+        frame = table.frame.assign(
+            l_plus_r=table.frame["leakage"] + table.frame["retrieval_mediated"],
+            # Sums of shares, without their rounding error.
+            identity_residual=table.frame["identity_residual"].round(12) + 0.0,
+        )
+        if "artifacts_equal_del_on" in frame:
+            equal = frame["artifacts_equal_del_on"]
+            frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})
+        labels = [column for column in table.columns if column.kind == "label"]
+        caption = table.caption.replace("What survives deletion", "DEL-ON against DEL-OFF")
+        return self._described(frame, [*labels, *_SIZES[:2], *_TESTS], caption)
+
+    def _own_tables(self) -> set[str]:
+        """Name the tables that stand elsewhere on the page."""
+        others = {"settings", "sweep", "contrasts", "survivors", *_GROUPS}
+        kinds = {f"{kind}_{name}" for kind in _CAPTIONS for name in _GROUPS}
+        return others | kinds | {*_CAPTIONS}
+
+    def finding(self, tables: Mapping[str, Table]) -> Finding:
+        """Say what survives deletion, with retrieval on and off, and where it comes from."""
+        sentence: list[Part] = []
+        standfirst: list[Part] = []
+        for row in self._rows(tables):
+            model = row["model"]
+            if row["n"]:
+                sentence += [
+                    f"After deletion {model} still answers ",
+                    interval_value(row, "del_on_accuracy", tone="lost"),
+                    " of prompts rightly; with retrieval off, ",
+                    interval_value(row, "leakage", tone="strong"),
+                    ". ",
+                ]
+            if row["states_note"]:
+                sentence.append(f"{model}: {row['states_note']}. ")
+            if row["n_full"] and "full_accuracy" in row:
+                standfirst += [
+                    f"With the database whole {model} answers ",
+                    interval_value(row, "full_accuracy", tone="strong"),
+                ]
+            if row["n_full"] and row["n"]:
+                standfirst += [
+                    " and keeps ",
+                    interval_value(row, "survival_given_full", tone="strong"),
+                    " of that after deletion",
+                ]
+            standfirst += [". "] if row["n_full"] else []
+            standfirst += self._origin_sentence(str(model))
+            standfirst += self._noise_sentence(tables, row)
+        return Finding(
+            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+        )
+
+    def chips(self) -> list[tuple[str, str]]:
+        """Gather the facts under the finding, retrieval and closure among them."""
+        settings = [run.manifest.settings for run in self.report.runs]
+        n_styles = max(run.outcomes["style"].nunique() for run in self.report.runs)
+        told = [("styles", str(n_styles))]
+        for name, title in (("retriever", "retriever"), ("threshold", "threshold")):
+            values = dict.fromkeys(_setting(one.get(name)) for one in settings if name in one)
+            told += [(title, ", ".join(values))] if values else []
+        closures = dict.fromkeys(str(one["closure"]) for one in settings if "closure" in one)
+        told += [("deleted by", ", ".join(closures))] if closures else []
+        data, pairs, *rest = super().chips()
+        return [data, pairs, *told, *rest]
+
+    def _origin_sentence(self, model: str) -> list[Part]:
+        """Say where the answers came from that are right after deletion."""
+        run = self.report.runs[self.index[model]]
+        right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
+        if right.empty:
+            return [f"No fact was answered by {model} after its deletion. "]
+        kinds = right["attribution"].value_counts()
+        told = [f"{kinds[kind]:,} {KIND_TITLES[kind]}" for kind in KINDS if kind in kinds]
+        said = f"; where they came from: {', '.join(told)}" if told else ""
+        return [
+            f"The {len(right):,} surviving answers stand on {right['fact_id'].nunique():,} of "
+            f"{run.outcomes['fact_id'].nunique():,} facts{said}. "
+        ]
+
+    def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
+        """Say how often identical prompts flip, state by state."""
+        table = tables.get("noise_floor")
+        if table is None:
+            return []
+        found = table.frame[table.frame["model"] == row["model"]]
+        parts: list[Part] = []
+        for place, one in enumerate(found.to_dict("records")):
+            parts += ["; " if place else "Identical prompts asked twice flip ", f"{one['state']} "]
+            parts.append(interval_value(one, "flip_rate", tone="strong"))
+        return [*parts, ". "] if parts else []
+
+    def _states_section(self, tables: Mapping[str, Table]) -> Section:
+        """Show how verdicts go from state to state."""
+        scores = tables["states"].frame
+        blocks: list[Block] = []
+        for run in self.report.runs:
+            rows = {
+                row["state"]: row for row in scores.to_dict("records") if row["model"] == run.label
+            }
+            names = [f"{STATE_COLUMNS[state]}_correct" for state in STATE_COLUMNS if state in rows]
+            judged = run.outcomes[run.outcomes[names].notna().all(axis=1)][names].astype(bool)
+            blocks.append(
+                Flow(
+                    name=f"states-{self.index[run.label]}",
+                    title=run.label,
+                    states=[
+                        (state, meaning, interval_value(rows[state], "exact_match"))
+                        for state, meaning in _STATES.items()
+                        if state in rows
+                    ],
+                    counts=Counter(judged.itertuples(index=False, name=None)),
+                )
+            )
+        lead = "Every prompt is asked once in each state; hatched is what only retrieval explains."
+        return Section(anchor="states", title="Three states of memory", lead=[lead], blocks=blocks)
+
+    def squares_section(self, tables: Mapping[str, Table]) -> Section:
+        """Show the square of DEL-ON against DEL-OFF: all prompts, and those right under FULL."""
+        squares = [self.square(row) for row in self._rows(tables) if row["n"]]
+        given = [
+            square
+            for run in self.report.runs
+            if (square := self._given_full(run, tables)) is not None
+        ]
+        return Section(
+            anchor="squares",
+            title="The paired square: DEL-ON against DEL-OFF",
+            lead=[
+                "Right in both is leakage from the parameters; right with retrieval only is what "
+                "the store brings back. Area is share."
+            ],
+            blocks=[
+                Squares(
+                    squares=found,
+                    conditions=self.study.conditions,
+                    cells=self.study.cells,
+                    size="small" if len(found) > 4 else "figure",
+                )
+                for found in (squares, given)
+                if found
+            ],
+        )
+
+    def square(self, row: Mapping[Any, Any]) -> Square:
+        """Draw the contingency table of one model, from its row of "overall"."""
+        label = str(row["model"])
+        return Square(
+            title=f"{label}: all {int(row['n']):,} prompts",
+            model=self.index[label],
+            **{name: int(row[name]) for name in COUNTS},
+            facts=[
+                ("leakage", interval_value(row, "leakage"), "L"),
+                ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
+                ("interference", interval_value(row, "interference"), "I"),
+                (
+                    "retrieval helps or hides",
+                    Value(value=float(row["clustered_mcnemar_p_value"]), kind="p_value"),
+                    "Obuchowski",
+                ),
+            ],
+            filters={"model": label},
+        )
+
+    def _given_full(self, run: Run, tables: Mapping[str, Table]) -> Square | None:
+        """Draw the contingency table of the prompts that are right under FULL."""
+        pairs = run.outcomes[["full_correct", "first_correct", "second_correct"]]
+        known = pairs[pairs.notna().all(axis=1)].astype(bool)
+        known = known[known["full_correct"]]
+        if known.empty:
+            return None
+        first, second = known["first_correct"], known["second_correct"]
+        cells = (first & second, first & ~second, ~first & second, ~first & ~second)
+        row = next(row for row in self._rows(tables) if row["model"] == run.label)
+        names = ("survival", "leakage", "retrieval_mediated", "interference")
+        return Square(
+            title=f"{run.label}: the {len(known):,} answered under FULL",
+            model=self.index[run.label],
+            **{name: int(cell.sum()) for name, cell in zip(COUNTS, cells, strict=True)},
+            facts=[
+                (name.replace("_", "-"), interval_value(row, f"{name}_given_full"), "given FULL")
+                for name in names
+            ],
+            filters={"model": run.label},
+        )
+
+    def _origins_section(self, tables: Mapping[str, Table]) -> Section:
+        """Show where the answers that are right under DEL-ON came from."""
+        blocks: list[Block] = []
+        for by in ("model", "topology", "style"):
+            name = "overall" if by == "model" else f"by_{by}"
+            rates = [row for row in tables[name].frame.to_dict("records") if row["n"]]
+            if rates:
+                blocks.append(self._bars(f"deletion-by-{by}", by, rates))
+            kinds = tables["attribution" if by == "model" else f"attribution_by_{by}"]
+            if by == "model" and not kinds.frame.empty:
+                blocks += self._origin_bars(kinds.frame)
+        survivors = tables["survivors"].frame
+        if len(survivors):
+            counted = survivors.groupby(["model", "relation"], sort=False)["fact"]
+            relations = counted.agg(["size", "nunique"]).reset_index()
+            relations = relations.sort_values("size", ascending=False, kind="stable")
+            columns = [Column(key="relation", title="Relation of the survivors")]
+            columns += [_count("size", "Answers"), _count("nunique", "Facts")]
+            blocks.append(
+                self._described(
+                    relations, [*columns, *self.label_columns(["model"])], "By relation"
+                )
+            )
+        blocks += [
+            table
+            for name, table in tables.items()
+            if name.startswith("attribution") and not table.frame.empty
+        ]
+        meanings = "; ".join(f"{KIND_TITLES[kind]}: {said}" for kind, said in KIND_MEANINGS.items())
+        listed = (
+            "Where DEL-OFF has an answer right too, the parameters alone would have sufficed, "
+            "whatever was retrieved. tables/survivors.csv lists all answers."
+        )
+        return Section(
+            anchor="origins",
+            title="Where the survivors came from",
+            lead=[listed],
+            blocks=[*blocks, Prose(parts=[f"{meanings}."])],
+        )
+
+    def _bars(self, name: str, by: str, rows: Sequence[Mapping[Any, Any]]) -> Bars:
+        """Stack the cells of each group."""
+        several = len(self.labels) > 1 and by != "model"
+        return Bars(
+            name=name,
+            title=f"What is right after deletion, by {by}",
+            parts=[(label, cell) for cell, label in zip(COUNTS, self.study.cells, strict=True)],  # type: ignore[misc]
+            rows=[
+                (
+                    f"{_words(row[by])}{', ' + row['model'] if several else ''}",
+                    self.index[str(row["model"])],
+                    [int(row[cell]) for cell in COUNTS],
+                )
+                for row in rows
+            ],
+        )
+
+    def _origin_bars(self, kinds: pd.DataFrame) -> Iterator[Bars]:
+        """Stack the origins of the answers of each model, where answers are attributed."""
+        rows = []
+        for label in self.labels:
+            found = kinds[kinds["model"] == label].set_index("attribution")["count"]
+            if found.sum():
+                rows.append((label, self.index[label], [int(found[kind]) for kind in KINDS]))
+        if rows:
+            yield Bars(
+                name="origins",
+                title="Origins of the right answers after deletion",
+                parts=[(KIND_TITLES[kind], _COLOURS[kind]) for kind in KINDS],  # type: ignore[misc]
+                rows=rows,
+            )
+
+    def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+        """Show exact match by topology and token F1 by style: figures 6 and 5 of the paper."""
+        for by, score, axis in (
+            ("topology", "exact_match", "exact match, %"),
+            ("style", "f1", "token F1, %"),
+        ):
+            frame = tables[f"states_by_{by}"].frame
+            rows: list[tuple[str, int, Sequence[Dot]]] = []
+            for label, part in frame.groupby(by, sort=False) if len(frame) else ():
+                rows.append((_words(label), 0, []))
+                for state, found in part.groupby("state", sort=False):
+                    dots = [
+                        Dot(
+                            model=self.index[str(row["model"])],
+                            value=interval_value(row, score),
+                            n=int(row["n"]),
+                            n_clusters=int(row["n_facts"]),
+                        )
+                        for row in found.to_dict("records")
+                    ]
+                    rows.append((str(state), 1, dots))
+            if rows:
+                name = score.replace("_", "-")
+                title = f"{axis.removesuffix(', %').capitalize()} by {by} and state"
+                yield Dots(name=f"{name}-by-{by}", title=title, axis=axis, rows=rows)
+
+    def _stories(self) -> Iterator[Block]:
+        """Tell the stories of the first facts of each run that were answered after deletion."""
+        for run in self.report.runs:
+            pair_ids = surviving_facts(run, _STORIES)
+            if not pair_ids:
+                yield Prose(parts=[f"{run.label}: no fact was answered after its deletion."])
+                continue
+            try:
+                yield from (story.to_block() for story in load_stories(run, pair_ids))
+            except (DataError, SourceNotFoundError) as error:
+                yield Prose(parts=[f"{run.label}: {error}"])
+
+    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
+        """Show one fact in one style, with the origin of an answer that survived."""
+        shown = super().answer(run, row, cell)
+        kind = row["attribution"] if isinstance(row["attribution"], str) else None
+        entry = row["attributed_to"] if isinstance(row["attributed_to"], str) else None
+        title = "" if kind is None else KIND_TITLES[kind]  # type: ignore[index]
+        return replace(
+            shown,
+            question=f"{row['subject']}, {row['relation']}",
+            accepted=[str(row["gold_object"])],
+            labels={**shown.labels, "relation": [str(row["relation"])], "origin": [title or "–"]},
+            note=title if entry is None else f"{title}: {entry}",
+        )
+
+    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
+        """Say what speaks against the numbers, gravest first."""
+        found = []
+        for run in self.report.runs:
+            warnings = list(run_warnings(run))
+            found += [
+                Check(
+                    level="look here",
+                    title=title,
+                    text=[f"{run.label}: ", *text],
+                    anchor="check-tables",
+                )
+                for title, text in warnings
+            ]
+            if not warnings:
+                text = [f"{run.label}: {_NOTHING_FOUND}"]
+                found.append(Check(level="fine", title="The guards found nothing", text=text))
+        found += [*self._check_noise(tables), *self._check_sizes(tables)]
+        return sorted(found, key=lambda check: check.level != "look here")
+
+    def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+        """Hold what survives against the noise floor."""
+        bounds = self._noise_bounds(tables)
+        for row in self._rows(tables):
+            label = str(row["model"])
+            bound = bounds.get(self.index[label])
+            text: list[Part] = [
+                f"{label}: the same prompts were not asked twice, so a part of what survives may "
+                "be the runner’s own noise."
+            ]
+            if bound is not None:
+                text = [f"{label}: identical prompts asked twice flip up to ", Value(value=bound)]
+                text.append(" of verdicts in any state.")
+            is_fine = bound is not None and (not row["n"] or bound <= row["del_on_accuracy"])
+            title = "No noise floor" if bound is None else "Noise floor"
+            level: Any = "fine" if is_fine else "look here"
+            yield Check(level=level, title=title, text=text)
+
+    def _check_sizes(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+        """Tell where few facts or a low start limit what can be said."""
+        for row in self._rows(tables):
+            if 0 < row["n_clusters"] < _FEW_FACTS:
+                text = (
+                    f"{row['model']}: the numbers stand on {int(row['n_clusters'])} facts; below "
+                    f"{_FEW_FACTS} bootstrap intervals are too narrow."
+                )
+                yield Check(level="look here", title="Few facts", text=[text])
+            if row["n_full"] and row["n"] and row.get("full_accuracy", 1.0) < _LOW_START:
+                yield Check(
+                    level="look here",
+                    title="Low start",
+                    text=[
+                        f"{row['model']}: under FULL the model answers ",
+                        interval_value(row, "full_accuracy"),
+                        ". Read survival as a share of that, ",
+                        interval_value(row, "survival_given_full"),
+                        ", not of all prompts.",
+                    ],
+                )
+
+    def method(self) -> list[str]:
+        """Write the method as prose for an appendix."""
+        settings = self.report.settings
+        return [
+            *_READING,
+            f"Brackets are 95 % intervals from {settings.resamples:,} bootstrap resamples of whole "
+            f"facts (seed {settings.bootstrap_seed}): a fact stands under several prompt styles, "
+            "which are not independent. A rate of 0 or 1 gets Wilson's interval over facts.",
+            "The noise floor is the share of verdicts that flip when the very same prompt is asked "
+            "again in other batches, state by state.",
+        ]
+
+
+def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put the tables of runs one below the other."""
+    return pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)
+
+
+def _has_notes(frame: pd.DataFrame) -> bool:
+    """Tell whether a state was not asked."""
+    return "states_note" in frame and bool(frame["states_note"].astype(bool).any())
+
+
+def _setting(value: object) -> str:
+    """Write a setting."""
+    if isinstance(value, list):
+        return "+".join(map(_setting, value))
+    return "none" if value is None else str(value)
+
+
+def _words(label: object) -> str:
+    """Word a topology, prompt style or other label."""
+    text = str(label).removesuffix("_questions").replace("fewshot", "few-shot")
+    return text.replace("_", " ")

@@ -1,0 +1,333 @@
+"""From databases with their prompts to what is asked and deleted, and the store that answers."""
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from surface_consistency.errors import ContaminationWarning
+from surface_consistency.retrieval import FactClosure, content_digest
+from surface_consistency.schemas import DataSource, GenerationParams
+from surface_consistency.schemas.memory import AuditPrompt, MemoryState, TripletDatabase
+from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
+from surface_consistency.studies.audit.settings import AuditSettings
+from surface_consistency.studies.audit.stores import (
+    AuditDatabase,
+    AuditFactStore,
+    LookupContext,
+    RetrieverFactory,
+    build_database,
+    fact_key,
+)
+from surface_consistency.studies.study import Plan, PromptGroup
+
+__all__ = ["AuditPlan", "plan_audit", "to_audit_prompt"]
+
+_ALIASES = ("subject_aliases", "relation_aliases", "object_aliases")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AuditPlan:
+    """What the runner of an audit needs besides prompts: the `Plan.context`."""
+
+    store: AuditFactStore
+    """The store that answers."""
+
+    databases: Mapping[str, AuditDatabase]
+    """The databases by name, with what is deleted from each and what that leaves."""
+
+    contents: Mapping[str, str]
+    """Digest of the entries of each database."""
+
+
+def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFactory) -> Plan:
+    """Find what each fact's deletion removes and leaves, and ask it in every style and state.
+
+    Args:
+        data: Databases with their prompts.
+        settings: What is deleted and how lookups are answered: its first retriever and threshold.
+        retrievers: Makes the retriever of each database.
+
+    Returns:
+        The group "store" of prompts that read the store, and "off" of those without retrieval,
+        which runs of one model share; one target a fact, style and state, one pair a fact and
+        style; the checks fit, databases, closure and closure_facts; an `AuditPlan` as context.
+
+    Raises:
+        ValueError: If there are no conditions, two databases have one name, or a radius is set for
+            a retriever without encoder.
+        RetrievalError: If a retriever was built over another database than its own.
+
+    Warns:
+        IncompleteClosureWarning: For each database in which a deletion leaves its fact.
+        ContaminationWarning: If two databases are equal.
+    """
+    conditions = [condition.limited(settings.limit) for condition in data.conditions]
+    sources = _databases(conditions)
+    contents = {name: content_digest(item.triplets) for name, item in sources.items()}
+    _warn_equal(contents)
+    databases = {
+        name: build_database(
+            name,
+            source,
+            [prompt for one in conditions if one.label.database == name for prompt in one.prompts],
+            settings,
+            retrievers,
+        )
+        for name, source in sources.items()
+    }
+    groups: dict[str, list[Prompt]] = {}
+    contexts: dict[str, LookupContext] = {}
+    targets: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
+    for condition, prompt, left in _facts(conditions, databases):
+        told = _columns(condition, prompt, left, databases[condition.label.database])
+        pair_id = f"{condition.label.database}/{condition.label.style}/{prompt.prompt_id}"
+        for state in settings.states:
+            asked = _prompt(pair_id, prompt, state)
+            groups.setdefault("off" if state == "DEL-OFF" else "store", []).append(asked)
+            contexts[asked.id] = LookupContext(
+                database=condition.label.database,
+                state=state,
+                fact=prompt,
+                deleted=databases[condition.label.database].closures[fact_key(prompt)].indices,
+            )
+            targets.append({"target_id": asked.id, "prompt_id": asked.id, "state": state} | told)
+        pairs.append(_pair(pair_id, told, settings.states))
+    params = GenerationParams(
+        max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
+    )
+    context = AuditPlan(
+        store=AuditFactStore(databases, contexts, off_mode=settings.off_mode, query=settings.query),
+        databases=databases,
+        contents=contents,
+    )
+    return Plan(
+        data=DataSource(
+            id=data.id,
+            revision=None,
+            digest=_digest(conditions, contents),
+            n_questions=len(pairs),
+        ),
+        groups={
+            name: PromptGroup(prompts=prompts, params=params, is_shared=name == "off")
+            for name, prompts in groups.items()
+        },
+        targets=pd.DataFrame(targets),
+        pairs=pd.DataFrame(pairs),
+        # Where indices are kept has no bearing on the answers.
+        settings=settings.model_copy(update={"index_cache": None}),
+        checks={
+            "fit": pd.DataFrame(map(_fit_row, conditions)),
+            "databases": pd.DataFrame(_database_rows(context)),
+            "closure": pd.DataFrame(_closure_rows(databases)),
+            "closure_facts": pd.DataFrame(_fact_rows(databases)),
+        },
+        context=context,
+    )
+
+
+def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
+    """Read the fact and its prompt off a target.
+
+    Args:
+        target: A row of `Plan.targets`, as planned or as read back from its file.
+
+    Returns:
+        The record.
+    """
+    aliases: dict[str, Any] = {name: tuple(map(str, target[name])) for name in _ALIASES}
+    return AuditPrompt(
+        prompt_id=int(target["prompt_number"]),
+        fact_id=int(target["fact_number"]),
+        prompt_text=target["question"],
+        **{name: target[name] for name in ("subject", "relation", "gold_object")},
+        **aliases,
+    )
+
+
+def _databases(conditions: Sequence[AuditCondition]) -> dict[str, TripletDatabase]:
+    """Gather the databases by name."""
+    if not conditions:
+        raise ValueError("there are no conditions; an audit needs a database with prompts")
+    databases: dict[str, TripletDatabase] = {}
+    for condition in conditions:
+        name = condition.label.database
+        known = databases.setdefault(name, condition.database)
+        if known is not condition.database and known != condition.database:
+            raise ValueError(f"two different databases are named {name}; audit them apart")
+    return databases
+
+
+def _warn_equal(contents: Mapping[str, str]) -> None:
+    """Say which databases hold the same entries."""
+    names: dict[str, list[str]] = {}
+    for name, content in contents.items():
+        names.setdefault(content, []).append(name)
+    for same in names.values():
+        if len(same) > 1:
+            warnings.warn(
+                f"databases {', '.join(same)} hold the same entries in the same order, so their "
+                "numbers are one measurement; check that no file was copied over another",
+                ContaminationWarning,
+                stacklevel=4,
+            )
+
+
+def _facts(
+    conditions: Sequence[AuditCondition], databases: Mapping[str, AuditDatabase]
+) -> Iterator[tuple[AuditCondition, AuditPrompt, FactClosure]]:
+    """Go through the facts of all conditions, each with what its deletion leaves."""
+    left = {
+        name: dict(zip(database.closures, database.report.facts, strict=True))
+        for name, database in databases.items()
+    }
+    for condition in conditions:
+        for prompt in condition.prompts:
+            yield condition, prompt, left[condition.label.database][fact_key(prompt)]
+
+
+def _columns(
+    condition: AuditCondition, prompt: AuditPrompt, left: FactClosure, database: AuditDatabase
+) -> dict[str, Any]:
+    """Lay a fact in its style out as columns of the targets."""
+    entries = database.store.database.triplets
+    return {
+        "fact_id": f"{condition.label.database}/{prompt.fact_id}",
+        "answers": [prompt.gold_object, *prompt.object_aliases],
+        "question": prompt.prompt_text,
+        "database": condition.label.database,
+        "domain": condition.label.domain,
+        "topology": condition.label.topology,
+        "style": condition.label.style,
+        "database_file": condition.database_file,
+        "prompt_file": condition.prompt_file,
+        "prompt_number": prompt.prompt_id,
+        "fact_number": prompt.fact_id,
+        "subject": prompt.subject,
+        "relation": prompt.relation,
+        "gold_object": prompt.gold_object,
+        **{name: list(getattr(prompt, name)) for name in _ALIASES},
+        "n_deleted": left.n_deleted,
+        "surviving": [list(entries[index]) for index in left.remaining],
+        "n_shared_surface": len(left.shared_surface),
+        "echoes": list(left.echoes),
+    }
+
+
+def _pair(pair_id: str, told: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
+    """Compare a fact with retrieval on and off; FULL stands beside them."""
+    labels = ("fact_id", "database", "domain", "topology", "style", "subject", "relation")
+    sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
+    return {
+        "pair_id": pair_id,
+        "first_condition": "DEL-ON",
+        "second_condition": "DEL-OFF",
+        **{
+            name: f"{pair_id}/{state}" if state in states else None for name, state in sides.items()
+        },
+        **{name: told[name] for name in (*labels, "gold_object", "n_deleted")},
+        "prompt_id": told["prompt_number"],
+        "n_surviving": len(told["surviving"]),
+        "echoes_subject": bool(told["echoes"]),
+    }
+
+
+def _prompt(pair_id: str, prompt: AuditPrompt, state: MemoryState) -> Prompt:
+    """Make the prompt of a fact in a state.
+
+    With retrieval off nothing depends on the database, so equal texts are asked once for all.
+    """
+    condition = state if state == "DEL-OFF" else f"{state}|{pair_id}"
+    return Prompt(id=f"{pair_id}/{state}", text=prompt.prompt_text, condition=condition)
+
+
+def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -> str:
+    """Name all that is asked, and of which databases, by SHA-256."""
+    digest = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        digest.update(f"{name}{content}".encode())
+    for condition in conditions:
+        for prompt in condition.prompts:
+            digest.update(prompt.model_dump_json().encode())
+    return digest.hexdigest()
+
+
+def _fit_row(condition: AuditCondition) -> dict[str, Any]:
+    """Tell how many prompts of a condition its database can answer."""
+    return {
+        "database": condition.label.database,
+        "style": condition.label.style,
+        "n_triplets": len(condition.database.triplets),
+        "n_prompts": condition.fit.n_prompts,
+        "n_verbatim": condition.fit.n_verbatim,
+        "n_by_alias": condition.fit.n_by_alias,
+        "n_missing": len(condition.fit.missing),
+        "missing_share": condition.fit.missing_share,
+    }
+
+
+def _database_rows(plan: AuditPlan) -> Iterator[dict[str, Any]]:
+    """Tell what each store holds, by what it is searched, and which others hold the same."""
+    for name, content in plan.contents.items():
+        store = plan.databases[name].store
+        retriever: Any = store.fingerprint()["retriever"]
+        same = [other for other, one in plan.contents.items() if one == content and other != name]
+        yield {
+            "database": name,
+            "n_triplets": len(store.database.triplets),
+            "content": content,
+            "retriever_content": retriever.get("content"),
+            "same_content_as": "; ".join(same),
+        }
+
+
+def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
+    """Tell what the deletions of each database leave."""
+    for name, database in databases.items():
+        report = database.report
+        yield {
+            "database": name,
+            "n_facts": len(report.facts),
+            "closure_is_complete": report.is_complete,
+            "n_incomplete": report.n_incomplete,
+            "n_absent": report.n_absent,
+            "n_shared_surface": report.n_shared_surface,
+            "n_shared_by_punctuation": report.n_shared_by_punctuation,
+            "n_other_objects": sum(map(bool, database.others)),
+            "n_echoing": report.n_echoing,
+            "summary": report.summary(),
+        }
+
+
+def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
+    """Tell of each fact that is not deleted cleanly, echoes, or has further objects."""
+    for name, database in databases.items():
+        entries = database.store.database.triplets
+
+        def shown(indices: Iterable[int], entries: Sequence[Any] = entries) -> str:
+            """Write entries into one cell."""
+            return "; ".join(" | ".join(entries[index]) for index in indices)
+
+        for fact, others in zip(database.report.facts, database.others, strict=True):
+            told = (fact.remaining, fact.shared_surface, fact.echoes, others)
+            if fact.n_deleted and not any(told):
+                continue
+            yield {
+                "database": name,
+                "fact_id": fact.fact_id,
+                "subject": fact.subject,
+                "relation": fact.relation,
+                "gold_object": fact.gold_object,
+                "n_deleted": fact.n_deleted,
+                "is_complete": fact.is_complete,
+                "remaining": shown(fact.remaining),
+                "shared_surface": shown(fact.shared_surface),
+                "shared_by_punctuation": shown(fact.shared_by_punctuation),
+                "other_objects": shown(others),
+                "echoes": "; ".join(fact.echoes),
+            }

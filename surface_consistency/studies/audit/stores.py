@@ -1,0 +1,377 @@
+"""What answers the lookups of an audit: retrievers, what is deleted, and the store over both."""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import JsonValue
+
+from surface_consistency.errors import RetrievalError
+from surface_consistency.inference.lookup import LookupMode, LookupRequest
+from surface_consistency.retrieval import (
+    BUNDLED_MINILM,
+    MINILM,
+    AliasGroups,
+    BM25Retriever,
+    CachedEncoder,
+    CanonicalDatabase,
+    Closure,
+    ClosureReport,
+    EmbeddingRetriever,
+    Encoder,
+    FaissRetriever,
+    FuzzyRetriever,
+    HybridRetriever,
+    Retriever,
+    SentenceEncoder,
+    TripletStore,
+    alias_closures,
+    bundled_minilm,
+    canonicalise,
+    content_digest,
+    similarity_closures,
+    verify_closures,
+)
+from surface_consistency.schemas.memory import (
+    AuditPrompt,
+    Lookup,
+    LookupQuery,
+    MemoryState,
+    TripletDatabase,
+)
+from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit.settings import AuditSettings
+
+__all__ = [
+    "RETRIEVERS",
+    "AuditDatabase",
+    "AuditFactStore",
+    "LookupContext",
+    "RetrieverFactory",
+    "build_database",
+    "fact_key",
+    "retrievers_by_name",
+]
+
+RETRIEVERS: Final = ("minilm", "faiss", "bm25", "fuzzy", "hybrid")
+"""Names that `retrievers_by_name` knows: all-MiniLM-L6-v2 searched by numpy or by FAISS; by words;
+by letters; the first and the third together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverFactory:
+    """Makes the retriever of each database of an audit."""
+
+    make: Callable[[TripletDatabase], Retriever]
+    """Makes one."""
+
+    encoder: Encoder | None = None
+    """What encodes keys; None for retrievers that compare words or letters."""
+
+    def built_once(self) -> "RetrieverFactory":
+        """Keep the retriever of each database.
+
+        Returns:
+            A factory that makes one retriever for each content, whatever the number of calls.
+        """
+        made: dict[str, Retriever] = {}
+
+        def make(database: TripletDatabase) -> Retriever:
+            """Make a retriever, or take the one that was made."""
+            content = content_digest(database.triplets)
+            if content not in made:
+                made[content] = self.make(database)
+            return made[content]
+
+        return RetrieverFactory(make=make, encoder=self.encoder)
+
+
+def retrievers_by_name(
+    name: str,
+    *,
+    encoder: Encoder | None = None,
+    device: str | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> RetrieverFactory:
+    """Find retrievers by name; each distinct text is encoded once for all databases.
+
+    Args:
+        name: One of `RETRIEVERS`, or a model of sentence-transformers: a folder, or a hub id with
+            its owner.
+        encoder: What encodes in place of all-MiniLM-L6-v2; with "minilm", "faiss" and "hybrid".
+        device: Device of the encoder; None for the best there is.
+        cache_dir: Folder in which indices are kept, under a digest of content, model and settings;
+            None to keep none. Without effect on "bm25" and "fuzzy".
+
+    Returns:
+        The factory.
+
+    Raises:
+        ValueError: If there is no such retriever.
+        RetrievalError: If the encoder cannot be loaded.
+        MissingDependencyError: If a library is not installed.
+    """
+    if name == "bm25":
+        return RetrieverFactory(make=lambda database: BM25Retriever(database.triplets))
+    if name == "fuzzy":
+        return RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+    is_model = "/" in name or os.sep in name or name in (MINILM, BUNDLED_MINILM)
+    if name not in RETRIEVERS and not is_model:
+        raise ValueError(
+            f"retriever must be one of {', '.join(RETRIEVERS)}, the folder of a model of "
+            f"sentence-transformers, or its hub id with the owner; got {name!r}"
+        )
+    model = _minilm() if name in RETRIEVERS else name
+    cached = CachedEncoder(encoder or SentenceEncoder(model, device=device))
+
+    def make(database: TripletDatabase) -> Retriever:
+        """Make the retriever of the name."""
+        if name == "faiss":
+            return FaissRetriever(database.triplets, cached, cache_dir=cache_dir)
+        embedding = EmbeddingRetriever(database.triplets, cached, cache_dir=cache_dir)
+        if name == "hybrid":
+            return HybridRetriever([embedding, BM25Retriever(database.triplets)])
+        return embedding
+
+    return RetrieverFactory(make=make, encoder=cached)
+
+
+def _minilm() -> str:
+    """Name the copy of all-MiniLM-L6-v2 that is installed, else the one of the hub."""
+    try:
+        bundled_minilm()
+    except RetrievalError:
+        return MINILM
+    return BUNDLED_MINILM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AuditDatabase:
+    """One database with its deletions."""
+
+    store: TripletStore
+    """The entries and their retriever."""
+
+    closures: Mapping[str, Closure]
+    """What the deletion of each fact removes, by `fact_key`."""
+
+    report: ClosureReport
+    """What the deletions leave."""
+
+    others: tuple[tuple[int, ...], ...]
+    """For each fact of the report, the entries with its subject and relation and another object: a
+    lookup finds any of them, so FULL may be wrong although the store holds the fact."""
+
+    canonical: CanonicalDatabase | None
+    """The database under one name for each thing; None where it is asked as it is."""
+
+
+def fact_key(prompt: AuditPrompt) -> str:
+    """Name a fact with its aliases, whatever the style that asks for it.
+
+    Args:
+        prompt: A prompt.
+
+    Returns:
+        The name, equal for prompts of one fact.
+    """
+    return prompt.model_copy(update={"prompt_id": 0, "prompt_text": "?"}).model_dump_json()
+
+
+def build_database(
+    name: str,
+    database: TripletDatabase,
+    prompts: Sequence[AuditPrompt],
+    settings: AuditSettings,
+    retrievers: RetrieverFactory,
+) -> AuditDatabase:
+    """Build the store of one database, find what is deleted, and look at what that leaves.
+
+    Args:
+        name: Name of the database, for warnings.
+        database: The entries.
+        prompts: All prompts on it.
+        settings: What is deleted and how lookups are answered: its first retriever and threshold.
+        retrievers: Makes the retriever.
+
+    Returns:
+        Store, deletions and what they leave.
+
+    Raises:
+        ValueError: If a radius is set for a retriever without encoder.
+        RetrievalError: If the retriever was built over another database.
+
+    Warns:
+        IncompleteClosureWarning: If a deletion leaves its fact.
+    """
+    by_key = {fact_key(prompt): prompt for prompt in prompts}
+    facts = list(by_key.values())
+    groups = AliasGroups.from_prompts(facts, database=database)
+    canonical = None
+    if settings.canonical:
+        preferred = [part for fact in facts for part in (fact.subject, fact.relation)]
+        canonical = canonicalise(database, groups, preferred=preferred)
+        database = canonical.database
+    key, chosen = settings.closure_key, groups if settings.closure == "groups" else None
+    closures = alias_closures(database, facts, key=key, scope=settings.closure_scope, groups=chosen)
+    if settings.radius is not None:
+        if retrievers.encoder is None:
+            raise ValueError(
+                f"radius needs a retriever with an encoder, such as minilm; "
+                f"{settings.retriever[0]!r} has none"
+            )
+        closures = similarity_closures(
+            database,
+            closures,
+            embed=retrievers.encoder.encode,
+            radius=settings.radius,
+            same_object=key if settings.radius_same_object else None,
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report = verify_closures(database, facts, closures, groups=groups, warn=True)
+    for warning in caught:
+        warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=5)
+    answers = alias_closures(database, facts, key=key, scope=("subject", "relation"), groups=chosen)
+    stated = alias_closures(database, facts, key=key, groups=chosen)
+    return AuditDatabase(
+        store=TripletStore(
+            database,
+            retrievers.make(database),
+            k=settings.k,
+            threshold=settings.threshold[0],
+            fallback=settings.fallback,
+            key=key,
+        ),
+        closures=dict(zip(by_key, closures, strict=True)),
+        report=report,
+        others=tuple(
+            tuple(sorted(set(one.indices.tolist()) - set(other.indices.tolist())))
+            for one, other in zip(answers, stated, strict=True)
+        ),
+        canonical=canonical,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LookupContext:
+    """What the lookups of one prompt meet."""
+
+    database: str
+    """Name of the database."""
+
+    state: MemoryState
+    """State of the store."""
+
+    fact: AuditPrompt
+    """The fact by which candidates are flagged."""
+
+    deleted: npt.NDArray[np.int64]
+    """The entries that its deletion removes."""
+
+
+class AuditFactStore:
+    """Answers the lookups of all prompts of an audit, each from its database, fact and state.
+
+    Args:
+        databases: The databases by name; lookups in those that were rewritten to one name for each
+            thing follow the pointers first.
+        contexts: What the lookups of each prompt meet, by prompt id.
+        off_mode: What becomes of lookups with retrieval off.
+        query: What is looked up for models that do not look up themselves.
+    """
+
+    def __init__(
+        self,
+        databases: Mapping[str, AuditDatabase],
+        contexts: Mapping[str, LookupContext],
+        *,
+        off_mode: LookupMode = "forbid",
+        query: Literal["fact", "prompt"] = "fact",
+    ) -> None:
+        self._databases = dict(databases)
+        self._contexts = contexts
+        self._off_mode: LookupMode = off_mode
+        self._query = query
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell what decides the answers.
+
+        Returns:
+            How retrieval off is meant, and a digest of stores and deletions.
+        """
+        digest = hashlib.sha256()
+        for name, database in sorted(self._databases.items()):
+            digest.update(f"{name}{database.store.fingerprint()}".encode())
+        for prompt_id, item in sorted(self._contexts.items()):
+            digest.update(f"{prompt_id}{item.state}".encode() + item.deleted.tobytes())
+        return {"source": "audit", "off_mode": self._off_mode, "sha256": digest.hexdigest()}
+
+    def mode(self, prompt: Prompt) -> LookupMode:
+        """Tell what becomes of a prompt's lookups: "answer", or what is set for retrieval off.
+
+        Raises:
+            ValueError: If the prompt is none of the audit.
+        """
+        return self._off_mode if self._of(prompt).state == "DEL-OFF" else "answer"
+
+    def query(self, prompt: Prompt) -> LookupQuery:
+        """Tell what to look up for a prompt whose model does not ask.
+
+        Args:
+            prompt: A prompt of the audit.
+
+        Returns:
+            Subject and relation of its fact, or its whole text as the entity.
+
+        Raises:
+            ValueError: If the prompt is none of the audit.
+        """
+        fact = self._of(prompt).fact
+        if self._query == "prompt":
+            return LookupQuery(entity=fact.prompt_text, relation="")
+        return LookupQuery(entity=fact.subject, relation=fact.relation)
+
+    def look_up(self, requests: Sequence[LookupRequest]) -> list[Lookup]:
+        """Answer lookups, those of each database in one batch; see `FactStore.look_up`.
+
+        Raises:
+            ValueError: If a prompt is none of the audit.
+        """
+        by_database: dict[str, list[int]] = {}
+        for place, request in enumerate(requests):
+            by_database.setdefault(self._of(request.prompt).database, []).append(place)
+        answers: dict[int, Lookup] = {}
+        for name, places in by_database.items():
+            found = self._answered(self._databases[name], [requests[place] for place in places])
+            answers |= dict(zip(places, found, strict=True))
+        return [answers[place] for place in range(len(requests))]
+
+    def _answered(self, database: AuditDatabase, requests: Sequence[LookupRequest]) -> list[Lookup]:
+        """Answer the lookups of one database."""
+        items = [self._of(request.prompt) for request in requests]
+        pointers = database.canonical
+        traces = database.store.look_up(
+            [one.query if pointers is None else pointers.resolve(one.query) for one in requests],
+            states=[item.state for item in items],
+            deleted=[item.deleted for item in items],
+            targets=[item.fact for item in items],
+        )
+        return [
+            Lookup(query=request.query, value=trace.selected_value, trace=trace)
+            for request, trace in zip(requests, traces, strict=True)
+        ]
+
+    def _of(self, prompt: Prompt) -> LookupContext:
+        """Find what a prompt asks."""
+        if prompt.id not in self._contexts:
+            raise ValueError(
+                f"prompt {prompt.id!r} is none of this audit; take the store of the plan that the "
+                "prompts are of"
+            )
+        return self._contexts[prompt.id]

@@ -1,0 +1,386 @@
+"""The whole story of one fact: what was deleted, what was found, and what was answered."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.report.page import Story
+from surface_consistency.runs.loader import Run, load_runs
+from surface_consistency.runs.log import read_generations
+from surface_consistency.schemas.audit import AuditOutcome
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.memory import (
+    AuditPrompt,
+    Candidate,
+    Lookup,
+    MemoryState,
+    RetrievalTrace,
+    Triplet,
+)
+from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KINDS
+from surface_consistency.studies.audit.plan import to_audit_prompt
+from surface_consistency.studies.audit.tables import STATE_COLUMNS
+
+__all__ = ["FactStory", "StateStory", "fact_story", "load_stories", "surviving_facts"]
+
+_ROLES = ("subject", "relation", "object")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateStory:
+    """A fact in one state of the store."""
+
+    state: MemoryState
+    """The state."""
+
+    is_correct: bool | None
+    """The verdict; None without one."""
+
+    answer: str | None
+    """The cleaned answer; None without one."""
+
+    generation: Generation | None
+    """What the model wrote and looked up; None when the run log holds no answer."""
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """The lookups, in order."""
+        return () if self.generation is None else self.generation.lookups or ()
+
+    @property
+    def verdict(self) -> str:
+        """How the answer was judged, in words."""
+        if self.generation is not None and self.generation.error is not None:
+            return f"no answer ({self.generation.error})"
+        return {True: "right", False: "wrong", None: "not judged"}[self.is_correct]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactStory:
+    """A fact of an audit in one prompt style, from its deletion to the answers."""
+
+    model: str
+    """Label of the run."""
+
+    fact_id: str
+    """The fact within all databases, such as "countries/alias/17"."""
+
+    style: str
+    """Prompt style."""
+
+    prompt: AuditPrompt
+    """The fact and its prompt."""
+
+    n_deleted: int
+    """Entries that its deletion removed."""
+
+    surviving: tuple[Triplet, ...]
+    """Entries that still state it; none when the deletion is complete."""
+
+    echoes: tuple[str, ...]
+    """Accepted objects that are or contain a name of the subject."""
+
+    states: tuple[StateStory, ...]
+    """FULL, DEL-ON and DEL-OFF."""
+
+    attribution: str | None
+    """Where a right DEL-ON answer came from, of `Attribution`; None unless it is right."""
+
+    attributed_to: str | None
+    """The entry behind it."""
+
+    @property
+    def deleted(self) -> tuple[Triplet, ...]:
+        """The deleted entries that a lookup brought up, in the order of their scores."""
+        scores = {
+            _entry(item): item.score
+            for state in self.states
+            for lookup in state.lookups
+            if lookup.trace is not None
+            for item in sorted(lookup.trace.deleted_candidates, key=lambda item: item.score)
+        }
+        return tuple(sorted(scores, key=lambda entry: -scores[entry]))
+
+    @property
+    def origin(self) -> str:
+        """Where the right DEL-ON answer came from, in a sentence; empty unless it is right."""
+        if self.attribution is None:
+            return ""
+        meanings = {str(kind): meaning for kind, meaning in KIND_MEANINGS.items()}
+        said = f"{self.attribution}: {meanings.get(self.attribution, self.attribution)}"
+        behind = self.attributed_to
+        return said if behind is None else f"{said} ({_quoted(behind)})"
+
+    def to_text(self) -> str:
+        """Write the story for a terminal.
+
+        Returns:
+            Lines of plain text; what a model wrote stands in quotes, control characters escaped.
+        """
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        """Write the story, one line after the other."""
+        prompt = self.prompt
+        yield f"{self.fact_id}, {self.style}, by {self.model}"
+        yield f"  fact      {_said((prompt.subject, prompt.relation, prompt.gold_object))}"
+        for role in _ROLES:
+            if aliases := getattr(prompt, f"{role}_aliases"):
+                yield f"  {role + 's':9} also {', '.join(map(_quoted, aliases))}"
+        yield f"  prompt    {_quoted(prompt.prompt_text)}"
+        yield f"  deleted   {self.n_deleted}, of which lookups brought up {len(self.deleted)}"
+        yield from (f"            {_said(entry)}" for entry in self.deleted)
+        if self.surviving:
+            yield f"  SURVIVED  {len(self.surviving)}: the closure is incomplete"
+            yield from (f"            {_said(entry)}" for entry in self.surviving)
+        if self.echoes:
+            yield f"  echoes    {', '.join(map(_quoted, self.echoes))}: the subject is in the gold"
+        for state in self.states:
+            yield from _state_lines(state)
+        if self.attribution is not None:
+            yield f"  origin    {self.origin}"
+
+    def to_block(self) -> Story:
+        """Lay the story out for a page.
+
+        Returns:
+            One step a state, with every candidate of its lookups.
+        """
+        prompt = self.prompt
+        facts = [
+            ("fact", " · ".join((prompt.subject, prompt.relation, prompt.gold_object))),
+            ("prompt", prompt.prompt_text),
+            ("deleted", f"{self.n_deleted}: {_joined(self.deleted) or 'none came near a query'}"),
+        ]
+        if self.surviving:
+            facts.append(("survived the deletion, which is incomplete", _joined(self.surviving)))
+        return Story(
+            title=f"{self.model}: {self.fact_id}, {self.style}: {prompt.subject}, "
+            f"{prompt.relation}",
+            facts=facts,
+            steps=[_step(state) for state in self.states],
+            note=self.origin,
+        )
+
+
+def fact_story(
+    folder: str | os.PathLike[str], fact_id: str, *, style: str | None = None
+) -> FactStory:
+    """Tell what became of one fact in an audit.
+
+    Args:
+        folder: The run folder.
+        fact_id: The fact, as outcomes name it, such as "countries/alias/17".
+        style: Prompt style; None for the first in which the fact was asked.
+
+    Returns:
+        The story; `to_text()` writes it for a terminal.
+
+    Raises:
+        SourceNotFoundError: If a file of the run is missing.
+        DataError: If the run has no such fact, or not in this style.
+    """
+    run = load_runs([folder], outcome=AuditOutcome)[0]
+    rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
+    if rows.empty:
+        known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
+        raise DataError(f"{run.folder.path} has no fact {fact_id!r}; it has {known} and others")
+    chosen = rows if style is None else rows[rows["style"] == style]
+    if chosen.empty:
+        raise DataError(
+            f"{run.folder.path} asks fact {fact_id!r} not in style {style!r}; it does in "
+            f"{', '.join(rows['style'])}"
+        )
+    return load_stories(run, [str(chosen["pair_id"].iloc[0])])[0]
+
+
+def load_stories(run: Run, pair_ids: Sequence[str]) -> list[FactStory]:
+    """Read the stories of facts in styles; targets and run logs are each read once.
+
+    Args:
+        run: The run.
+        pair_ids: The facts in their styles, as outcomes name them.
+
+    Returns:
+        The stories, in the same order.
+
+    Raises:
+        SourceNotFoundError: If a file of the run is missing.
+        DataError: If the run has no such target.
+    """
+    targets, _ = run.folder.read_plan()
+    names = [f"{pair_id}/{state}" for pair_id in pair_ids for state in STATE_COLUMNS]
+    asked = targets[targets["target_id"].isin(names)]
+    answers = _answers(run, asked)
+    by_id: dict[Any, dict[Any, Any]] = {row["target_id"]: row for row in asked.to_dict("records")}
+    outcomes = run.outcomes[run.outcomes["pair_id"].isin(set(pair_ids))]
+    plain = outcomes.astype(object).where(outcomes.notna(), None)
+    rows: dict[Any, dict[Any, Any]] = {row["pair_id"]: row for row in plain.to_dict("records")}
+    stories = []
+    for pair_id in pair_ids:
+        own = [by_id[name] for state in STATE_COLUMNS if (name := f"{pair_id}/{state}") in by_id]
+        if not own:
+            raise DataError(
+                f"{run.folder.targets}: lacks {pair_id}; give the same `run` command again"
+            )
+        stories.append(_story(run.label, own[0], rows[pair_id], answers))
+    return stories
+
+
+def surviving_facts(run: Run, limit: int) -> list[str]:
+    """Pick facts that were answered after deletion, from as many origins as there are.
+
+    Args:
+        run: The run.
+        limit: How many, at most.
+
+    Returns:
+        Their pair ids: the first of each attribution, then the second of each, and so on.
+    """
+    right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
+    kinds = right["attribution"].fillna("")
+    place = right.groupby(kinds, sort=False).cumcount()
+    order = {kind: number for number, kind in enumerate([*KINDS, ""])}
+    picked = right.assign(place=place, kind=kinds.map(order)).sort_values(
+        ["place", "kind"], kind="stable"
+    )
+    return [str(pair_id) for pair_id in picked["pair_id"].head(limit)]
+
+
+def _answers(run: Run, asked: pd.DataFrame) -> dict[str, Generation]:
+    """Find the answers to some targets in the run logs; prompts that ask the same share one."""
+    found = {}
+    for group, part in asked.groupby("group"):
+        log = run.folder.log(str(group))
+        if not log.is_file():
+            raise SourceNotFoundError(
+                f"{run.folder.path} has no {log.name}; the story of a fact needs the whole run "
+                "folder"
+            )
+        names: dict[str, list[str]] = {}
+        for name, key in zip(part["target_id"], part["prompt_key"], strict=True):
+            names.setdefault(key, []).append(name)
+        for generation in read_generations(log):
+            for name in names.get(generation.prompt_key or "", ()):
+                found[name] = generation
+    return found
+
+
+def _story(
+    model: str,
+    target: Mapping[Any, Any],
+    row: Mapping[Any, Any],
+    answers: Mapping[str, Generation],
+) -> FactStory:
+    """Put the story of a fact together."""
+    return FactStory(
+        model=model,
+        fact_id=target["fact_id"],
+        style=target["style"],
+        prompt=to_audit_prompt(target),
+        n_deleted=int(target["n_deleted"]),
+        surviving=tuple(Triplet(*map(str, entry)) for entry in target["surviving"]),
+        echoes=tuple(map(str, target["echoes"])),
+        states=tuple(
+            StateStory(
+                state=state,
+                is_correct=row[f"{column}_correct"],
+                answer=row[f"{column}_prediction"],
+                generation=answers.get(f"{row['pair_id']}/{state}"),
+            )
+            for state, column in STATE_COLUMNS.items()
+        ),
+        attribution=row["attribution"],
+        attributed_to=row["attributed_to"],
+    )
+
+
+def _state_lines(state: StateStory) -> Iterator[str]:
+    """Write what happened in one state."""
+    yield f"  {state.state}: {state.verdict}"
+    if state.generation is not None and state.generation.text is not None:
+        yield f"    wrote   {_quoted(state.generation.text)}"
+    if state.answer is not None:
+        yield f"    answer  {_quoted(state.answer)}"
+    for lookup in state.lookups:
+        given = "nothing" if lookup.value is None else _quoted(lookup.value)
+        asked = f"{_quoted(lookup.query.entity)} | {_quoted(lookup.query.relation)}"
+        yield f"    lookup  {asked} gave {given}"
+        if lookup.trace is not None:
+            yield f"            {_policy(lookup.trace)}"
+            for item in _seen(lookup.trace):
+                marks = _marks(item, lookup.trace)
+                yield f"      {item.score:7.4f}  {_said(_entry(item))}  [{marks}]"
+
+
+def _step(
+    state: StateStory,
+) -> tuple[str, str, list[tuple[str, str, str]], str, bool | None]:
+    """Lay out what happened in one state."""
+    done, entries = [], []
+    for lookup in state.lookups:
+        policy = "" if lookup.trace is None else f", {_policy(lookup.trace)}"
+        done.append(f"looks up {lookup.query.entity}, {lookup.query.relation}{policy}")
+        for item in () if lookup.trace is None else _seen(lookup.trace):
+            is_deleted = item in lookup.trace.deleted_candidates  # type: ignore[union-attr]
+            is_chosen = item == lookup.trace.selected_candidate  # type: ignore[union-attr]
+            mark = "deleted" if is_deleted else "selected" if is_chosen else ""
+            entries.append((f"{item.score:.4f}", " · ".join(_entry(item)), mark))
+    answer = state.answer if state.answer is not None else state.verdict
+    return state.state, "; ".join(done) or "no lookup", entries, answer, state.is_correct
+
+
+def _policy(trace: RetrievalTrace) -> str:
+    """Say what a lookup came to."""
+    if trace.error is not None:
+        return f"not asked: {trace.error}"
+    if not trace.retrieval_enabled:
+        return "retrieval off"
+    bar = "no threshold" if trace.threshold is None else f"threshold {trace.threshold:g}"
+    if trace.selected_candidate is None:
+        return f"abstained, {bar}"
+    return f"{'fallback below' if trace.is_fallback else 'above'} {bar}"
+
+
+def _marks(candidate: Candidate, trace: RetrievalTrace) -> str:
+    """Say what a candidate shares with the fact and what became of it."""
+    shared = [role for role in _ROLES if getattr(candidate, f"matches_{role}")]
+    said = [f"same {', '.join(shared)}"] if shared else []
+    if candidate in trace.deleted_candidates:
+        said.append("deleted")
+    elif candidate in trace.retained_candidates:
+        said.append("retained")
+    if candidate == trace.selected_candidate:
+        said.append("SELECTED")
+    return "; ".join(said)
+
+
+def _seen(trace: RetrievalTrace) -> list[Candidate]:
+    """List every candidate of a lookup once, best first: those before masking, then the rest."""
+    every = dict.fromkeys((*trace.all_candidates, *trace.retained_candidates))
+    return sorted(every, key=lambda item: -item.score)
+
+
+def _entry(candidate: Candidate) -> Triplet:
+    """Name the entry of a candidate."""
+    return Triplet(candidate.subject, candidate.relation, candidate.object)
+
+
+def _joined(entries: Sequence[Triplet]) -> str:
+    """Write entries one after the other."""
+    return "; ".join(" · ".join(entry) for entry in entries)
+
+
+def _said(entry: tuple[str, str, str]) -> str:
+    """Write an entry for a terminal."""
+    return " | ".join(map(_quoted, entry))
+
+
+def _quoted(text: str) -> str:
+    """Put a text in quotes, control characters escaped."""
+    return json.dumps(text, ensure_ascii=False)

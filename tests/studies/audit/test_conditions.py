@@ -1,0 +1,115 @@
+import shutil
+
+import pytest
+
+from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
+from surface_consistency.studies.audit import condition_label, find_conditions
+
+
+def test_find_conditions_pairs_every_database_with_its_prompts(databases):
+    conditions = find_conditions(databases)
+
+    assert [(one.label.database, one.label.style, len(one.prompts)) for one in conditions] == [
+        ("lands/base", "direct_questions", 12),
+        ("lands/base", "cloze", 12),
+        ("lands/noise", "direct_questions", 14),
+        ("lands/noise", "cloze", 14),
+    ]
+    assert conditions[0].database is conditions[1].database
+    assert conditions[0].prompt_file == "lands/prompts/base/prompts_direct_questions.jsonl"
+    assert conditions[2].database_file == "lands/noise.json"
+
+
+def test_find_conditions_reads_a_database_with_prompts_of_its_own(databases, tmp_path):
+    """The layout of the released database; both layouts stand in one folder."""
+    single = databases / "released_database"
+    shutil.copytree(databases / "lands" / "prompts" / "base", single / "prompts")
+    shutil.copy(databases / "lands" / "base.json", single / "lmlm_database.json")
+
+    together, alone = find_conditions(databases), find_conditions(single / "lmlm_database.json")
+
+    assert {one.label.database for one in together} == {"lands/base", "lands/noise", "released"}
+    assert [one.label.database for one in alone] == ["released", "released"]
+    assert alone[0].prompt_file == "prompts/prompts_direct_questions.jsonl"
+
+
+def test_find_conditions_reads_the_published_grid(shared_dir):
+    """Thirteen databases, six styles, 12,228 prompts (arXiv 2607.00605, section 5)."""
+    conditions = find_conditions(shared_dir / "data" / "lmlm_audit" / "data")
+
+    assert len(conditions) == 78
+    assert len({one.label.database for one in conditions}) == 13
+    assert sum(len(one.prompts) for one in conditions) == 12_228
+    assert all(not one.fit.missing for one in conditions)
+
+
+def test_find_conditions_takes_what_is_asked_for(databases):
+    conditions = find_conditions(databases, topologies=["noise"], styles=["cloze"])
+
+    assert [(one.label.database, len(one.prompts)) for one in conditions] == [("lands/noise", 14)]
+
+
+def test_limited_takes_the_first_prompts_and_counts_their_fit_alone(databases):
+    shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
+    with pytest.warns(ContaminationWarning, match="2 of 14 prompts ask for facts"):
+        (noise,) = find_conditions(databases, topologies=["noise"], styles=["cloze"])
+
+    first = noise.limited(3)
+
+    assert first.prompts == noise.prompts[:3]
+    assert (first.fit.n_prompts, first.fit.missing) == (3, ())
+    assert noise.limited(14) is noise.limited(None) is noise
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"styles": ["haiku"]}, "no style haiku; there are cloze, direct_questions"),
+        ({"domains": ["seas"]}, "no domain seas; there are lands"),
+        ({"topologies": ["alias"]}, "no topology alias; there are base, noise"),
+    ],
+)
+def test_find_conditions_rejects_names_that_are_not_there(databases, options, message):
+    with pytest.raises(DataError, match=message):
+        find_conditions(databases, **options)
+
+
+def test_find_conditions_rejects_prompts_of_another_database(databases):
+    file = databases / "lands" / "base.json"
+    file.write_text(file.read_text().replace("ia", "ya").replace("Beldova", "Beldavo"))
+
+    with pytest.raises(DataError, match=r"prompts_direct_questions\.jsonl: .*another database"):
+        find_conditions(databases)
+
+
+def test_find_conditions_warns_of_some_prompts_that_do_not_fit(databases):
+    """Two of fourteen facts are the decoys, which the base database lacks."""
+    shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
+
+    with pytest.warns(ContaminationWarning, match="2 of 14 prompts ask for facts"):
+        conditions = find_conditions(databases, topologies=["noise"], styles=["cloze"])
+
+    assert conditions[0].fit.missing == (12, 13)
+
+
+def test_find_conditions_rejects_what_holds_no_databases(tmp_path, databases):
+    with pytest.raises(SourceNotFoundError, match="no database file or folder"):
+        find_conditions(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceNotFoundError, match="no database with prompts"):
+        find_conditions(tmp_path / "empty")
+    with pytest.raises(ValueError, match="max_missing is a share of prompts"):
+        find_conditions(databases, max_missing=2)
+
+
+def test_find_conditions_rejects_two_databases_of_one_name(databases):
+    shutil.copytree(databases / "lands", databases / "copy" / "lands")
+
+    with pytest.raises(DataError, match="both the database lands/base"):
+        find_conditions(databases)
+
+
+@pytest.mark.parametrize("path", ["prompts_cloze.jsonl", "a/b/cloze.jsonl", "a/prompts_.jsonl"])
+def test_condition_label_rejects_other_paths(path):
+    with pytest.raises(DataError, match="is not a prompt file of an audit"):
+        condition_label(path)

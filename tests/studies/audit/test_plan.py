@@ -1,0 +1,293 @@
+import shutil
+
+import pytest
+from pydantic import ValidationError
+
+from surface_consistency.errors import ContaminationWarning, IncompleteClosureWarning
+from surface_consistency.inference.lookup import LookupRequest
+from surface_consistency.retrieval import EmbeddingRetriever, FuzzyRetriever
+from surface_consistency.schemas import LookupQuery, Prompt
+from surface_consistency.settings_options import record_options
+from surface_consistency.studies.audit import (
+    AuditData,
+    AuditOrganism,
+    AuditPlan,
+    AuditScoring,
+    AuditSettings,
+    AuditSource,
+    RetrieverFactory,
+    find_conditions,
+    plan_audit,
+    retrievers_by_name,
+)
+from surface_consistency.text import token_key
+
+
+def prompts_of(plan):
+    return {prompt.id: prompt for group in plan.groups.values() for prompt in group.prompts}
+
+
+def test_every_target_is_asked_in_every_state(data, settings, fuzzy):
+    plan = plan_audit(data, settings(), fuzzy)
+
+    assert len(plan.pairs) == 12 * 2 + 14 * 2
+    assert len(plan.targets) == len(prompts_of(plan)) == 3 * len(plan.pairs)
+    assert {name: group.is_shared for name, group in plan.groups.items()} == {
+        "store": False,
+        "off": True,
+    }
+    assert isinstance(plan.context, AuditPlan)
+
+
+def test_a_limit_takes_the_first_prompts_of_each_file(data, settings, fuzzy):
+    plan = plan_audit(data, settings(limit=3), fuzzy)
+
+    assert plan.pairs.groupby(["database", "style"]).size().tolist() == [3] * 4
+    assert plan.checks["fit"]["n_prompts"].tolist() == [3] * 4
+
+
+def test_states_that_are_not_asked_have_no_targets(data, settings, fuzzy):
+    plan = plan_audit(data, settings(states=("FULL",)), fuzzy)
+
+    assert set(plan.groups) == {"store"}
+    assert set(plan.targets["state"]) == {"FULL"}
+    assert plan.pairs["first_target"].isna().all()
+
+
+def test_where_indices_are_kept_is_not_recorded(data, settings, fuzzy, tmp_path):
+    plan = plan_audit(data, settings(index_cache=str(tmp_path)), fuzzy)
+
+    assert plan.settings == settings()
+
+
+def test_without_retrieval_equal_texts_are_one_question(data, settings, fuzzy):
+    """Nothing of a database bears on them; in the other states each fact is asked by itself."""
+    prompts = prompts_of(plan_audit(data, settings(), fuzzy)).values()
+    keys = {
+        state: {prompt.key for prompt in prompts if prompt.id.endswith(f"/{state}")}
+        for state in settings().states
+    }
+
+    assert {state: len(found) for state, found in keys.items()} == {
+        "FULL": 52,
+        "DEL-ON": 52,
+        "DEL-OFF": 28,
+    }
+
+
+def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, settings, fuzzy):
+    plan = plan_audit(data, settings(), fuzzy)
+    store, by_id = plan.context.store, prompts_of(plan)
+    query = LookupQuery(entity="Arania", relation="Capital")
+    asked = [
+        by_id[f"lands/{topology}/cloze/0/{state}"]
+        for topology in ("base", "noise")
+        for state in ("FULL", "DEL-ON")
+    ]
+
+    found = store.look_up([LookupRequest(prompt, query) for prompt in asked])
+
+    assert found[0].value == "Lumo"
+    selected = [lookup.trace.selected_candidate for lookup in found]
+    assert selected[0].supports_target_fact
+    assert selected[1].object != "Lumo"
+    # The decoy of the noise database takes over.
+    assert (selected[3].subject, selected[3].object) == ("Arania State", "Lumo")
+    assert not selected[3].supports_target_fact
+    modes = {
+        state: store.mode(by_id[f"lands/base/cloze/0/{state}"])
+        for state in ("FULL", "DEL-ON", "DEL-OFF")
+    }
+    assert modes == {"FULL": "answer", "DEL-ON": "answer", "DEL-OFF": "forbid"}
+
+
+def test_the_store_rejects_prompts_of_another_audit(data, settings, fuzzy):
+    store = plan_audit(data, settings(), fuzzy).context.store
+
+    with pytest.raises(ValueError, match="is none of this audit"):
+        store.mode(Prompt(id="elsewhere", text="?"))
+
+
+def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, settings, fuzzy):
+    several = [
+        settings(),
+        settings(threshold=(0.9,)),
+        settings(off_mode="null"),
+        settings(closure_scope=("object",)),
+    ]
+
+    told = [str(plan_audit(data, one, fuzzy).context.store.fingerprint()) for one in several]
+
+    assert len(set(told)) == len(several)
+    assert told[0] == str(plan_audit(data, settings(), fuzzy).context.store.fingerprint())
+
+
+def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(shared_dir, settings, fuzzy):
+    """Twenty politicians facts delete one of two entries; the alias groups delete both."""
+    folder = shared_dir / "data" / "lmlm_audit" / "data" / "custom_databases"
+    found = find_conditions(folder, domains=["politicians"], topologies=["alias"], styles=["cloze"])
+    data = AuditData(id="published", conditions=found)
+
+    with pytest.warns(IncompleteClosureWarning, match="politicians/alias: closure INCOMPLETE: 20"):
+        plan = plan_audit(data, settings(), fuzzy)
+    groups = plan_audit(data, settings(closure="groups"), fuzzy)
+
+    assert plan.pairs["n_surviving"].gt(0).sum() == 20
+    assert plan.targets["surviving"].map(bool).sum() == 3 * 20
+    assert not groups.pairs["n_surviving"].any()
+
+
+@pytest.mark.parametrize(
+    ("domain", "topology", "n"), [("sports", "collision", 22), ("released", "released", 2)]
+)
+def test_facts_with_further_objects_agree_with_counting(
+    shared_dir, settings, fuzzy, domain, topology, n
+):
+    """The United States have ten star athletes, one gold each: a lookup may find any of them."""
+    folder = shared_dir / "data" / "lmlm_audit" / "data"
+    (condition,) = find_conditions(
+        folder, domains=[domain], topologies=[topology], styles=["cloze"]
+    )
+
+    plan = plan_audit(AuditData(id="x", conditions=[condition]), settings(), fuzzy)
+
+    (database,) = plan.context.databases.values()
+    entries = [tuple(map(token_key, entry)) for entry in condition.database.triplets]
+    expected = [
+        {
+            place
+            for place, entry in enumerate(entries)
+            if entry[0] in keys(fact.subject, fact.subject_aliases)
+            and entry[1] in keys(fact.relation, fact.relation_aliases)
+            and entry[2] not in keys(fact.gold_object, fact.object_aliases)
+        }
+        for fact in condition.prompts
+    ]
+    assert [set(found) for found in database.others] == expected
+    assert len(database.report.facts) == len(database.others)
+    assert plan.checks["closure"]["n_other_objects"].tolist() == [n]
+
+
+def keys(name, aliases):
+    return {token_key(form) for form in (name, *aliases)}
+
+
+def test_databases_of_equal_content_are_warned_of(databases, settings, fuzzy):
+    for name in ("prompts/twin", "twin.json"):
+        source = databases / "lands" / name.replace("twin", "base")
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, databases / "lands" / name)
+
+    with pytest.warns(ContaminationWarning, match="lands/base, lands/twin hold the same entries"):
+        plan_audit(AuditData(id="x", conditions=find_conditions(databases)), settings(), fuzzy)
+
+
+def test_two_databases_of_one_name_are_rejected(conditions, settings, fuzzy, databases):
+    file = databases / "lands" / "base.json"
+    file.write_text(file.read_text().replace("Lumo", "Lumos"))
+    with pytest.warns(ContaminationWarning, match="1 of 12 prompts ask for facts"):
+        others = find_conditions(databases, topologies=["base"])
+
+    with pytest.raises(ValueError, match="two different databases are named lands/base"):
+        plan_audit(AuditData(id="x", conditions=[*conditions, *others]), settings(), fuzzy)
+    with pytest.raises(ValueError, match="there are no conditions"):
+        plan_audit(AuditData(id="x", conditions=[]), settings(), fuzzy)
+
+
+class Letters:
+    """An encoder by letter counts."""
+
+    def fingerprint(self):
+        return {"encoder": "letters"}
+
+    def encode(self, texts):
+        import numpy as np
+
+        counts = np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], float)
+        return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_a_radius_deletes_the_decoys_too(data, settings):
+    """The first remedy of the paper's future work, and the encoder that it needs."""
+    letters = RetrieverFactory(
+        make=lambda database: EmbeddingRetriever(database.triplets, Letters()), encoder=Letters()
+    )
+    wide = settings(radius=0.2, radius_same_object=True)
+
+    near, plain = plan_audit(data, wide, letters), plan_audit(data, settings(), letters)
+
+    def deleted(plan, pair):
+        return plan.pairs.set_index("pair_id").loc[pair, "n_deleted"]
+
+    assert deleted(plain, "lands/noise/cloze/0") == 1
+    assert deleted(near, "lands/noise/cloze/0") == 2
+    assert deleted(near, "lands/base/cloze/0") == 1
+    with pytest.raises(ValueError, match="radius needs a retriever with an encoder"):
+        plan_audit(
+            data,
+            settings(radius=0.2),
+            RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets)),
+        )
+
+
+def test_canonical_databases_follow_the_pointers_of_a_lookup(data, settings, fuzzy):
+    """The second remedy: a lookup by an alias finds the record of the name."""
+    plan = plan_audit(data, settings(threshold=(0.99,), canonical=True), fuzzy)
+    prompt = prompts_of(plan)["lands/base/cloze/0/FULL"]
+    query = LookupQuery(entity="Republic of Arania", relation="Capital")
+
+    (lookup,) = plan.context.store.look_up([LookupRequest(prompt, query)])
+
+    assert lookup.value == "Lumo"
+    assert lookup.query == query
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"states": ()}, "states must be given, each once"),
+        ({"states": ("FULL", "FULL")}, "states must be given, each once"),
+        ({"states": ("FULL", "OFF")}, "'FULL', 'DEL-ON' or 'DEL-OFF'"),
+        ({"off_mode": "answer"}, "'forbid', 'allow' or 'null'"),
+        ({"closure": "all"}, "'aliases' or 'groups'"),
+        ({"closure_key": "loose"}, "'published' or 'strict'"),
+        ({"query": "both"}, "'fact' or 'prompt'"),
+        ({"retriever": ()}, "retriever must be given, each once"),
+        ({"threshold": (0.5, 0.5)}, "threshold must be given, each once"),
+        ({"k": 0}, "greater than or equal to 1"),
+        ({"n_facts": 0}, "greater than or equal to 1"),
+        ({"limit": 0}, "greater than or equal to 1"),
+        ({"radius": 3.0}, "less than or equal to 2"),
+        ({"threshold": (float("nan"),)}, "threshold must be a number"),
+    ],
+)
+def test_settings_reject_what_cannot_be_run(options, message):
+    with pytest.raises(ValidationError, match=message):
+        AuditSettings(**options)
+
+
+@pytest.mark.parametrize("record", [AuditSource, AuditSettings, AuditScoring, AuditOrganism])
+def test_settings_are_options(record):
+    options = record_options(record)
+
+    assert [option.path[0] for option in options] == list(record.model_fields)
+    assert all(option.help for option in options)
+
+
+def test_settings_are_read_back_as_they_were_written():
+    written = AuditSettings(threshold=(0.4, None), retriever=("bm25", "fuzzy"))
+
+    assert AuditSettings.model_validate_json(written.model_dump_json()) == written
+
+
+def test_retrievers_by_name_know_their_kinds(conditions):
+    database = conditions[0].database
+    kinds = {
+        name: retrievers_by_name(name, encoder=Letters()).make(database).fingerprint()["retriever"]
+        for name in ("fuzzy", "hybrid")
+    }
+
+    assert kinds == {"fuzzy": "fuzzy", "hybrid": "hybrid"}
+    assert retrievers_by_name("minilm", encoder=Letters()).encoder is not None
+    with pytest.raises(ValueError, match="retriever must be one of minilm, faiss"):
+        retrievers_by_name("minilmm")
