@@ -1,6 +1,6 @@
 """Scoring of SLAQ at the size of the paper: 16 models, 600 topics, 5 orders of each long query.
 
-Run `python benchmarks/bench_slaq.py`; prints a Markdown table. From judgements to outcomes to all
+Run `python benchmarks/bench_slaq.py`; prints a Markdown table. From verdicts to outcomes to all
 tables in under 5 s, and the tables at least 20 times as fast as what one would write oneself: a
 `groupby` of pandas and a loop over resamples of topics (a few of which are timed and scaled up).
 Exits with an error where a budget is missed.
@@ -14,10 +14,10 @@ import time
 import numpy as np
 import pandas as pd
 
-from surface_consistency.prompts.slaq import slaq_prompts
-from surface_consistency.report.slaq.tables import SLAQ_GROUPINGS, slaq_tables
-from surface_consistency.schemas.slaq import Judgement, SlaqQuestion, SlaqTopic
-from surface_consistency.studies.slaq.outcomes import slaq_frame
+from surface_consistency.data.slaq import slaq_from
+from surface_consistency.schemas.slaq import SlaqQuestion, SlaqTopic
+from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy
+from surface_consistency.studies.slaq.tables import SLAQ_GROUPINGS, slaq_tables
 
 N_MODELS, N_TOPICS, N_PERMUTATIONS = 16, 600, 5
 N_RESAMPLES = 10_000
@@ -58,25 +58,17 @@ def made_up_topics(n_topics):
     return topics
 
 
-def judgements_of(topics, details, rng):
+def verdicts_on(targets, rng):
     """Return the verdicts of a model on every fact, one in a hundred of them missing."""
-    by_id = {topic.id: topic for topic in topics}
-    made = []
-    for detail in details:
-        for question in by_id[detail.topic_id].questions:
-            if detail.form == "short" and question.id != detail.question_id:
-                continue
-            draw = rng.random()
-            made.append(
-                Judgement(
-                    prompt_id=detail.prompt_id,
-                    question_id=question.id,
-                    judge="judge",
-                    is_correct=None if draw < 0.01 else draw < 0.45,
-                    reason="unread" if draw < 0.01 else None,
-                )
-            )
-    return made
+    draw = rng.random(len(targets))
+    return pd.DataFrame(
+        {
+            "target_id": targets["target_id"],
+            "is_correct": pd.Series(pd.array(draw < 0.45, dtype="boolean")).where(draw >= 0.01),
+            "is_recalled": pd.array([None] * len(targets), dtype="boolean"),
+            "prediction": "An answer of some length.",
+        }
+    )
 
 
 def by_hand(frame, n_resamples):
@@ -126,18 +118,19 @@ def main():
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     topics = made_up_topics(options.topics)
-    details = slaq_prompts(topics, n_permutations=N_PERMUTATIONS).details
-    answers = {detail.prompt_id: "An answer of some length." for detail in details}
-    runs = {f"model-{m:02}": judgements_of(topics, details, rng) for m in range(options.models)}
+    study = SlaqStudy()
+    plan = study.plan(
+        slaq_from(topics, source="made up"), SlaqSettings(permutations=N_PERMUTATIONS)
+    )
+    runs = {f"model-{m:02}": verdicts_on(plan.targets, rng) for m in range(options.models)}
 
     def outcomes():
         frames = [
-            slaq_frame(topics, details, judgements, answers, model=model)
-            for model, judgements in runs.items()
+            study.outcomes(plan.pairs, verdicts, model=model) for model, verdicts in runs.items()
         ]
         return pd.concat(frames, ignore_index=True)
 
-    parts = {"judgements to outcomes": [], "outcomes to tables": [], "both": []}
+    parts = {"verdicts to outcomes": [], "outcomes to tables": [], "both": []}
     for _ in range(options.rounds + 1):
         start = time.perf_counter()
         frame = outcomes()

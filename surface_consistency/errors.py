@@ -25,7 +25,6 @@ SurfaceConsistencyWarning
 ├── TruncatedDumpWarning         a dump ended early; what came before was kept
 ├── TruncatedPromptWarning       prompts lost demonstrations to fit the model
 ├── UndefinedMetricWarning       a value is NaN because nothing defines it
-├── UnjudgedWarning              answers that no judge could decide were left out
 ├── UnknownCategoryWarning       a category that the taxonomy does not hold
 └── UnscoredWarning              verdicts are missing and were left out
 ```
@@ -56,7 +55,6 @@ __all__ = [
     "TruncatedDumpWarning",
     "TruncatedPromptWarning",
     "UndefinedMetricWarning",
-    "UnjudgedWarning",
     "UnknownCategoryWarning",
     "UnscoredWarning",
     "WorkFolderLockedError",
@@ -165,10 +163,6 @@ class TruncatedPromptWarning(SurfaceConsistencyWarning):
 
 class UndefinedMetricWarning(SurfaceConsistencyWarning):
     """A value is NaN because its denominator is zero or its input is constant."""
-
-
-class UnjudgedWarning(SurfaceConsistencyWarning):
-    """Answers that no judge could decide; they were left out and counted."""
 
 
 class UnknownCategoryWarning(SurfaceConsistencyWarning):

@@ -40,7 +40,16 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.text import first_line
 
-__all__ = ["NO_ANSWER", "Fact", "Judge", "LLMJudge", "RuleJudge", "facts_of", "judge_targets"]
+__all__ = [
+    "NO_ANSWER",
+    "Fact",
+    "Judge",
+    "LLMJudge",
+    "RuleJudge",
+    "answer_spans",
+    "facts_of",
+    "judge_targets",
+]
 
 NO_ANSWER: Final = "there is no answer to judge"
 """Reason of a target whose prompt has no answer, of judges that read more than a rule does."""
@@ -261,7 +270,7 @@ class LLMJudge:
             RunMismatchError: As `judge` does.
             RunnerError: As `judge` does.
         """
-        places = targets.groupby("prompt_id", sort=False).indices
+        places: dict[str, Any] = targets.groupby("prompt_id", sort=False).indices  # type: ignore[assignment]
         texts = targets["text"].astype(object).where(targets["text"].notna(), None).to_numpy()
         parts = {name: targets.iloc[rows] for name, rows in places.items()}
         asked = {
@@ -294,10 +303,11 @@ class LLMJudge:
             else:
                 state[rows] = np.array(found, dtype=object)
         is_judged = np.array([item is not None for item in state], dtype=bool)
+        is_right = np.array([item == "right" for item in state], dtype=bool)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(texts, dtype="str"),
-                "is_correct": pd.array(np.where(is_judged, state == "right", None), "boolean"),
+                "is_correct": pd.arrays.BooleanArray(is_right, ~is_judged),
                 "reason": pd.Series(reason, dtype="str"),
                 "raw": pd.Series(raw, dtype="str"),
                 "state": pd.Series(state, dtype="str"),

@@ -212,8 +212,8 @@ class Scored:
     repeated: pd.DataFrame | None
     """Verdicts on the second answers, columns of `verdicts`; None where none were asked."""
 
-    scoring: Settings
-    """How it was judged."""
+    scoring: Any
+    """How it was judged: an instance of `Study.scoring`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -344,9 +344,7 @@ class Study(ABC):
             DataError: If nothing is left to ask.
         """
 
-    def load_runner(
-        self, name: str, *, model: str | None, options: Mapping[str, object]
-    ) -> Any:  # noqa: ANN401 - a runner, or what `prepare_runner` makes one of
+    def load_runner(self, name: str, *, model: str | None, options: Mapping[str, object]) -> Any:  # noqa: ANN401 - a runner, or what `prepare_runner` makes one of
         """Load who answers.
 
         Args:

@@ -262,7 +262,7 @@ class Asking:
         return {"runner": self.name, "source": self.source.fingerprint()}
 
     def generate(self, prompts, params):
-        from surface_consistency.inference.lookup import LookupRequest
+        from surface_consistency.inference.fact_store import LookupRequest
         from surface_consistency.schemas import Generation, LookupQuery
 
         for prompt in prompts:

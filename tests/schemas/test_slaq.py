@@ -4,12 +4,12 @@ from pydantic import ValidationError
 from surface_consistency.data.features import make_features
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
 from surface_consistency.schemas.slaq import (
-    Judgement,
+    PromptTarget,
     SlaqArticle,
     SlaqOutcome,
-    SlaqPrompt,
     SlaqQuestion,
     SlaqTopic,
+    SlaqVerdict,
     topic_id_of,
 )
 
@@ -30,9 +30,9 @@ def topic(indices=(1, 2, 3, 4, 5), identifier="t-1", owner="t-1"):
     )
 
 
-def judgement(**changes):
-    fields = {"prompt_id": "p", "question_id": "q", "judge": "j", "is_correct": True}
-    return Judgement(**(fields | changes))
+def verdict(**changes):
+    fields = {"target_id": "t", "judged_by": "j", "prediction": "an answer", "is_correct": True}
+    return SlaqVerdict(**(fields | changes))
 
 
 @pytest.mark.parametrize("indices", [(1, 2, 3, 4), (1, 2, 3, 5, 4), (1, 1, 2, 3, 4), ()])
@@ -54,7 +54,7 @@ def test_records_come_back_from_lines(tmp_path):
     assert list(read_jsonl(tmp_path / "topics.jsonl", SlaqTopic)) == records
 
 
-@pytest.mark.parametrize("record", [SlaqTopic, SlaqPrompt, Judgement, SlaqOutcome, SlaqArticle])
+@pytest.mark.parametrize("record", [SlaqTopic, PromptTarget, SlaqVerdict, SlaqOutcome, SlaqArticle])
 def test_records_have_columns(record):
     assert set(make_features(record)) == set(record.model_fields)
 
@@ -73,11 +73,11 @@ def test_records_have_columns(record):
 )
 def test_prompt_rejects_fields_of_another_form(fields, message):
     with pytest.raises(ValidationError, match=message):
-        SlaqPrompt(prompt_id="p", topic_id="t", **fields)
+        PromptTarget(prompt_id="p", topic_id="t", **fields)
 
 
 def test_prompt_knows_its_slots():
-    prompt = SlaqPrompt(
+    prompt = PromptTarget(
         prompt_id="p", topic_id="t", form="long", permutation=2, order=(3, 1, 5, 2, 4)
     )
 
@@ -89,7 +89,7 @@ def test_prompt_knows_its_slots():
 
 
 def test_short_prompt_has_no_order():
-    prompt = SlaqPrompt(prompt_id="p", topic_id="t", form="short", question_id="t/1")
+    prompt = PromptTarget(prompt_id="p", topic_id="t", form="short", question_id="t/1")
 
     assert prompt.order_id is None
     with pytest.raises(ValueError, match="short prompt 'p' has no slot"):
@@ -99,15 +99,15 @@ def test_short_prompt_has_no_order():
 @pytest.mark.parametrize(
     "changes", [{"is_correct": None}, {"reason": "refused"}, {"is_correct": False, "reason": "x"}]
 )
-def test_judgement_rejects_a_verdict_without_or_beside_a_reason(changes):
+def test_verdict_rejects_a_verdict_without_or_beside_a_reason(changes):
     with pytest.raises(ValidationError, match="exactly when `is_correct` is None"):
-        judgement(**changes)
+        verdict(**changes)
 
 
-def test_judgement_rejects_right_facts_that_are_not_there():
+def test_verdict_rejects_right_facts_that_are_not_there():
     with pytest.raises(ValidationError, match="not recalled cannot be correct"):
-        judgement(is_recalled=False)
-    assert judgement(is_recalled=False, is_correct=False).is_correct is False
+        verdict(is_recalled=False)
+    assert verdict(is_recalled=False, is_correct=False).is_correct is False
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from surface_consistency.studies.audit.attribution import (
     accepted_candidates,
     attribute,
 )
-from surface_consistency.studies.audit.plan import to_audit_prompt
+from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.judging import NO_ANSWER
 
 __all__ = ["AuditJudge", "AuditVerdict", "score_generation"]
@@ -99,7 +99,8 @@ class AuditJudge:
         Returns:
             The fields of `AuditVerdict` but target_id and judged_by.
         """
-        found = [self._judged(row) for row in targets.to_dict("records")]
+        rows = target_rows(targets, "state", "text", "lookups", "surviving")
+        found = [self._judged(row) for row in rows]
         own = [
             name
             for name in AuditVerdict.model_fields

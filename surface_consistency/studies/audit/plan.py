@@ -25,9 +25,10 @@ from surface_consistency.studies.audit.stores import (
 )
 from surface_consistency.studies.study import Plan, PromptGroup
 
-__all__ = ["AuditPlan", "plan_audit", "to_audit_prompt"]
+__all__ = ["AuditPlan", "plan_audit", "target_rows", "to_audit_prompt"]
 
 _ALIASES = ("subject_aliases", "relation_aliases", "object_aliases")
+_NAMES = ("subject", "relation", "gold_object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -145,9 +146,24 @@ def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
         prompt_id=int(target["prompt_number"]),
         fact_id=int(target["fact_number"]),
         prompt_text=target["question"],
-        **{name: target[name] for name in ("subject", "relation", "gold_object")},
+        **{name: target[name] for name in _NAMES},
         **aliases,
     )
+
+
+def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]]:
+    """Go through targets one by one.
+
+    Args:
+        targets: Columns of `Plan.targets`, and whatever stands beside them.
+        columns: Columns to take besides those that `to_audit_prompt` needs.
+
+    Yields:
+        Values by column.
+    """
+    names = ("prompt_number", "fact_number", "question", *_NAMES, *_ALIASES, *columns)
+    for values in zip(*(targets[name].tolist() for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
 def _databases(conditions: Sequence[AuditCondition]) -> dict[str, TripletDatabase]:

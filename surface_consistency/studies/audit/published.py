@@ -25,7 +25,7 @@ from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import RetrievalTrace
 from surface_consistency.studies.audit.conditions import condition_label
-from surface_consistency.studies.audit.plan import to_audit_prompt
+from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
 from surface_consistency.studies.study import Scored
 
@@ -108,7 +108,8 @@ def _write_results(folder: RunFolder, answers: pd.DataFrame) -> None:
     first = answers.iloc[0]
     path = folder.path / "results" / first["database"] / f"{first['style']}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "".join(map(_result_line, answers.to_dict("records"))))
+    rows = target_rows(answers, "state", "text", "lookups")
+    write_text(path, "".join(map(_result_line, rows)))
 
 
 def _result_line(row: Mapping[Any, Any]) -> str:

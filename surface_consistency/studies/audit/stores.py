@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pydantic import JsonValue
 
 from surface_consistency.errors import RetrievalError
-from surface_consistency.inference.lookup import LookupMode, LookupRequest
+from surface_consistency.inference.fact_store import LookupMode, LookupRequest
 from surface_consistency.retrieval import (
     BUNDLED_MINILM,
     MINILM,

@@ -17,7 +17,8 @@ import pandas as pd
 
 from surface_consistency.data import build_audit_databases
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.lookup import LookupRunner, LookupSettings
+from surface_consistency.inference.lookup import LookupRunner
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers

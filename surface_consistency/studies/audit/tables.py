@@ -1,7 +1,7 @@
 """The numbers of an audit, from outcomes frames: what survives, by which way, and from where."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -31,8 +31,6 @@ __all__ = [
     "audit_tables",
     "check_states",
     "lookup_table",
-    "state_counts",
-    "survivors_table",
 ]
 
 AUDIT_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -68,7 +66,7 @@ _PROPORTIONS: Final = (
     "full_accuracy",
 )
 _GIVEN_FULL: Final = "_given_full"
-# Resamples are seeded by the names of the columns that group; published intervals are of this one.
+# Resamples are seeded by the names of grouping columns; this one keeps intervals as they were.
 _SEEDED_AS: Final = {"topology": "variant"}
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
@@ -134,40 +132,8 @@ def audit_tables(
         tables[f"attribution{suffix}"] = _attribution(frame, columns, n_resamples, seed)
         if name in ("overall", "by_topology", "by_style"):
             tables[f"states{suffix}"] = _states(frame, columns, n_resamples, seed)
-    tables["survivors"] = survivors_table(frame)
+    tables["survivors"] = _survivors(frame)
     return tables
-
-
-def survivors_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well.
-
-    Args:
-        frame: Outcomes, columns of `AuditOutcome`.
-
-    Returns:
-        One row an answer.
-    """
-    survived = frame[frame["first_correct"].fillna(False).astype(bool)]
-    return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
-
-
-def state_counts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Count the right answers of each condition by state, over facts judged in FULL and DEL-ON.
-
-    Args:
-        frame: Outcomes, columns of `AuditOutcome`.
-
-    Returns:
-        One row a model, database and style: n, full_correct, del_on_correct. Conditions without a
-        fact judged in both are left out.
-    """
-    judged = frame[frame["full_correct"].notna() & frame["first_correct"].notna()]
-    counted = judged[_CONDITION].assign(
-        n=1,
-        full_correct=judged["full_correct"].astype(int),
-        del_on_correct=judged["first_correct"].astype(int),
-    )
-    return counted.groupby(_CONDITION, sort=False).sum().reset_index()
 
 
 def check_states(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataFrame:
@@ -184,7 +150,13 @@ def check_states(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataFram
     Warns:
         ContaminationWarning: If FULL is near zero, or equals DEL-ON, in every style of a database.
     """
-    counts = state_counts(frame)
+    judged = frame[frame["full_correct"].notna() & frame["first_correct"].notna()]
+    counted = judged[_CONDITION].assign(
+        n=1,
+        full_correct=judged["full_correct"].astype(int),
+        del_on_correct=judged["first_correct"].astype(int),
+    )
+    counts = counted.groupby(_CONDITION, sort=False).sum().reset_index()
     if counts.empty:
         return counts
     table = contamination_by(
@@ -219,6 +191,12 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     )
     judged = found[verdicts["is_correct"].notna()]
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
+
+
+def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
+    """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well."""
+    survived = frame[frame["first_correct"].fillna(False).astype(bool)]
+    return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
 
 def _groups(frame: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
@@ -450,14 +428,8 @@ def _bounds(
         return n_facts, undefined, undefined
     drawn = resample_counts(sums, n_resamples=n_resamples, rng=seed)
     lows, highs = np.quantile(drawn[:, :-1] / drawn[:, -1:], (0.025, 0.975), axis=0)
-    for place in _without_variation(totals):
-        bounds = wilson_interval(n_facts if totals[place] else 0, n_facts)
-        lows[place], highs[place] = bounds.low, bounds.high
-    return n_facts, lows, highs
-
-
-def _without_variation(totals: Sequence[float]) -> Iterator[int]:
-    """Find the columns that are 0 or the last one throughout."""
     for place, total in enumerate(totals[:-1]):
         if total in (0.0, totals[-1]):
-            yield place
+            bounds = wilson_interval(n_facts if total else 0, n_facts)
+            lows[place], highs[place] = bounds.low, bounds.high
+    return n_facts, lows, highs

@@ -1,1 +1,3 @@
 """SLAQ as a study: `study` says what is asked and compared, `judges` who judges."""
+
+__all__: list[str] = []

@@ -73,17 +73,17 @@ class MatcherJudge:
         )
         is_correct = pd.array(found.is_match, dtype="boolean")
         is_free = (targets["form"] == "free").to_numpy()
-        is_told = is_free & is_correct.to_numpy(bool, na_value=False)
+        is_told = is_free & np.asarray(is_correct.fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
-        reason = np.select([is_missing, is_skipped], reasons, default="")
+        reason = pd.Series(np.select([is_missing, is_skipped], reasons, default=""), dtype="str")
         return pd.DataFrame(
             {
                 "prediction": pd.Series(texts.to_numpy(), dtype="str"),
                 "is_correct": is_correct,
-                "is_recalled": pd.array(np.where(is_told, True, None), dtype="boolean"),
+                "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
                 "matched_answer": pd.Series(found.answer, dtype="str"),
                 "score": found.score,
-                "reason": pd.Series(np.where(reason == "", None, reason), dtype="str"),
+                "reason": reason.mask(reason == ""),
             }
         )
 
@@ -141,8 +141,10 @@ class SlaqLLMJudge(LLMJudge):
         """
         found = self.judge_states(targets)
         is_told = (targets["form"] == "free").to_numpy() & found["state"].notna().to_numpy()
-        recalled = np.where(is_told, (found["state"] != "absent").to_numpy(bool), None)
-        return found.drop(columns="state").assign(is_recalled=pd.array(recalled, dtype="boolean"))
+        recalled = (found["state"] != "absent").to_numpy(bool)
+        return found.drop(columns="state").assign(
+            is_recalled=pd.arrays.BooleanArray(recalled, ~is_told)
+        )
 
 
 class HumanJudge:
@@ -180,13 +182,13 @@ class HumanJudge:
         keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
         given = self._labels.reindex(keys).reset_index(drop=True)
         is_labelled = given["is_correct"].notna()
-        reason = np.where(is_labelled, None, f"no label in {self._file}")
+        reason = pd.Series([f"no label in {self._file}"] * len(targets), dtype="str")
         return pd.DataFrame(
             {
                 "prediction": pd.Series(targets["text"].to_numpy(), dtype="str"),
                 "is_correct": given["is_correct"],
                 "is_recalled": given["is_recalled"].where(is_labelled),
-                "reason": pd.Series(reason, dtype="str"),
+                "reason": reason.mask(is_labelled),
             }
         )
 

@@ -149,9 +149,9 @@ def write_labelling_sheet(
     n_rows = 0
     for form, facts in answered.groupby("form", sort=False):
         drawn = random.sample(range(len(facts)), min(n, len(facts)))
-        for row in facts.iloc[drawn].itertuples():
-            shown = (row.question, row.answers[0], row.text)
-            writer.writerow((row.prompt_id, row.fact_id, "", "", form, *map(_harmless, shown)))
+        for row in facts.iloc[drawn].to_dict("records"):
+            shown = map(_harmless, (row["question"], row["answers"][0], row["text"]))
+            writer.writerow((row["prompt_id"], row["fact_id"], "", "", form, *shown))
         n_rows += len(drawn)
     write_text(target, sheet.getvalue())
     return n_rows

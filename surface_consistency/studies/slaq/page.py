@@ -11,6 +11,8 @@ from surface_consistency.report.page import (
     Answer,
     Block,
     Check,
+    Dot,
+    Dots,
     Finding,
     Lines,
     Matrix,
@@ -25,10 +27,10 @@ from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.paired import PairedReport, cell_of, interval_value
 from surface_consistency.studies.slaq.tables import (
-    described,
+    SLOT_TABLES,
     grouped_scores,
-    score_columns,
     slot_tables,
+    table_columns,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ _STREAKS: Final = ((1, "right"), (0, "wrong"))
 _NULL: Final = "topic-and-slot"
 _WEAK_NULL: Final = "topic"
 _FEW: Final = 5
-_SLOTS: Final = ("first", "second", "third", "fourth", "fifth")
 _REMARKS: Final = {
     "both": "stated",
     "first_only": "lost",
@@ -83,7 +84,11 @@ class SlaqReport(PairedReport):
             n_null=self.n_null,
             seed=settings.bootstrap_seed,
         )
-        return super().tables() | {name: described(name, frame) for name, frame in found.items()}
+        tables = super().tables()
+        for name, frame in found.items():
+            caption, note, columns = SLOT_TABLES[name]
+            tables[name] = Table(frame=frame, caption=caption, note=note, columns=columns)
+        return tables
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
         """Describe the columns of scores in SLAQ's words; see `PairedReport.score_columns`.
@@ -95,7 +100,24 @@ class SlaqReport(PairedReport):
         Returns:
             The columns that people see.
         """
-        return score_columns(labels, clusters=self.clusters, adjusted=adjusted)
+        p_value = ("adjusted_p_value", "Holm") if adjusted else ("clustered_p_value", "clustered")
+        cells = ("both", "first_only", "second_only", "neither")
+        measured = (
+            ("first_accuracy", "F_S", "rate", "right alone, %"),
+            ("second_accuracy", "F_L", "rate", "right in the long answer, %"),
+            ("accuracy_difference", "Difference", "difference", "points"),
+            ("consistency", "Alignment", "rate", "%"),
+            ("signed_alignment", "Signed alignment", "number", "-1 to 1"),
+        )
+        return [
+            *labels,
+            *table_columns(
+                ("n", "Pairs", "count"), ("n_clusters", self.clusters.capitalize(), "count")
+            ),
+            Column(key="square", title="Square", kind="square", cells=cells),
+            *table_columns(*((*spec, spec[0]) for spec in measured)),
+            *table_columns((p_value[0], "p", "p_value", p_value[1])),
+        ]
 
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
         """Compute the scores by some columns; models that share topics share their resamples."""
@@ -140,11 +162,42 @@ class SlaqReport(PairedReport):
         sections = []
         for section in page.sections:
             if section.anchor == "numbers":
-                section = replace(section, blocks=[*section.blocks, *slots])
+                blocks = [*self._models_chart(tables), *section.blocks, *slots]
+                section = replace(section, blocks=blocks)
             sections.append(section)
         place = 1
         sections[place:place] = [section for section in added if section.blocks]
         return replace(page, sections=sections)
+
+    def _models_chart(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+        """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
+        models = [row for row in self._rows(tables) if row["n"]]
+        if len(models) < 2:
+            return
+        scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
+        rows = [
+            (
+                title,
+                0,
+                [
+                    Dot(
+                        model=self.index[str(row["model"])],
+                        value=interval_value(row, name),
+                        n=int(row["n"]),
+                        n_clusters=int(row["n_clusters"]),
+                    )
+                    for row in models
+                ],
+            )
+            for name, title in scores.items()
+        ]
+        yield Dots(
+            name="alignment",
+            title="F_S, F_L and alignment",
+            axis="facts, %",
+            rows=rows,
+            clusters=self.clusters,
+        )
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say the finding: points of accuracy lost, with accuracies, alignment and slots beside.
@@ -159,17 +212,11 @@ class SlaqReport(PairedReport):
         sentence: list[Part] = ["Asked for five facts at once"]
         standfirst: list[Part] = []
         for row in rows:
-            lost = row["accuracy_difference"] <= 0 or pd.isna(row["accuracy_difference"])
-            share = Value(
-                value=abs(row["accuracy_difference"]),
-                low=_bound(row, "accuracy_difference_high" if lost else "accuracy_difference_low"),
-                high=_bound(row, "accuracy_difference_low" if lost else "accuracy_difference_high"),
-                kind="difference",
-                tone="lost",
-            )
+            share = interval_value(row, "accuracy_difference", kind="difference", tone="lost")
+            lost = not share.value > 0
             if lost:
-                share = replace(share, value=-row["accuracy_difference"])
-                share = replace(share, low=_negated(share.low), high=_negated(share.high))
+                ends = [None if end is None else -end for end in (share.high, share.low)]
+                share = replace(share, value=-share.value, low=ends[0], high=ends[1])
             words = "fewer" if lost else "more"
             sentence += [f", {row['model']} states ", share, f" {words} rightly"]
             standfirst += self._beside(tables, row)
@@ -198,7 +245,7 @@ class SlaqReport(PairedReport):
             yield ends[0]
             yield " in the first slot to "
             yield ends[1]
-            yield f" in the {_SLOTS[len(slots) - 1]}. "
+            yield " in the last. "
         yield from self._noise_sentence(tables, row)
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
@@ -260,20 +307,7 @@ class SlaqReport(PairedReport):
                 name=f"slots-{self.index[label] + 1}",
                 title=self._title("Right in the long answer, by slot", label),
                 x_title="slot in the long query",
-                series=[
-                    Series(
-                        label=label,
-                        model=self.index[label],
-                        points=[
-                            Point(
-                                x=float(point["slot"]),
-                                value=interval_value(point, "accuracy"),
-                                n=int(point["n"]),
-                            )
-                            for point in points
-                        ],
-                    )
-                ],
+                series=[self._curve(label, points, "slot", "accuracy")],
                 reference=("asked alone", interval_value(row, "first_accuracy")),
                 facts=facts,
             )
@@ -317,36 +351,17 @@ class SlaqReport(PairedReport):
         weak: Mapping[Any, Any],
     ) -> Lines:
         """Draw one curve with the band of the stronger null."""
-        without = Value(
-            value=float(own["null_slope"]),
-            low=_bound(own, "null_low"),
-            high=_bound(own, "null_high"),
-            kind="difference",
-        )
+        band = {"null_slope": own["null_slope"], "null_slope_low": own["null_low"]}
+        band |= {"null_slope_high": own["null_high"]}
+        without = interval_value(band, "null_slope", kind="difference")
         p_values = [Value(value=float(row["p_value"]), kind="p_value") for row in (own, weak)]
         return Lines(
             name=f"momentum-{kind}-{self.index[label] + 1}",
             title=self._title(f"After a run of {kind} slots", label),
             x_title="length of the run",
-            series=[
-                Series(
-                    label=label,
-                    model=self.index[label],
-                    points=[
-                        Point(
-                            x=float(row["length"]),
-                            value=interval_value(row, "probability"),
-                            n=int(row["n"]),
-                        )
-                        for row in points
-                    ],
-                )
-            ],
+            series=[self._curve(label, points, "length", "probability")],
             band=[
-                tuple(
-                    float(row[name])
-                    for name in ("length", "null_low", "null_probability", "null_high")
-                )
+                (row["length"], row["null_low"], row["null_probability"], row["null_high"])
                 for row in points
             ],
             facts=[
@@ -357,6 +372,13 @@ class SlaqReport(PairedReport):
             ],
             note=f"Faded points stand on fewer than {_FEW} answers.",
         )
+
+    def _curve(self, label: str, rows: Sequence[Mapping[Any, Any]], x: str, y: str) -> Series:
+        """Draw rows of a table as a curve."""
+        points = [
+            Point(x=float(row[x]), value=interval_value(row, y), n=int(row["n"])) for row in rows
+        ]
+        return Series(label=label, model=self.index[label], points=points)
 
     def _topic_section(self) -> Section:
         """Show one topic of the first run in all its orders."""
@@ -523,9 +545,9 @@ class SlaqReport(PairedReport):
             "has a negative signed alignment.",
             f"Brackets are 95 % intervals from {settings.resamples:,} bootstrap resamples of whole "
             f"{self.clusters} (seed {settings.bootstrap_seed}): the facts of a topic, and the "
-            "orders of one query, are not independent. p tests whether flips lean to one side, "
-            "by Obuchowski’s form of McNemar’s test, which respects clusters; by group it is "
-            "corrected by Holm’s method.",
+            "orders of one query, are not independent. p tests whether flips lean to one side, by "
+            "Obuchowski’s form of McNemar’s test, which respects clusters; by group Holm’s method "
+            "corrects it.",
             "A long query is asked in several orders of its questions. Accuracy by slot is shown "
             "only where each question stands in each slot equally often; from one fixed order, or "
             "from random ones, a slot cannot be told from the questions that stand in it.",
@@ -536,6 +558,15 @@ class SlaqReport(PairedReport):
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches, by form, with intervals that resample topics.",
         ]
+
+    def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
+        """Say how often identical prompts of each form flip."""
+        parts: list[Part] = []
+        for found in self._of(tables, "noise_floor", str(row["model"])):
+            if not pd.isna(found["flip_rate"]):
+                parts.append(", " if parts else "Identical prompts asked twice flip ")
+                parts += [interval_value(found, "flip_rate", tone="strong"), f" ({found['form']})"]
+        return [*parts, ". "] if parts else []
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
@@ -561,20 +592,10 @@ class SlaqReport(PairedReport):
                 self._facts[run.label] = {}
             else:
                 columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
-                rows = columns.to_dict("records")
+                rows: list[Any] = columns.to_dict("records")
                 self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
         nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
         return self._facts[run.label].get(str(fact_id), nameless)
-
-
-def _bound(row: Mapping[Any, Any], name: str) -> float | None:
-    """Read the bound of an interval, None where it is undefined."""
-    return None if pd.isna(row[name]) else float(row[name])
-
-
-def _negated(value: float | None) -> float | None:
-    """Turn the sign of a bound."""
-    return None if value is None else -value
 
 
 def _number(count: int) -> str:

@@ -372,9 +372,7 @@ class SlaqStudy(Study):
         Returns:
             One row a pair, columns of `SlaqOutcome`; is_recalled is that of the long answer.
         """
-        recalled = pd.Series(
-            pd.array(verdicts["is_recalled"], dtype="boolean"), index=verdicts["target_id"]
-        )
+        recalled = verdicts.set_index("target_id")["is_recalled"].astype("boolean")
         told = recalled.reindex(pairs["second_target"]).array
         return super().outcomes(pairs.assign(is_recalled=told), verdicts, model=model)
 
@@ -491,7 +489,7 @@ def _pairs(topics: tuple[SlaqTopic, ...], targets: pd.DataFrame) -> pd.DataFrame
             "question_index": among["question_index"],
             "permutation": among["permutation"],
             "slot": among["slot"],
-            "n_slots": pd.array(is_long.map({True: 5, False: None}), dtype="Int64"),
+            "n_slots": is_long.map({True: 5, False: None}).astype("Int64"),
             "order_id": among["order_id"],
         }
     )

@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +26,17 @@ from surface_consistency.metrics import (
     resample_counts,
     topic_arrays,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column
 
 __all__ = [
     "MOMENTUM_NULLS",
     "SLAQ_GROUPINGS",
-    "described",
+    "SLOT_TABLES",
     "grouped_scores",
     "reasons_unjudged",
-    "score_columns",
     "slaq_tables",
     "slot_tables",
+    "table_columns",
 ]
 
 SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -417,66 +417,41 @@ def _recall(free: pd.DataFrame) -> pd.DataFrame:
 # How people see them.
 
 
-def _measured(
-    key: str, title: str, kind: Literal["rate", "difference", "number"] = "rate", unit: str = "%"
-) -> Column:
-    """Describe a number with its interval."""
-    return Column(key=key, title=title, kind=kind, unit=unit, low=f"{key}_low", high=f"{key}_high")
-
-
-def score_columns(
-    labels: Sequence[Column], *, clusters: str = "topics", adjusted: bool = False
-) -> list[Column]:
-    """Describe the columns of a table of `grouped_scores`.
+def table_columns(*specs: tuple[Any, ...]) -> list[Column]:
+    """Describe columns of a table in short.
 
     Args:
-        labels: Columns before the numbers.
-        clusters: What is resampled, in the plural.
-        adjusted: Whether the p-value is that of `adjusted_p_value`.
+        specs: For each column key and title, and as far as there are any kind, unit, and what the
+            columns of its bounds are called before `_low` and `_high`.
 
     Returns:
-        The columns that people see, in SLAQ's words.
+        The columns.
     """
-    p_key, p_unit = ("adjusted_p_value", "Holm") if adjusted else ("clustered_p_value", "clustered")
-    cells = ("both", "first_only", "second_only", "neither")
-    return [
-        *labels,
-        Column(key="n", title="Pairs", kind="count"),
-        Column(key="n_clusters", title=clusters.capitalize(), kind="count", on_phones=False),
-        Column(key="square", title="Square", kind="square", cells=cells),
-        _measured("first_accuracy", "F_S", unit="right alone, %"),
-        _measured("second_accuracy", "F_L", unit="right in the long answer, %"),
-        _measured("accuracy_difference", "Difference", "difference", "points"),
-        _measured("consistency", "Alignment"),
-        _measured("signed_alignment", "Signed alignment", "number", "-1 to 1"),
-        Column(key=p_key, title="p", kind="p_value", unit=p_unit, on_phones=False),
-    ]
+    columns = []
+    for key, title, kind, unit, bounds in (spec + ("",) * (5 - len(spec)) for spec in specs):
+        low, high = (f"{bounds}_low", f"{bounds}_high") if bounds else (None, None)
+        columns.append(
+            Column(key=key, title=title, kind=kind or "label", unit=unit, low=low, high=high)
+        )
+    return columns
 
 
-_MODEL: Final = Column(key="model", title="Model")
 _STREAK: Final = Column(
     key="streak", title="After", labels={"1": "right slots", "0": "wrong slots"}
 )
-_NULL: Final = Column(key="null", title="Null")
-_DESCRIBED: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
+SLOT_TABLES: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
     "momentum": (
         "Share right after a run of right or wrong slots",
         "The band holds what topics, and with topic-and-slot also slots, of different difficulty "
         "bring about alone.",
         [
-            _MODEL,
-            _NULL,
+            *table_columns(("model", "Model"), ("null", "Null")),
             _STREAK,
-            Column(key="length", title="Length", kind="count"),
-            Column(key="n", title="Slots", kind="count"),
-            _measured("probability", "Right"),
-            Column(
-                key="null_probability",
-                title="Without momentum",
-                kind="rate",
-                unit="%",
-                low="null_low",
-                high="null_high",
+            *table_columns(
+                ("length", "Length", "count"),
+                ("n", "Slots", "count"),
+                ("probability", "Right", "rate", "%", "probability"),
+                ("null_probability", "Without momentum", "rate", "%", "null"),
             ),
         ],
     ),
@@ -484,69 +459,50 @@ _DESCRIBED: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
         "Change of accuracy with each further slot of a run",
         "",
         [
-            _MODEL,
-            _NULL,
+            *table_columns(("model", "Model"), ("null", "Null")),
             _STREAK,
-            _measured("slope", "Slope", "difference", "points a slot"),
-            Column(
-                key="null_slope",
-                title="Without momentum",
-                kind="difference",
-                unit="points a slot",
-                low="null_low",
-                high="null_high",
+            *table_columns(
+                ("slope", "Slope", "difference", "points a slot", "slope"),
+                ("null_slope", "Without momentum", "difference", "points a slot", "null"),
+                ("p_value", "p", "p_value"),
+                ("n_responses", "Answers", "count"),
             ),
-            Column(key="p_value", title="p", kind="p_value"),
-            Column(key="n_responses", title="Answers", kind="count", on_phones=False),
         ],
     ),
     "position": (
         "Accuracy by slot of the long query",
         "From balanced orders: each fact stands in each slot equally often.",
-        [
-            _MODEL,
-            Column(key="slot", title="Slot", kind="count"),
-            Column(key="n", title="Answers", kind="count"),
-            _measured("accuracy", "Right"),
-            Column(key="n_topics", title="Topics", kind="count", on_phones=False),
-        ],
+        table_columns(
+            ("model", "Model"),
+            ("slot", "Slot", "count"),
+            ("n", "Answers", "count"),
+            ("accuracy", "Right", "rate", "%", "accuracy"),
+            ("n_topics", "Topics", "count"),
+        ),
     ),
     "order_sensitivity": (
         "Facts whose long verdict changes with the order",
         "",
-        [
-            _MODEL,
-            Column(key="n_facts", title="Facts", kind="count"),
-            Column(key="n_changing", title="Changing", kind="count"),
-            Column(key="changing_share", title="Share", kind="rate", unit="%"),
-            _measured("disagreement", "Two orders disagree"),
-        ],
+        table_columns(
+            ("model", "Model"),
+            ("n_facts", "Facts", "count"),
+            ("n_changing", "Changing", "count"),
+            ("changing_share", "Share", "rate", "%"),
+            ("disagreement", "Two orders disagree", "rate", "%", "disagreement"),
+        ),
     ),
     "recall": (
         "Facts that free texts speak of",
         "A string matcher does not see whether a text is silent on a fact or wrong.",
-        [
-            _MODEL,
-            Column(key="n_judged", title="Facts", kind="count"),
-            Column(key="n_recalled", title="Spoken of", kind="count"),
-            Column(key="recall", title="Recall", kind="rate", unit="%"),
-            Column(key="accuracy_of_recalled", title="Right of these", kind="rate", unit="%"),
-            Column(key="accuracy", title="Right", kind="rate", unit="of all, %"),
-            Column(key="first_accuracy", title="F_S", kind="rate", unit="right alone, %"),
-        ],
+        table_columns(
+            ("model", "Model"),
+            ("n_judged", "Facts", "count"),
+            ("n_recalled", "Spoken of", "count"),
+            ("recall", "Recall", "rate", "%"),
+            ("accuracy_of_recalled", "Right of these", "rate", "%"),
+            ("accuracy", "Right", "rate", "of all, %"),
+            ("first_accuracy", "F_S", "rate", "right alone, %"),
+        ),
     ),
 }
-
-
-def described(name: str, frame: pd.DataFrame) -> Table:
-    """Give a table of `slot_tables` its caption and columns.
-
-    Args:
-        name: Its name.
-        frame: The numbers.
-
-    Returns:
-        The table.
-    """
-    caption, note, columns = _DESCRIBED[name]
-    return Table(frame=frame, caption=caption, note=note, columns=columns)
+"""Caption, note and columns of the tables of `slot_tables`, by name."""

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.errors import ContaminationWarning, IncompleteClosureWarning
-from surface_consistency.inference.lookup import LookupRequest
+from surface_consistency.inference.fact_store import LookupRequest
 from surface_consistency.retrieval import EmbeddingRetriever, FuzzyRetriever
 from surface_consistency.schemas import LookupQuery, Prompt
 from surface_consistency.settings_options import record_options

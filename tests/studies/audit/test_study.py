@@ -503,7 +503,9 @@ def test_the_lookup_model_names_options_that_it_does_not_take(monkeypatch):
 
 def test_an_organism_rejects_more_leaks_than_facts(data, tmp_path):
     with pytest.raises(ValueError, match="leaked must be 0 to 14, got 15"):
-        train_organism(data, tmp_path, AuditOrganism(leaked=15))
+        AuditStudy().train_organism(
+            data, AuditSettings(), AuditOrganism(leaked=15), tmp_path, options={}
+        )
 
 
 @pytest.mark.slow
@@ -517,8 +519,9 @@ def test_the_organism_needs_neither_network_nor_files(study, settings, tmp_path)
     chosen = settings(limit=8, max_new_tokens=12)
     organism = AuditOrganism(leaked=2, steps=10)
 
-    model = train_organism(data, tmp_path / "organism", organism, limit=8)
-    runner = LookupModel(model, device="cpu")
+    runner = study.train_organism(
+        data, chosen, organism, tmp_path / "organism", options={"device": "cpu"}
+    )
     folder = run_study(
         study, data, runner, tmp_path / "run", model="organism", settings=chosen, progress=False
     )

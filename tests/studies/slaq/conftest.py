@@ -88,9 +88,11 @@ def ask():
 
 @pytest.fixture(scope="session")
 def score():
-    """Scores a run: `score(folder, judge=None, **scoring)`."""
+    """Scores a run: `score(folder, judge=None, **scoring)`; a name of a judge is a setting."""
 
     def run(folder, judge=None, **scoring):
+        if isinstance(judge, str):
+            scoring["judge"], judge = judge, None
         study = SlaqStudy() if judge is None else JudgedBy(judge)
         return score_run(folder, study=study, scoring=SlaqScoring(**scoring))
 

@@ -1,159 +1,208 @@
-"""The page and the figures of SLAQ runs."""
+"""What stands on the page of SLAQ runs."""
 
-import re
+import dataclasses
 
+import pandas as pd
 import pytest
-from surface_consistency.report.slaq import (
-    load_slaq_runs,
-    momentum_figure,
-    position_figure,
-    slaq_run_tables,
-    write_slaq_figures,
-    write_slaq_report,
-)
 
-from surface_consistency.errors import DataError, SourceNotFoundError, UnjudgedWarning
-
-FAST = {"n_resamples": 100, "n_null": 20}
-ATTACK = '<script>alert("x")</script><img src=x onerror=alert(1)> & 結果'
-HEADINGS = ("Main numbers", "By group", "Momentum", "Slots and orders", "Checks", "Examples")
+from surface_consistency.errors import UnscoredWarning
+from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
+from surface_consistency.report.table import Table
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.studies.slaq.study import SlaqStudy
+from surface_consistency.studies.study import Report, ReportSettings
 
 
-@pytest.fixture
-def page_of(tmp_path):
-    """Writes the page of run folders and reads it."""
-
-    def read(*folders, **options):
-        runs = load_slaq_runs([folder.path for folder in folders])
-        tables = slaq_run_tables(runs, **FAST)
-        return write_slaq_report(runs, tmp_path / "page", tables=tables, **options).read_text()
-
-    return read
-
-
-def test_a_page_holds_every_section_and_needs_no_other_file(make_slaq_run, page_of):
-    page = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
-
-    for heading in HEADINGS:
-        assert f"{heading}</h2>" in page
-    assert page.count("<figure") == 4
-    assert "by slot" in page
-    assert "Free form</h2>" not in page
-    assert "The judge</h2>" not in page
-    assert not re.search(r"<(script|link|iframe)\b|https?://(?!www\.w3\.org)[^ ]+\.(js|css)", page)
+def page_of(*folders, **settings):
+    """The page of run folders, and its tables."""
+    study = SlaqStudy()
+    runs = load_runs([folder.path for folder in folders], outcome=study.outcome)
+    report = Report(
+        runs=runs, settings=ReportSettings(resamples=100, **settings), cluster="topic_id"
+    )
+    tables = study.tables(report)
+    return study.page(report, tables), tables
 
 
-def test_html_in_answers_and_labels_is_text(make_slaq_run, page_of):
-    folder = make_slaq_run("x", model=f"m {ATTACK[:-2]}", answer=ATTACK)
-
-    page = page_of(folder, title=ATTACK)
-
-    assert "<script" not in page
-    assert "<img src=x" not in page
-    assert "&lt;script&gt;" in page
-    assert "結果" in page
+def blocks(page, kind):
+    """All blocks of a kind."""
+    return [block for part in page.sections for block in part.blocks if isinstance(block, kind)]
 
 
-@pytest.mark.parametrize(
-    "title",
-    [
-        "Right alone, wrong in the long answer",
-        "Wrong alone, right in the long answer",
-        "Right both times",
-        "Wrong both times",
-    ],
-)
-def test_each_cell_has_examples(make_slaq_run, page_of, title):
-    import pandas as pd
+def values(item):
+    """All numbers of a part of the page."""
+    if isinstance(item, Value):
+        return [item.value]
+    if dataclasses.is_dataclass(item):
+        item = [getattr(item, field.name) for field in dataclasses.fields(item)]
+    if isinstance(item, list | tuple):
+        return [number for part in item for number in values(part)]
+    return []
 
+
+def text(parts):
+    """The words of a sentence."""
+    return "".join(part if isinstance(part, str) else "#" for part in parts)
+
+
+def test_a_page_holds_every_section(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
+
+    anchors = [section.anchor for section in page.sections]
+    assert anchors[:6] == ["squares", "momentum", "topic", "flips", "numbers", "answers"]
+    assert len(anchors) == len(set(anchors))
+    names = [lines.name for lines in blocks(page, Lines)]
+    assert names[:2] == ["slots-1", "slots-2"]
+    assert names[2:] == [f"momentum-{kind}-{n}" for n in (1, 2) for kind in ("right", "wrong")]
+    assert len(blocks(page, Squares)[0].squares) == 2
+    assert page.models == ["a", "b"]
+    chart = next(dots for dots in blocks(page, Dots) if dots.name == "alignment")
+    assert [label for label, _, _ in chart.rows] == ["F_S", "F_L", "alignment"]
+    shown = tables["overall"].frame[["first_accuracy", "second_accuracy", "consistency"]]
+    assert [values(dots) for _, _, dots in chart.rows] == shown.to_numpy().T.tolist()
+
+
+@pytest.mark.parametrize("share", [0.6, 0.3])
+def test_the_finding_is_the_accuracy_lost(make_slaq_run, coin, share):
+    page, tables = page_of(make_slaq_run("x", judge=coin(share=share)))
+
+    row = tables["overall"].frame.iloc[0]
+    lost = row["accuracy_difference"] <= 0
+    expected = f"Asked for five facts at once, m states # {'fewer' if lost else 'more'} rightly"
+    assert text(page.finding.sentence).startswith(expected)
+    [number] = [part for part in page.finding.sentence if isinstance(part, Value)]
+    assert number.value == abs(row["accuracy_difference"])
+    assert number.low <= number.value <= number.high
+    beside = values(page.finding.standfirst)
+    for name in ("first_accuracy", "second_accuracy", "consistency"):
+        assert row[name] in beside
+
+
+def test_numbers_are_those_of_the_tables(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x"))
+
+    row = tables["overall"].frame.iloc[0]
+    [square] = blocks(page, Squares)[0].squares
+    cells = ("both", "first_only", "second_only", "neither")
+    assert [getattr(square, name) for name in cells] == [row[name] for name in cells]
+    facts = {name: value.value for name, value, _ in square.facts}
+    assert facts["alignment"] == row["consistency"]
+    assert facts["long minus short"] == row["accuracy_difference"]
+    slots = blocks(page, Lines)[0]
+    assert values(slots.series) == tables["position"].frame["accuracy"].tolist()
+    assert slots.reference[1].value == row["first_accuracy"]
+
+
+def test_the_momentum_curves_lie_over_the_null_band(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x"))
+
+    curve = next(lines for lines in blocks(page, Lines) if lines.name == "momentum-right-1")
+    table = tables["momentum"].frame
+    rows = table[(table["null"] == "topic-and-slot") & (table["streak"] == 1) & (table["n"] > 0)]
+    assert [point.x for point in curve.series[0].points] == rows["length"].tolist()
+    assert values(curve.series) == rows["probability"].tolist()
+    names = ["length", "null_low", "null_probability", "null_high"]
+    assert [list(step) for step in curve.band] == rows[names].to_numpy(float).tolist()
+
+
+def test_one_topic_stands_in_all_its_orders(make_slaq_run):
     folder = make_slaq_run("x")
+    page, _ = page_of(folder)
+
+    [matrix] = blocks(page, Matrix)
     frame = pd.read_parquet(folder.outcomes)
-    wanted = {"R": True, "W": False}[title[0]]
-    second = wanted if "both" in title else not wanted
-    n = int(((frame["first_correct"] == wanted) & (frame["second_correct"] == second)).sum())
-
-    page = page_of(folder, examples=3)
-
-    assert f"{title}: {min(3, n)} of {n}" in page
-
-
-def test_examples_can_be_left_out_and_cells_may_be_empty(make_slaq_run, page_of, coin):
-    folder = make_slaq_run("x", judge=coin(share=1.0))
-
-    assert "Examples</h2>" not in page_of(folder, examples=0)
-    assert "Wrong both times: no fact." in page_of(folder)
-
-
-def test_free_form_and_gaps_are_shown(make_slaq_run, page_of, coin):
-    with pytest.warns(UnjudgedWarning, match="judgements are missing"):
-        folder = make_slaq_run(
-            "x", forms=("short", "long", "free"), judge=coin(unjudged=("long",)), n_permutations=1
+    targets = folder.read_plan()[0].drop_duplicates("fact_id").set_index("fact_id")
+    references = targets["answers"].str[0]
+    assert len(matrix.columns) == len(matrix.rows) == 5
+    topics = []
+    for number, (_, cells) in enumerate(matrix.rows):
+        found = frame[(frame["permutation"] == number)]
+        by_slot = found.assign(said=found["fact_id"].map(references))
+        match = by_slot.groupby("topic_id").apply(
+            lambda rows, cells=cells: (
+                rows.sort_values("slot")["said"].tolist() == [cell[0] for cell in cells]
+            )
         )
-
-    page = page_of(folder)
-
-    assert "Free form</h2>" in page
-    assert "free form" in page
-    assert "No figure: no model has balanced orders" in page
-    assert "cannot be read" in page
-    assert "nan" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL).lower()
+        topics.append(match.idxmax())
+        assert match.sum() == 1
+        remarks = {"both": "stated", "first_only": "lost", "neither": "never right"}
+        assert all(remarks.get(cell, remark) == remark for _, remark, cell in cells)
+    assert len(set(topics)) == 1
 
 
-def test_figures_are_drawn_for_each_model(make_slaq_run, tmp_path):
-    runs = load_slaq_runs(
-        [make_slaq_run("x", model="a").path, make_slaq_run("y", model="b", n_permutations=2).path]
+def test_answers_show_question_reference_and_slot(make_slaq_run):
+    attack = '<script>alert("x")</script> & 結果'
+    page, _ = page_of(make_slaq_run("x", answer=attack, free=True), answers=40)
+
+    [answers] = blocks(page, Answers)
+    assert len(answers.answers) == 40
+    assert answers.n_pairs == {0: 6 * 5 * 6}
+    assert {answer.answers for answer in answers.answers} == {(attack, attack)}
+    assert {answer.surfaces[0] for answer in answers.answers} == {"alone"}
+    assert {"free form", "slot 1 of 5"} <= {answer.surfaces[1] for answer in answers.answers}
+    assert all(answer.question.endswith("?") and answer.accepted for answer in answers.answers)
+    assert answers.filters == ["category", "popularity", "is_entity", "condition"]
+    assert {answer.labels["is_entity"][0] for answer in answers.answers} <= {
+        "named entity",
+        "description",
+    }
+    page, _ = page_of(make_slaq_run("y"), answers=0)
+    assert not blocks(page, Answers)
+
+
+def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
+    with pytest.warns(UnscoredWarning, match="answers have no verdict"):
+        folder = make_slaq_run("x", free=True, judge=coin(unjudged=("long",)), permutations=1)
+
+    page, tables = page_of(folder)
+
+    assert "recall" in [section.anchor for section in page.sections]
+    assert "momentum" not in [section.anchor for section in page.sections]
+    assert not blocks(page, Lines)
+    told = {check.title: text(check.text) for check in page.checks}
+    assert "Ask a multiple of five orders" in told["No curve by slot"]
+    assert "pairs lack a verdict" in told["Missing verdicts"]
+    assert tables["overall"].frame["n"].tolist() == [0, 30]
+
+
+def test_unjudged_facts_are_a_check_with_their_reasons(make_slaq_run, coin):
+    from surface_consistency.studies.engine import _check_tables
+
+    with pytest.warns(UnscoredWarning, match="answers have no verdict"):
+        folder = make_slaq_run("x", judge=coin(unjudged=("long",)))
+    study = SlaqStudy()
+    runs = load_runs([folder.path], outcome=study.outcome)
+    report = Report(runs=runs, settings=ReportSettings(resamples=50), cluster="topic_id")
+
+    page = study.page(report, {**study.tables(report), **_check_tables(runs)})
+
+    told = {check.title: text(check.text) for check in page.checks}
+    assert "150: the judge's reply cannot be read" in told["Not judged"]
+    assert "Identical prompts asked twice flip # (short)" in text(page.finding.standfirst)
+    assert [section.anchor for section in page.sections][-1] == "check-tables"
+
+
+def test_orders_that_are_not_balanced_have_no_curve_by_slot(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x", permutations=3))
+
+    assert "position" not in tables
+    assert {lines.name for lines in blocks(page, Lines)} == {
+        "momentum-right-1",
+        "momentum-wrong-1",
+    }
+    assert ("orders", "3") in page.finding.chips
+
+
+def test_every_column_that_is_shown_is_there(make_slaq_run):
+    _, tables = page_of(
+        make_slaq_run("x", model="a", free=True), make_slaq_run("y", model="b", free=True)
     )
 
-    written = write_slaq_figures(slaq_run_tables(runs, **FAST), tmp_path / "figures")
-
-    stems = sorted({path.stem for path in written})
-    assert stems == ["alignment", "momentum-1", "momentum-2", "position"]
-    assert all(path.stat().st_size > 1_000 for path in written)
-
-
-def test_the_momentum_figure_draws_the_null_band(make_slaq_run):
-    tables = slaq_run_tables(load_slaq_runs([make_slaq_run("x").path]), **FAST)
-
-    figure = momentum_figure(tables, "m", null="topic")
-
-    curves = tables["momentum"]
-    rights = curves[(curves["null"] == "topic") & (curves["streak"] == 1) & (curves["n"] > 0)]
-    line = figure.axes[0].lines[0]
-    assert line.get_xdata().tolist() == rights["length"].tolist()
-    assert line.get_ydata().tolist() == pytest.approx((100 * rights["probability"]).tolist())
-    band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    assert band.min() == pytest.approx(100 * rights["null_probability_low"].min())
-    assert band.max() == pytest.approx(100 * rights["null_probability_high"].max())
-
-
-def test_figures_that_cannot_be_drawn_say_why(make_slaq_run):
-    tables = slaq_run_tables(load_slaq_runs([make_slaq_run("x", n_permutations=3).path]), **FAST)
-
-    with pytest.raises(ValueError, match="no momentum curve of model 'nobody'"):
-        momentum_figure(tables, "nobody")
-    with pytest.raises(ValueError, match="no model has balanced orders"):
-        position_figure(tables, ["m"])
-
-
-def test_wrong_folders_are_rejected(make_slaq_run, tmp_path):
-    folder = make_slaq_run("x")
-    with pytest.raises(ValueError, match="each of them once"):
-        load_slaq_runs([folder.path, folder.path])
-    with pytest.raises(SourceNotFoundError, match="not a run folder"):
-        load_slaq_runs([tmp_path / "nowhere"])
-    text = folder.manifest.read_text("utf-8")
-    folder.manifest.write_text(text.replace('"slaq"', '"redirectqa"'))
-    with pytest.raises(DataError, match="is a run of the study 'redirectqa'"):
-        load_slaq_runs([folder.path])
-    folder.manifest.write_text(text)
-    folder.outcomes.write_bytes(b"no parquet")
-    with pytest.raises(DataError, match="cannot be read as Parquet"):
-        load_slaq_runs([folder.path])
-    folder.outcomes.unlink()
-    with pytest.raises(SourceNotFoundError, match="not judged yet"):
-        load_slaq_runs([folder.path])
-
-
-def test_no_run_is_rejected(tmp_path):
-    with pytest.raises(ValueError, match="runs must not be empty"):
-        write_slaq_report([], tmp_path)
+    assert set(tables) == {
+        *("overall", "by_category", "by_popularity", "by_entity", "contrasts"),
+        *("momentum", "momentum_slopes", "position", "order_sensitivity", "recall"),
+    }
+    for table in tables.values():
+        assert isinstance(table, Table)
+        assert table.columns
+        assert table.caption

@@ -1,16 +1,31 @@
 """Tables of SLAQ runs."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
-from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, slaq_tables
-from surface_consistency.report.slaq.scores import grouped_scores
 
-from surface_consistency.errors import UnjudgedWarning
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import PAIRED_RATES, form_consistency, paired_by
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.studies.slaq.study import SlaqStudy
+from surface_consistency.studies.slaq.tables import grouped_scores, slaq_tables
+from surface_consistency.studies.study import Report, ReportSettings
 
 FAST = {"n_resamples": 200, "n_null": 50}
-FORMS = ("short", "long", "free")
+
+
+def run_tables(*folders):
+    """The tables of runs."""
+    study = SlaqStudy()
+    runs = load_runs(folders, outcome=study.outcome)
+    report = Report(runs=runs, settings=ReportSettings(resamples=50), cluster="topic_id")
+    with warnings.catch_warnings():
+        # As `report_runs` does: what is missing or undefined stands in the tables.
+        warnings.simplefilter("ignore", UnscoredWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return {name: table.frame for name, table in study.tables(report).items()}
 
 
 def outcomes(run):
@@ -34,14 +49,14 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
         cluster="topic_id",
         test="obuchowski",
         n_resamples=20_000,
-        rates={"alignment": PAIRED_RATES["consistency"]},
+        rates={"consistency": PAIRED_RATES["consistency"]},
     )
 
     merged = table.merge(reference, on=["model", "category"], suffixes=("", "_reference"))
     assert len(merged) == len(table) == 24
-    for name in ("n", "both", "neither", "n_missing", "mcnemar_p_value", "alignment"):
+    for name in ("n", "both", "neither", "n_missing", "mcnemar_p_value", "consistency"):
         np.testing.assert_allclose(merged[name], merged[f"{name}_reference"])
-    for name in ("alignment_low", "alignment_high"):
+    for name in ("consistency_low", "consistency_high"):
         np.testing.assert_allclose(merged[name], merged[f"{name}_reference"], atol=0.03)
     assert list(dict.fromkeys(table["model"])) == ["b", "a"]
 
@@ -59,8 +74,8 @@ def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
 def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
     table = grouped_scores(outcomes(make_slaq_run("one", limit=1)), n_resamples=50)
 
-    assert np.isnan(table[["alignment_low", "long_accuracy_high"]].to_numpy(float)).all()
-    assert table["alignment"].notna().all()
+    assert np.isnan(table[["consistency_low", "second_accuracy_high"]].to_numpy(float)).all()
+    assert table["consistency"].notna().all()
 
 
 def test_topics_without_verdicts_are_no_clusters(make_slaq_run):
@@ -70,9 +85,9 @@ def test_topics_without_verdicts_are_no_clusters(make_slaq_run):
 
     table = grouped_scores(frame, n_resamples=50).iloc[0]
 
-    assert (table["n_topics"], table["n_missing"], table["n"]) == (5, 25, 125)
+    assert (table["n_clusters"], table["n_missing"], table["n"]) == (5, 25, 125)
     rest = grouped_scores(frame[~first], n_resamples=50).iloc[0]
-    assert table["alignment_low"] == rest["alignment_low"]
+    assert table["consistency_low"] == rest["consistency_low"]
 
 
 def test_missing_labels_are_a_group(make_slaq_run):
@@ -85,7 +100,7 @@ def test_missing_labels_are_a_group(make_slaq_run):
 
 @pytest.mark.parametrize(("n_permutations", "is_shown"), [(5, True), (10, True), (3, False)])
 def test_position_needs_balanced_orders(make_slaq_run, n_permutations, is_shown):
-    frame = outcomes(make_slaq_run("one", n_permutations=n_permutations, repeat=0))
+    frame = outcomes(make_slaq_run("one", permutations=n_permutations, repeat=0))
 
     tables = slaq_tables(frame, **FAST)
 
@@ -143,7 +158,7 @@ def test_order_sensitivity_agrees_with_form_consistency(make_slaq_run, n_gaps):
 
 
 def test_free_form_tells_recall_from_correctness(make_slaq_run):
-    frame = outcomes(make_slaq_run("one", forms=FORMS))
+    frame = outcomes(make_slaq_run("one", free=True))
     free = frame[frame["second_condition"] == "free"]
 
     recall = slaq_tables(frame, **FAST)["recall"].iloc[0]
@@ -158,7 +173,7 @@ def test_free_form_tells_recall_from_correctness(make_slaq_run):
 
 def test_a_judge_that_cannot_tell_recall_gives_none(make_slaq_run):
     """What is not found may be absent or wrong: the share of facts recalled is then unknown."""
-    frame = outcomes(make_slaq_run("one", forms=FORMS))
+    frame = outcomes(make_slaq_run("one", free=True))
     frame.loc[frame["second_correct"].eq(False), "is_recalled"] = None
 
     recall = slaq_tables(frame, **FAST)["recall"].iloc[0]
@@ -171,56 +186,79 @@ def test_a_judge_that_cannot_tell_recall_gives_none(make_slaq_run):
 
 
 def test_no_long_answer_judged_leaves_rates_undefined(make_slaq_run, coin):
-    with pytest.warns(UnjudgedWarning, match="because the judge's reply cannot be read"):
+    with pytest.warns(UnscoredWarning, match="150 the judge's reply cannot be read"):
         folder = make_slaq_run("one", judge=coin(unjudged=("long",)))
 
-    tables = slaq_run_tables(load_slaq_runs([folder.path]), **FAST)
+    tables = run_tables(folder.path)
 
     overall = tables["overall"].iloc[0]
     assert (overall["n"], overall["n_missing"]) == (0, 150)
-    assert np.isnan(overall["alignment"])
+    assert np.isnan(overall["consistency"])
     assert not {"momentum", "position"} & set(tables)
-    assert tables["unjudged"]["n"].tolist() == [150]
-    assert tables["unjudged"]["reason"].tolist() == ["the judge's reply cannot be read"]
+    unjudged = pd.read_csv(folder.checks / "unjudged.csv")
+    assert unjudged["n"].tolist() == [150]
+    assert unjudged["reason"].tolist() == ["the judge's reply cannot be read"]
 
 
 def test_tables_of_several_models_stand_below_each_other(make_slaq_run, coin):
     folders = [
         make_slaq_run("x", model="one").path,
-        make_slaq_run("y", model="two", n_permutations=3, judge=coin(share=0.2)).path,
+        make_slaq_run("y", model="two", permutations=3, judge=coin(share=0.2)).path,
         make_slaq_run("z", model="two").path,
     ]
 
-    tables = slaq_run_tables(load_slaq_runs(folders), **FAST)
+    tables = run_tables(*folders)
 
-    labels = ["one", "two (y)", "two (z)"]
+    labels = ["one", "two (permutations 3)", "two (permutations 5)"]
     assert list(tables["overall"]["model"]) == labels
     assert list(dict.fromkeys(tables["momentum"]["model"])) == labels
-    assert set(tables["position"]["model"]) == {"one", "two (z)"}
-    assert set(tables["noise_floor"]["model"]) == set(labels)
+    assert set(tables["position"]["model"]) == {labels[0], labels[2]}
+    # Pairs of one name are compared: the first three orders are those of the smaller run.
+    assert {"model_a", "model_b", "condition"} <= set(tables["contrasts"])
 
 
-def test_the_tables_of_a_judge_come_from_the_checks(make_slaq_run, coin):
-    folder = make_slaq_run("x")
-    judged = [
-        f"{p},{p.removesuffix('/short')},{n % 2}"
-        for n, p in enumerate(d["prompt_id"] for d in _details(folder))
-        if p.endswith("/short")
+def test_listed_and_free_queries_are_never_pooled(make_slaq_run):
+    tables = run_tables(
+        make_slaq_run("x", model="one", free=True).path,
+        make_slaq_run("y", model="two", free=True).path,
+    )
+
+    assert tables["overall"][["condition", "model"]].values.tolist() == [
+        ["long", "one"],
+        ["long", "two"],
+        ["free", "one"],
+        ["free", "two"],
     ]
-    folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *judged]) + "\n")
-    from surface_consistency.studies.slaq.score import score_slaq
+    assert set(tables["contrasts"]["condition"]) == {"long", "free"}
 
+
+def test_facts_may_be_resampled_instead_of_topics(make_slaq_run):
+    frame = outcomes(make_slaq_run("one"))
+
+    table = grouped_scores(frame, cluster="fact_id", n_resamples=50).iloc[0]
+
+    assert table["n_clusters"] == 30
+
+
+def test_checks_tell_of_noise_judge_and_what_is_unjudged(make_slaq_run, coin, score):
+    folder = make_slaq_run("x")
+    short = [f"{p},{p.removesuffix('/short')},{n % 2}" for n, p in enumerate(_short(folder))]
+    folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *short]) + "\n")
     with pytest.warns(Warning, match="not corrected"):
-        score_slaq(folder, coin())
+        score(folder, coin())
+    with pytest.warns(UnscoredWarning, match="150 of 180 answers have no verdict"):
+        unjudged = make_slaq_run("y", judge=coin(unjudged=("long",)))
 
-    tables = slaq_run_tables(load_slaq_runs([folder.path]), **FAST)
+    [run, other] = load_runs([folder.path, unjudged.path], outcome=SlaqStudy.outcome)
 
-    assert list(tables["judge_agreement"]["form"]) == ["short"]
-    assert tables["judge_agreement"]["n"].tolist() == [30]
-    assert "corrected" not in tables
+    assert list(run.checks["judge_agreement"]["form"]) == ["short"]
+    assert run.checks["judge_agreement"]["n"].tolist() == [30]
+    assert list(run.checks["noise_floor"]["form"]) == ["short", "long"]
+    assert not {"corrected", "unjudged"} & set(run.checks)
+    reasons = other.checks["unjudged"][["judge", "reason", "n"]].values.tolist()
+    assert reasons == [["coin", "the judge's reply cannot be read", 150]]
 
 
-def _details(folder):
-    import json
-
-    return [json.loads(line) for line in folder.details.read_text("utf-8").splitlines()]
+def _short(folder):
+    targets = folder.read_plan()[0]
+    return targets.loc[targets["form"] == "short", "prompt_id"]

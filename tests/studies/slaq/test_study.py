@@ -1,0 +1,306 @@
+"""The study as the engine runs it: settings, judges, labels, what is refused."""
+
+import csv
+import re
+
+import pandas as pd
+import pytest
+
+from surface_consistency.commands.options import ModelSettings
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
+from surface_consistency.inference import FakeRunner
+from surface_consistency.settings_options import record_from_options, record_options
+from surface_consistency.studies import engine
+from surface_consistency.studies.slaq.judges import SlaqLLMJudge
+from surface_consistency.studies.slaq.study import (
+    SlaqOrganism,
+    SlaqScoring,
+    SlaqSettings,
+    SlaqSource,
+    SlaqStudy,
+)
+from surface_consistency.studies.study import ReportSettings, as_study
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
+)
+RUNNER = """
+import re
+
+from surface_consistency.inference import FakeRunner
+
+
+def judging(model=None):
+    def reply(prompt):
+        n = len(re.findall("Reference: ", prompt.messages[1].content))
+        return "1" if n == 1 else str([1, 0] * 2 + [1])
+
+    return FakeRunner(reply)
+
+
+def silly(model=None):
+    return FakeRunner(lambda prompt: "As a language model, I think it is fine.")
+"""
+
+
+@pytest.fixture
+def runners(tmp_path, monkeypatch):
+    """Make `slaq_runners` importable."""
+    (tmp_path / "slaq_runners.py").write_text(RUNNER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "slaq_runners"
+
+
+@pytest.fixture
+def folder(tmp_path, ask):
+    """Three topics, asked."""
+    data = load_slaq_sample()
+    answer = "Christiaan Huygens found it in 1655."
+    return ask(data, FakeRunner(lambda prompt: answer), tmp_path / "run", limit=3, repeat=4)
+
+
+def test_the_study_is_whole():
+    assert as_study(SlaqStudy).name == "slaq"
+
+
+def test_no_flag_of_a_record_is_that_of_another():
+    records = (SlaqSource, SlaqSettings, SlaqScoring, SlaqOrganism, ModelSettings, ReportSettings)
+
+    flags = [
+        flag for record in records for option in record_options(record) for flag in option.flags
+    ]
+
+    assert len(flags) == len(set(flags))
+    assert all(option.help for record in records for option in record_options(record))
+    known = {"--free", "--permutations", "--completion", "--short-tokens", "--judge-option"}
+    assert known | {"--labelling-sheet", "--wording", "--all-facts"} <= set(flags)
+
+
+def test_all_settings_are_in_the_manifest(folder):
+    manifest = folder.read_manifest()
+
+    assert set(manifest.settings) == set(SlaqSettings.model_fields)
+    assert "{question}" in manifest.settings["long_instruction"]
+    assert list(manifest.decoding) == ["short", "long"]
+    assert manifest.decoding["long"]["max_new_tokens"] == 512
+    assert manifest.data.n_questions == 15
+
+
+def test_plain_text_stops_at_the_newline_when_short():
+    settings = SlaqSettings(completion=True, short_tokens=9)
+
+    assert settings.params("short").stop == ("\n",)
+    assert settings.params("short").max_new_tokens == 9
+    assert settings.params("long").stop == ()
+    assert SlaqSettings().params("short").stop == ()
+
+
+@pytest.mark.parametrize(
+    ("record", "given", "message"),
+    [
+        (SlaqScoring, {"judge": "human"}, "--judge human needs --labels"),
+        (SlaqScoring, {"judge": "llm"}, "--judge llm needs --judge-model"),
+        (SlaqScoring, {"judge": "oracle"}, "--judge"),
+        (SlaqScoring, {"judge_option": ["colour"]}, "--judge-option"),
+        (SlaqScoring, {"judge_max_new_tokens": 0}, "--judge-max-new-tokens"),
+        (SlaqSettings, {"permutations": 0}, "--permutations"),
+        (SlaqSettings, {"repeat": -1}, "--repeat"),
+        (SlaqSettings, {"limit": 0}, "--limit"),
+        (SlaqSettings, {"short_tokens": 0}, "--short-tokens"),
+        (SlaqSettings, {"wording": "mine"}, "--wording"),
+        (SlaqSettings, {"long_instruction": "Answer."}, "the long instruction needs {question}"),
+    ],
+)
+def test_wrong_settings_are_refused_by_their_flag(record, given, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        record_from_options(record, given)
+
+
+def test_columns_belong_to_data_of_ones_own(tmp_path):
+    with pytest.raises(ValueError, match="--column belongs to data of your own"):
+        SlaqStudy().load(SlaqSource(source="sample", column={"Topic": "t"}))
+    with pytest.raises(DataError, match="nowhere"):
+        SlaqStudy().load(SlaqSource(source=str(tmp_path / "nowhere.csv")))
+    assert len(SlaqStudy().load(SlaqSource(source="sample")).topics) == 24
+
+
+@pytest.mark.parametrize(
+    ("scoring", "message"),
+    [
+        ({"judge": "human", "labels": "no.csv"}, "no file no.csv"),
+        ({"labels": "no.csv"}, "no file no.csv"),
+        ({"judge": "llm", "judge_model": "x"}, "OPENAI_BASE_URL"),
+        ({"judge": "llm", "judge_runner": "nobody"}, "no runner 'nobody'"),
+        ({"judge_rule": "vibes"}, "vibes"),
+    ],
+)
+def test_a_judge_that_cannot_be_made_is_refused(
+    folder, score, monkeypatch, tmp_path, scoring, message
+):
+    from pathlib import Path
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    if "labels" in scoring:
+        scoring = scoring | {"labels": Path(scoring["labels"])}
+
+    with pytest.raises(Exception, match=message):
+        score(folder, **scoring)
+    assert not folder.verdicts.exists()
+
+
+def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder, runners):
+    """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
+
+    def judge(**options):
+        scoring = SlaqScoring(judge="llm", **options)
+        return engine.score_run(folder, study=SlaqStudy(), scoring=scoring)
+
+    frame = judge(judge_runner=f"{runners}:judging", judge_label="first")
+    kept = {path: path.read_bytes() for path in (folder.verdicts, folder.outcomes, folder.scoring)}
+
+    with pytest.raises(DataError, match="decided none of 90 facts"):
+        judge(judge_runner=f"{runners}:silly", judge_label="second")
+
+    assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert len(list(folder.path.glob("judges/*/judge-generations.jsonl"))) == 2
+
+
+def test_the_same_label_for_another_judge_is_refused(folder, runners):
+    def judge(**more):
+        scoring = SlaqScoring(judge="llm", judge_runner=f"{runners}:judging", **more)
+        engine.score_run(folder, study=SlaqStudy(), scoring=scoring)
+
+    judge()
+
+    with pytest.raises(RunMismatchError, match=re.escape("another label (--judge-label)")):
+        judge(judge_max_new_tokens=9)
+
+
+def test_labels_go_from_the_sheet_to_the_checks(folder, runners, tmp_path):
+    llm = {"judge": "llm", "judge_runner": f"{runners}:judging"}
+
+    def judge(**more):
+        engine.score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(**llm | more))
+
+    judge(labelling_sheet=tmp_path / "sheet.csv", labelling_sample=15)
+    with (tmp_path / "sheet.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == 30
+    for number, row in enumerate(rows):
+        # The judge takes all short answers for right, and these labels all but every third.
+        row["is_correct"] = str(int(number % 3 > 0))
+    pd.DataFrame(rows).to_csv(tmp_path / "labels.csv", index=False)
+
+    with pytest.warns(SurfaceConsistencyWarning, match="the judge is no better than chance"):
+        judge(labels=tmp_path / "labels.csv")
+
+    agreement = pd.read_csv(folder.checks / "judge_agreement.csv")
+    assert list(agreement["form"]) == ["short", "long"]
+    assert (agreement["sensitivity"][0], agreement["specificity"][0]) == (1.0, 0.0)
+    assert folder.labels.is_file()
+    judge(judge="human", labels=folder.labels)
+    assert not (folder.checks / "judge_agreement.csv").exists()
+
+
+def test_a_judge_that_agrees_with_the_labels_is_not_corrected(folder, score, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    score(folder, all_facts=True, labelling_sheet=sheet)
+    targets, verdicts = folder.read_plan()[0], pd.read_parquet(folder.verdicts)
+    keys = zip(targets["prompt_id"], targets["fact_id"], strict=True)
+    said = dict(zip(keys, verdicts["is_correct"], strict=True))
+    frame = pd.read_csv(sheet, dtype=str)
+    frame["is_correct"] = [
+        int(said[key]) for key in zip(frame["prompt_id"], frame["question_id"], strict=True)
+    ]
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+
+    score(folder, all_facts=True, labels=tmp_path / "labels.csv")
+
+    [corrected] = pd.read_csv(folder.checks / "corrected.csv").to_dict("records")
+    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
+        assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
+
+
+def test_labels_of_another_run_are_rejected_and_leave_the_run_as_it_was(folder, score, tmp_path):
+    score(folder)
+    kept = folder.verdicts.read_bytes()
+    labels = tmp_path / "labels.csv"
+    labels.write_text("prompt_id,question_id,is_correct\nelsewhere/1/short,elsewhere/1,1\n")
+
+    with pytest.raises(DataError, match="1 of 1 labels are of answers that this run does not hold"):
+        score(folder, labels=labels, all_facts=True)
+
+    assert not folder.labels.exists()
+    assert folder.verdicts.read_bytes() == kept
+
+
+def test_a_sheet_is_not_written_over(folder, score, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("labels of a week")
+
+    with pytest.raises(DataError, match="may hold labels"):
+        score(folder, labelling_sheet=sheet)
+
+    assert sheet.read_text() == "labels of a week"
+    assert not folder.verdicts.exists()
+
+
+def test_a_run_goes_on_with_other_settings_only_elsewhere(folder, ask, tmp_path):
+    data = load_slaq_sample()
+
+    with pytest.raises(RunMismatchError, match="permutations is 5 there and 10 now"):
+        ask(data, FakeRunner({}), tmp_path / "run", limit=3, repeat=4, permutations=10)
+
+
+def test_long_queries_that_are_rebuilt_are_told(tmp_path):
+    with pytest.warns(SurfaceConsistencyWarning, match="was built from its short questions"):
+        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(wording="questions"))
+
+
+def test_predictions_made_elsewhere_are_scored(tmp_path):
+    """Answers go by prompt id; a short question names the short prompt alone."""
+    data = load_slaq_sample().select(limit=2)
+    plan = SlaqStudy().plan(data, SlaqSettings())
+    alone = plan.targets[plan.targets["form"] == "short"]
+    answers = dict(zip(alone["question"], alone["answers"].str[0], strict=True))
+    answers |= dict.fromkeys(plan.targets.loc[plan.targets["form"] == "long", "prompt_id"], "no")
+
+    folder = engine.import_predictions(
+        SlaqStudy(), data, answers, tmp_path / "run", model="m", origin="mine"
+    )
+    frame = engine.score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
+
+    assert frame["first_correct"].all()
+    assert not frame["second_correct"].any()
+    assert set(frame["second_prediction"]) == {"no"}
+
+
+def test_the_organism_is_trained_on_what_it_will_be_asked(tmp_path):
+    pytest.importorskip("torch")
+    runner = SlaqStudy().train_organism(
+        load_slaq_sample(),
+        SlaqSettings(limit=1, long_tokens=4, short_tokens=4),
+        SlaqOrganism(organism_steps=1),
+        tmp_path / "organism",
+        options={},
+    )
+
+    assert (tmp_path / "organism" / "model.safetensors").is_file()
+    assert runner.fingerprint()["dtype"] == "float32"
+
+
+def test_a_judges_folder_is_named_after_its_label(folder, runners, score):
+    scoring = SlaqScoring(
+        judge="llm", judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!"
+    )
+
+    judge = SlaqStudy().judge(scoring, folder)
+
+    assert isinstance(judge, SlaqLLMJudge)
+    assert judge.name == "llm:org/Judge 7B!"
+    engine.score_run(folder, study=SlaqStudy(), scoring=scoring)
+    [home] = (folder.path / "judges").iterdir()
+    assert re.fullmatch(r"org-Judge-7B-[0-9a-f]{8}", home.name)
