@@ -10,17 +10,12 @@ from cyclopts import App, Parameter
 from pydantic import Field
 
 from surface_consistency.commands.record_command import record_command
-from surface_consistency.data import (
-    DOMAINS,
-    PUBLISHED_TOPOLOGIES,
-    TOPOLOGIES,
-    PublishedFolder,
-    build_audit_databases,
-    check_repo_id,
-    publish_folder,
-    read_fact_table,
-)
+from surface_consistency.data.audit_databases import build_audit_databases
+from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
+from surface_consistency.data.dataset_folder import PublishedFolder
+from surface_consistency.data.fact_tables import DOMAINS, read_fact_table
 from surface_consistency.data.popqa import load_popqa
+from surface_consistency.data.publish import check_repo_id, publish_folder
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (

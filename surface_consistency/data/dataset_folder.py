@@ -23,8 +23,8 @@ from surface_consistency.data.dataset_card import AttritionLine, CardSubset, Car
 from surface_consistency.data.features import make_features, to_parquet
 from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Record
-from surface_consistency.schemas.jsonl import write_text
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 
 __all__ = [
