@@ -1,4 +1,4 @@
-"""The files of the guide on extending are complete: written, run and named in its order, they work."""
+"""The files of the guide on extending work when written, run and named in its order."""
 
 import importlib
 import re

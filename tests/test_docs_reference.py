@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
 PACKAGE = ROOT / "surface_consistency"
-DIRECTIVE = re.compile(r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M)
+DIRECTIVE = re.compile(
+    r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M
+)
 NOT_SHOWN = {"surface_consistency.commands"}
 """Rooms whose users are on the command line."""
 
