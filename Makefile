@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= demo
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs chromium clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -15,7 +15,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed
 	$(BIN)/surface-consistency demo --out $(OUT)
 
-test: $(VENV)/.installed
+test: $(VENV)/.installed chromium
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/test
 
 check: $(VENV)/.installed
@@ -26,6 +26,14 @@ bench: $(VENV)/.installed
 
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The page is tested in a real browser where there is one; root on Debian gets it.
+chromium:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } \
+	|| echo "no Chromium with its driver: the tests of the page in a browser are skipped"
 
 clean:
 	rm -rf $(VENV) demo dist site build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Colours of pages and figures: agreement is calm, flips are saturated, models are marker and hue."""
+"""Colours of pages and figures: agreement is calm, flips saturated, models marker and hue."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -4,6 +4,7 @@ import io
 import math
 import os
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -279,7 +280,7 @@ def _draw_square(ax: "Axes", square: Square, condition: str, names: Sequence[str
 
     cells = square_cells(square)
     ax.set(xlim=(0, 1), ylim=(1, 0), xticks=[], yticks=[], aspect="equal")
-    ax.set_title(square.title, loc="left", weight="bold")
+    ax.set_title(_folded(square.title, 34), loc="left", weight="bold")
     ax.spines[:].set_visible(False)
     if not any(cell.count for cell in cells):
         ax.text(0.5, 0.5, "no pairs", ha="center", color=LIGHT["soft"])
@@ -304,7 +305,9 @@ def _draw_square(ax: "Axes", square: Square, condition: str, names: Sequence[str
             outside.append(f"{name}: {cell.count:,} ({format_number(cell.share)} %)")
     left = cells[0].share + cells[1].share
     under = [] if math.isnan(left) else [f"{condition} right {format_number(left)} % (left part)"]
-    ax.set_xlabel("\n".join([*under, *outside]), loc="left", color=LIGHT["soft"])
+    ax.set_xlabel(
+        "\n".join(_folded(line, 44) for line in [*under, *outside]), loc="left", color=LIGHT["soft"]
+    )
 
 
 def _dots_height(block: Dots) -> float:
@@ -352,7 +355,7 @@ def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
         xlim=(100 * scale.low, 100 * scale.high),
         ylim=(len(rows) - 0.4, -0.6),
         yticks=range(len(rows)),
-        yticklabels=[("   " if row.level else "") + row.label for row in rows],
+        yticklabels=[("   " if row.level else "") + _folded(row.label, 34) for row in rows],
         xlabel=f"{block.axis} · at the right: {block.clusters}",
         xticks=[100 * tick for tick in scale.ticks],
     )
@@ -367,7 +370,7 @@ def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
         styles = [(index, *model_style(index)) for index in shown]
         handles = [
             Line2D([], [], color=LIGHT[f"model-{hue}"], marker=_MARKERS[shape], markersize=4,
-                   linewidth=1, label=models[index])
+                   linewidth=1, label=_folded(models[index], 40))
             for index, hue, shape in styles
         ]  # fmt: skip
         ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
@@ -419,8 +422,8 @@ def _draw_lines(ax: "Axes", block: Lines) -> None:
                 markersize=4,
             )  # fmt: skip
     ax.set(
-        title=block.title,
-        xlabel=block.x_title,
+        title=_folded(block.title, 50),
+        xlabel=_folded(block.x_title, 50),
         ylabel="%" if factor == 100 else "",
         xlim=(horizontal.low, horizontal.high),
         ylim=(factor * vertical.low, factor * vertical.high),
@@ -448,7 +451,7 @@ def _draw_bars(ax: "Axes", block: Bars) -> None:
                 ax.text(
                     100 * begin + 1, y, f"{counts[place]:,}", va="center", color=ink, weight="bold"
                 )
-    labels = [f"{label} ({sum(counts):,})" for label, _, counts in block.rows]
+    labels = [f"{_folded(label, 30)} ({sum(counts):,})" for label, _, counts in block.rows]
     ax.set(
         yticks=range(len(labels)), yticklabels=labels, xlabel="%", xlim=(0, 100),
         ylim=(len(labels) - 0.5, -0.5),
@@ -492,3 +495,8 @@ def _draw_flow(ax: "Axes", block: Flow) -> None:
         ax.text(state, -0.04, f"{name}\n{meaning}\n{share} right", va="bottom")
     ax.set(xlim=(0, len(block.states) - 0.45), ylim=(1, -0.25))
     ax.set_axis_off()
+
+
+def _folded(text: str, width: int) -> str:
+    """Break a long text into at most three lines."""
+    return textwrap.fill(text, width, max_lines=3, placeholder=" …")

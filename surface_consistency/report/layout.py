@@ -251,7 +251,7 @@ def dots_scale(block: Dots) -> Scale:
         block: The chart.
 
     Returns:
-        A scale that ends where the intervals of groups on enough clusters, and the noise floor, end.
+        A scale that ends where the intervals of groups on enough clusters and the noise floor end.
     """
     marks = [mark for row in dot_rows(block)[0] for mark in row.marks]
     certain = [mark for mark in marks if not mark.is_faded] or marks

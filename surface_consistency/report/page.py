@@ -1,4 +1,4 @@
-"""What a report page holds, as plain values: studies and analyses fill them, `html` and `figures` set them.
+"""What a report page holds, as plain values: studies fill them, `html` and `figures` set them.
 
 Numbers stand here as fractions with their intervals; whoever sets a block multiplies and rounds.
 """
@@ -450,7 +450,7 @@ class Page:
     """What the study is called, such as "RedirectQA"."""
 
     question: str
-    """What it asks, in half a sentence: "the same fact under its article's title and a redirect"."""
+    """What it asks, in half a sentence: "the same fact under a title and under a redirect"."""
 
     models: Sequence[str]
     """Labels of the runs; indices of models refer to it."""

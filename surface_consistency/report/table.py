@@ -86,7 +86,7 @@ class Table:
     """Column that names the run of a row; None where rows are of no run."""
 
     few: str | None = None
-    """Column of the number of clusters, by which rows that stand on few are faded; None for none."""
+    """Column of the number of clusters, by which rows on few are faded; None for none."""
 
     def __post_init__(self) -> None:
         """Refuse a spec of columns that are not there."""

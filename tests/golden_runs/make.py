@@ -110,7 +110,7 @@ def redirectqa(home: Path) -> GoldenRun:
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
-    from surface_consistency.data.slaq import load_slaq_sample
+    from surface_consistency.data.slaq import Slaq, load_slaq_sample
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.engine import _check_tables, run_study, score_run
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
@@ -131,7 +131,9 @@ def slaq(home: Path) -> GoldenRun:
         def judge(self, scoring, folder):
             return self.judges[folder.read_manifest().model]
 
-    data, study = load_slaq_sample().select(limit=9), Judged()
+    # Pinned when a limit took the first topics rather than some of each category.
+    sample, study = load_slaq_sample(), Judged()
+    data = Slaq.from_topics(sample.topics[:9], source=sample.source.id)
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []
     for name, knows, fails in (("ada", 0.7, 0.03), ("bob", 0.55, 0.0)):

@@ -52,6 +52,10 @@ _PAIRED_NAMES = {
 RENAMED: dict[str, dict[str, str]] = {
     "audit*": {"variant": "topology"},
     "slaq/tables/recall.csv": _PAIRED_NAMES,
+    "slaq/tables/momentum.csv": {
+        "null_low": "null_probability_low",
+        "null_high": "null_probability_high",
+    },
     "slaq/*/corrected.csv": _PAIRED_NAMES,
     "slaq/tables/overall.csv": _PAIRED_NAMES | {"n_topics": "n_clusters"},
     "slaq/tables/by_*.csv": _PAIRED_NAMES | {"n_topics": "n_clusters"},

@@ -52,7 +52,13 @@ CATEGORIES = {
     "errors": (("from misspellings", 16), ("from miscapitalisations", 9)),
 }  # fmt: skip
 COUNTS = ((126, 34, 0, 36), (39, 15, 3, 139), (80, 20, 10, 86), (0, 0, 0, 0))
-LABELS = ("organism", "SmolLM2-135M-it", LONG, "nothing-answered", "five", "six", "seven")
+LABELS = (
+    "organism",
+    "SmolLM2-135M-it",
+    LONG,
+    "nothing-answered",
+    *(f"run-{n}" for n in range(5, 51)),
+)
 
 
 def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:
@@ -115,7 +121,7 @@ def dots(n_models: int, *, has_noise: bool = True) -> Dots:
         title="Types and categories",
         axis="flip rate, %",
         rows=rows,
-        noise={0: 0.013, 1: 0.07} if has_noise else {},
+        noise=dict(list({0: 0.013, 1: 0.07}.items())[:n_models]) if has_noise else {},
         note="A pair with several labels counts in each.",
     )
 
@@ -149,7 +155,7 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
             rows.append(
                 {
                     by: label,
-                    "model": LABELS[index] if index < len(LABELS) else f"run-{index}",
+                    "model": LABELS[index],
                     "n": sum(counts.values()),
                     "n_clusters": n,
                     **counts,

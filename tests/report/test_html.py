@@ -1,310 +1,276 @@
+"""The page without a browser: what stands in it, and what it refuses."""
+
+import base64
+import hashlib
 import re
-import sys
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
-import pandas as pd
+import html5lib
 import pytest
 
-from surface_consistency.errors import DataError
-from surface_consistency.report import StudyRun, load_runs, study_tables, write_report
+from surface_consistency.report import write_page
+from surface_consistency.report.answers import find_text, shown_answers
+from surface_consistency.report.html import render_page
+from surface_consistency.report.page import Dot, Dots, Section, Square, Value
+from surface_consistency.report.table import Table
+from tests.report.example import LABELS, LONG, answers, dots, group_table, page, squares
 
-EVIL = "<script>alert(1)</script>"
-VOID = {"img", "meta", "wbr"}
-VERDICTS = [(True, True), (True, False), (False, True), (False, False), (True, None)]
 
+class _Reader(HTMLParser):
+    """Collects ids, links within the page, references to others, and text."""
 
-class _Checker(HTMLParser):
-    """Checks that elements nest, and gathers their names, ids, links and text."""
-
-    def __init__(self):
+    def __init__(self, document: str) -> None:
         super().__init__()
-        self.open, self.names, self.ids, self.links, self.text = [], set(), [], [], []
+        self.ids: list[str] = []
+        self.targets: set[str] = set()
+        self.outside: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.text: list[str] = []
+        self.attributes: Counter[str] = Counter()
+        self.feed(document)
+        self.close()
 
-    def handle_starttag(self, name, attributes):
-        self.names.add(name)
-        values = dict(attributes)
-        assert len(values) == len(attributes)
-        self.ids.extend(filter(None, [values.get("id")]))
-        self.links.extend(filter(None, [values.get("href"), values.get("src")]))
-        if name not in VOID:
-            self.open.append(name)
-
-    def handle_endtag(self, name):
-        assert self.open.pop() == name
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] += 1
+        for name, value in attributes:
+            self.attributes[name] += 1
+            if name == "id":
+                self.ids.append(value)
+            elif name in ("href", "src"):
+                if value.startswith("#"):
+                    self.targets.add(value[1:])
+                elif value != "data:,":
+                    self.outside.append(value)
 
     def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
-            self.text.append(data)
+        self.text.append(data)
+
+    @property
+    def visible(self) -> str:
+        """All text, blanks as one."""
+        return " ".join("".join(self.text).split())
 
 
-def _read(path):
-    """Parse a page; return it and its text with single spaces."""
-    page = _Checker()
-    page.feed(path.read_text("utf-8"))
-    page.close()
-    assert page.open == []
-    return page, " ".join("".join(page.text).replace("\u00a0", " ").split())
+@pytest.mark.parametrize("n_models", [1, 2, 4, 7])
+@pytest.mark.parametrize("has_noise", [True, False])
+def test_page_parses_strictly_and_fetches_nothing(n_models, has_noise):
+    document = render_page(page(n_models, has_noise=has_noise))
+
+    html5lib.HTMLParser(strict=True).parse(document)
+    read = _Reader(document)
+
+    assert [name for name, count in Counter(read.ids).items() if count > 1] == []
+    assert read.targets <= set(read.ids)
+    assert read.outside == []
+    assert read.attributes["style"] == 0
+    assert read.tags["script"] == 1
+    assert read.tags["h1"] == 1
 
 
-def _run(make_manifest, outcomes, label="organism", **parts):
-    return StudyRun(label=label, manifest=make_manifest(label), outcomes=outcomes, **parts)
+def test_page_is_reproducible():
+    assert render_page(page(2)) == render_page(page(2))
 
 
-def test_write_report_is_self_contained(make_manifest, make_outcomes, tmp_path):
-    """The page nests properly, links to its own sections only, and holds no script."""
-    run = _run(make_manifest, make_outcomes(VERDICTS * 4))
+def test_policy_allows_its_own_style_and_script_alone():
+    document = render_page(page(1))
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', document)[1]
 
-    written = write_report([run], tmp_path / "new" / "page.html", n_resamples=50)
-
-    page, text = _read(written)
-    assert written == tmp_path / "new" / "page.html"
-    assert not page.names & {"script", "link", "iframe", "object", "form"}
-    inner = [link for link in page.links if not link.startswith("data:image/svg+xml;base64,")]
-    assert sorted(link.removeprefix("#") for link in inner) == sorted(page.ids)
-    assert not re.search(r"@import|url\(", written.read_text("utf-8"))
-    assert run.manifest.signature in text
-    assert [path.name for path in written.parent.iterdir()] == ["page.html"]
+    for tag in ("style", "script"):
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", document, flags=re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src &#39;sha256-{digest}&#39;" in policy
+    assert "default-src &#39;none&#39;" in policy
+    assert "unsafe" not in policy
 
 
-def test_write_report_is_written_into_a_folder(make_manifest, make_outcomes, tmp_path):
-    """A name without ".html" is a folder, there or not."""
-    run = _run(make_manifest, make_outcomes(VERDICTS))
+def test_text_of_models_is_text():
+    document = render_page(page(2))
 
-    assert write_report([run], tmp_path, n_resamples=20) == tmp_path / "report.html"
-    assert write_report([run], tmp_path / "v1.0", n_resamples=20).parent == tmp_path / "v1.0"
-
-
-def test_write_report_is_opened_by_its_highlights(make_manifest, make_outcomes, tmp_path):
-    """Highlights come first, then what was run, then the numbers."""
-    highlight = pd.DataFrame(
-        {"exposure": ["rare"], "n": [7], "consistency": [0.5], "consistency_low": [0.25]}
-    )
-    run = _run(
-        make_manifest, make_outcomes(VERDICTS), highlights={"by planted exposure": highlight}
-    )
-
-    page, text = _read(write_report([run], tmp_path, n_resamples=20))
-
-    assert page.ids[:3] == ["highlights", "runs", "numbers"]
-    assert text.index("By planted exposure") < text.index("Settings")
-    assert "rare" in text
+    assert "<script>window.hacked" not in document
+    assert "&lt;script&gt;window.hacked" in document
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", document)
+    document.encode("utf-8")
 
 
-def test_write_report_says_the_numbers_of_the_tables(
-    make_manifest, make_outcomes, noise_floor, tmp_path
-):
-    """The sentence of a run holds its rates in percent and its noise floor."""
-    floor = noise_floor("organism", 2, 100)
-    verdicts = [(True, True), (True, False), (False, False), (False, True), (True, False)] * 8
-    run = _run(make_manifest, make_outcomes(verdicts), checks={"noise_floor": floor})
-    tables = study_tables([run], n_resamples=500)
+def test_numbers_are_those_of_the_values():
+    read = _Reader(render_page(page(2)))
 
-    _, text = _read(write_report([run], tmp_path, tables=tables, n_resamples=500))
+    assert "17.3\u00a0% [12.1,\u00a023.1]".replace("\u00a0", " ") in read.visible
+    assert "−8.2 points [−15.3, −1.0]" in read.visible
+    assert "(p = 0.032)" in read.visible
+    assert "p < 0.001" in read.visible
+    assert "120 of 1,200 pairs, drawn within cells" in read.visible
+    assert "noise floor: to 1.3 % organism, to 7.0 % SmolLM2-135M-it" in read.visible
 
-    row = tables["overall"].iloc[0]
-    low, high = 100 * row["flip_rate_low"], 100 * row["flip_rate_high"]
-    assert f"60.0 % [{low:.1f}, {high:.1f}] flip (40.0 % from right to wrong, 20.0 %" in text
-    assert "Right answers: 60.0 % under canonical names, 40.0 % under redirect names" in text
-    assert "a difference of −20.0 points" in text
-    assert "Noise floor: 2.0 % [1.0, 4.0] of 100 verdicts flip" in text
-    assert "the flip rate between names lies above it" in text
+
+def test_every_cell_of_a_table_stands_on_the_page():
+    from surface_consistency.report.numbers import format_cell
+
+    table = group_table(2, by="category")
+    read = _Reader(render_page(_one(table)))
+
+    for row in table.frame.to_dict("records"):
+        for column in table.columns:
+            told = " ".join(filter(None, format_cell(row, column)))
+            assert " ".join(told.split()) in read.visible
+
+
+def _one(*blocks, **changes):
+    """Make a page of these blocks."""
+    whole = page(2, has_all=False)
+    section = Section(anchor="only", title="Only", blocks=blocks)
+    return replace(whole, sections=[section], **changes)
+
+
+def test_square_without_pairs_says_so():
+    empty = Square(title="none", model=0, both=0, first_only=0, second_only=0, neither=0)
+    block = replace(squares(1), squares=[empty])
+
+    assert "no pairs" in _Reader(render_page(_one(block))).visible
+
+
+@pytest.mark.parametrize("counts", [(5, 0, 0, 0), (0, 5, 0, 0), (0, 0, 5, 0), (0, 0, 0, 5)])
+def test_empty_cells_keep_their_labels(counts):
+    names = ("both", "first_only", "second_only", "neither")
+    square = Square(title="s", model=0, **dict(zip(names, counts, strict=True)))
+
+    read = _Reader(render_page(_one(replace(squares(1), squares=[square]))))
+
+    for name in ("title only", "redirect only"):
+        assert read.visible.count(name) >= 2
+
+
+def test_page_without_checks_made_and_method_leaves_them_out():
+    read = _Reader(render_page(_one(squares(1), checks=(), made=(), method=(), citation="")))
+
+    assert not {"checks", "made", "method"} & set(read.ids)
+
+
+def test_cells_are_links_only_where_there_are_answers():
+    assert "data-go" not in render_page(_one(squares(1))).split("<script>")[0]
+    assert 'data-go="cell=first_only&amp;model=organism"' in render_page(page(1))
+
+
+def test_settings_that_differ_are_bold():
+    document = render_page(page(2))
+
+    assert '<tr class="differs"><th scope="row">shots</th>' in document
+    assert '<tr><th scope="row">data</th>' in document
+
+
+def test_many_models_make_small_squares_and_a_heat_map():
+    four, seven = (render_page(page(n, has_all=False)) for n in (4, 7))
+
+    assert 'class="squares"' in four
+    assert 'class="smalls"' in seven
+    assert 'class="heat"' in four
+    assert 'class="heat"' not in render_page(page(2, has_all=False))
+
+
+def test_groups_on_few_facts_are_faded_or_left_to_the_table():
+    read = _Reader(render_page(_one(dots(2))))
+
+    assert "from personal names" in read.visible
+    assert "with diacritics" not in read.visible
+    assert "1 group of fewer than 4 facts is in the table only." in read.visible
+    assert "Paler groups stand on fewer than 10 facts." in read.visible
+
+
+def test_models_on_different_numbers_of_facts_show_both():
+    value = Value(value=0.2, low=0.1, high=0.3)
+    pair = [Dot(model=index, value=value, n=9, n_clusters=n) for index, n in enumerate((28, 196))]
+    block = Dots(name="d", title="D", axis="%", rows=[("all", 0, pair)])
+
+    assert "28–196" in _Reader(render_page(_one(block))).visible
+
+
+def test_folded_section_is_in_details():
+    whole = page(1, has_all=False)
+    folded = replace(whole.sections[1], is_folded=True)
+
+    document = render_page(replace(whole, sections=[folded]))
+
+    assert re.search(r'<details class="folded">\s*<summary><h2 id="flips-title">', document)
+
+
+def test_long_names_may_break_at_their_seams():
+    assert "an-<wbr>organisation/<wbr>a-<wbr>model" in render_page(page(3))
+    assert len(LONG) > 80
+
+
+def test_fifty_runs_stay_small():
+    whole = page(50, has_all=False)
+    many = replace(whole.sections[3], blocks=[answers(50, 500, raw_length=1000)])
+
+    document = render_page(replace(whole, sections=[*whole.sections[:3], many]))
+
+    assert len(document.encode()) < 10_000_000
+    assert len(LABELS) == 50
+
+
+def test_answers_are_thinned_within_cells():
+    block = answers(2, 1000, raw_length=0)
+
+    shown = shown_answers(block, 2)
+
+    counts = Counter((answer.model, answer.cell) for answer in shown)
+    assert len(counts) == 10
+    assert set(counts.values()) == {100}
 
 
 @pytest.mark.parametrize(
-    ("flips", "n", "said"),
+    ("text", "part", "found"),
     [
-        (30, 100, r"30\.0 % \[15\.0, 60\.0\] of 100 .* does not lie clearly above it"),
-        # Wilson's 95 % interval of 0 in 10 is [0, 0.2775] (statsmodels proportion_confint).
-        (0, 10, r"0\.0 % \[0\.0, 27\.8\] of 10 .* does not lie clearly above it"),
+        ("It is the UNITED-KINGDOM.", "United Kingdom", "UNITED-KINGDOM"),
+        ("artist, art", "art", "art"),
+        ("cartoon", "art", "art"),
+        ("東京です", "東京", "東京"),
+        ("nothing", "art", None),
+        ("anything", "...", None),
     ],
 )
-def test_write_report_is_careful_about_noise(
-    flips, n, said, make_manifest, make_outcomes, noise_floor, tmp_path
-):
-    """A floor as high as the flips, or measured on few prompts, is not called lower."""
-    run = _run(
-        make_manifest,
-        make_outcomes([(True, True)] * 60 + [(True, False)] * 20),
-        checks={"noise_floor": noise_floor("organism", flips, n)},
-    )
+def test_find_text_finds_whole_words_first(text, part, found):
+    place = find_text(text, part)
 
-    _, text = _read(write_report([run], tmp_path, n_resamples=200))
-
-    assert re.search(said, text)
+    assert (None if place is None else text[slice(*place)]) == found
+    if text == "artist, art":
+        assert place == (8, 11)
 
 
-def test_write_report_is_complete_without_a_noise_floor(make_manifest, make_outcomes, tmp_path):
-    """A missing or empty floor is said, not passed over."""
-    empty = pd.DataFrame({"template": [], "model": [], "n_repeated": [], "flip_rate": []})
-    runs = [
-        _run(make_manifest, make_outcomes(VERDICTS)),
-        _run(make_manifest, make_outcomes(VERDICTS), "other", checks={"noise_floor": empty}),
-    ]
+def test_render_page_rejects_an_anchor_twice():
+    whole = page(1, has_all=False)
 
-    _, text = _read(write_report(runs, tmp_path, n_resamples=20))
-
-    assert text.count("Noise floor: not measured") == 2
-    assert "The runs hold no checks" in text
+    with pytest.raises(ValueError, match=r"anchor 'flips' of section .* is taken; .* unique"):
+        render_page(replace(whole, sections=[whole.sections[1], whole.sections[1]]))
 
 
-def test_write_report_holds_several_runs(
-    make_run, make_manifest, make_outcomes, noise_floor, tmp_path
-):
-    """Runs share the page under distinct labels; differing settings and data are pointed out."""
-    short = make_outcomes(VERDICTS[:3])
-    other = make_manifest("other", prompts=None, params=None, runner={"runner": "stored"})
-    folders = [
-        make_run(
-            "first",
-            make_outcomes(VERDICTS),
-            make_manifest(),
-            checks={"noise_floor": noise_floor("organism", 1, 100)},
-        ),
-        make_run("second", short, make_manifest()),
-        make_run("third", short.assign(model="other"), other),
-    ]
-
-    page, text = _read(write_report(load_runs(folders), tmp_path / "all.html", n_resamples=20))
-
-    assert "organism (first), organism (second), other" in text
-    assert "organism (first) and other differ in more than the model: " in text
-    assert "prompts.shots (15 and None)" in text
-    assert "organism (first) and organism (second) differ" not in text
-    assert text.count("Noise floor: 1.0 %") == 1
-    assert f"organism (second) = {make_manifest().signature}" in text
-    assert "made elsewhere" in text
-    checks = text[text.index("Noise floor: the same prompts") : text.index("Right under")]
-    assert "organism (first) = study:redirectqa" in checks
-    assert "organism (second)" not in checks
-    assert len(page.ids) == len(set(page.ids))
+@pytest.mark.parametrize("anchor", ["checks", "made"])
+def test_render_page_rejects_anchors_of_its_own(anchor):
+    with pytest.raises(ValueError, match=f"anchor '{anchor}' .* none of finding, checks"):
+        render_page(replace(_one(), sections=[Section(anchor=anchor, title="T")]))
 
 
-def test_write_report_counts_what_was_left_out(make_manifest, make_outcomes, tmp_path):
-    """Missing verdicts, questions without a pair and pairs of other runs are counted."""
-    verdicts = [(True, True), (None, True), (None, False), (True, None), (None, None)]
-    outcomes = make_outcomes(verdicts)
-    data = make_manifest().data.model_copy(update={"n_questions": 4})
-    runs = [
-        _run(make_manifest, outcomes),
-        StudyRun(
-            label="other",
-            manifest=make_manifest("other", data=data),
-            outcomes=outcomes.iloc[:3].assign(model="other"),
-        ),
-    ]
-
-    markup = write_report(runs, tmp_path, n_resamples=20).read_text("utf-8")
-
-    section = markup[markup.index('id="left-out"') :]
-    rows = [
-        re.findall(r'<td class="count">(.*?)</td>', line)
-        for line in re.findall(r"<tr>(.*?)</tr>", section)[2:4]
-    ]
-    # 5 pairs of 3 facts ask 8 of 40 questions; 3 pairs of 2 facts cannot ask 5 of 4.
-    assert rows == [
-        ["5", "1", "2", "1", "1", "32", "0"],
-        ["3", "1", "2", "0", "0", "–", "2"],
-    ]
+def test_render_page_rejects_anchors_that_no_address_holds():
+    with pytest.raises(ValueError, match="must be a letter followed by"):
+        render_page(replace(_one(), sections=[Section(anchor="two words", title="T")]))
 
 
-def test_write_report_is_written_without_any_verdict(make_manifest, make_outcomes, tmp_path):
-    """A run whose answers could not be judged says so in place of rates and figure."""
-    run = _run(make_manifest, make_outcomes([(None, None)] * 3))
-
-    page, text = _read(write_report([run], tmp_path, n_resamples=20))
-
-    assert "none of its 3 pairs has both verdicts, so that no rate is defined." in text
-    assert "No figure: template 'original' has no pair with both verdicts" in text
-    assert "nan" not in text.lower()
-    assert "img" not in page.names
+def test_render_page_rejects_models_that_are_not_there():
+    with pytest.raises(ValueError, match="model index 2 is not that of one of the 2 models"):
+        render_page(_one(squares(5)))
 
 
-def test_write_report_is_written_without_matplotlib(
-    make_manifest, make_outcomes, tmp_path, monkeypatch
-):
-    """Only the figure is missing, and the page says how to get it."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    run = _run(make_manifest, make_outcomes(VERDICTS))
+def test_write_page_writes_utf8(tmp_path):
+    target = write_page(page(1), tmp_path / "report.html")
 
-    page, text = _read(write_report([run], tmp_path, n_resamples=20))
-
-    assert "pip install 'surface-consistency[plot]'" in text
-    assert "By redirect type" in text
-    assert "img" not in page.names
+    assert target.read_text(encoding="utf-8") == render_page(page(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_write_report_escapes_everything(make_manifest, make_outcomes, tmp_path):
-    """No text of models, data, settings, checks or highlights becomes markup."""
-    columns = ("first_surface", "second_surface", "first_prediction", "second_prediction")
-    evil = make_outcomes(VERDICTS, categories=[(EVIL,)], template=EVIL, model=EVIL).assign(
-        **dict.fromkeys((*columns, "relation"), EVIL), types=[[EVIL]] * len(VERDICTS)
-    )
-    table = pd.DataFrame({EVIL: [EVIL], "model": [EVIL], "n": [1]})
-    manifest = make_manifest(EVIL, runner={EVIL: EVIL})
-    run = StudyRun(
-        label=EVIL,
-        manifest=manifest,
-        outcomes=evil,
-        judged_by=EVIL,
-        checks={EVIL: table},
-        highlights={EVIL: table},
-    )
+def test_tables_of_no_rows_are_set():
+    table = group_table(1)
+    empty = Table(frame=table.frame.iloc[:0], caption="Nothing", columns=table.columns)
 
-    written = write_report([run], tmp_path, title=EVIL, n_resamples=20)
-
-    page, text = _read(written)
-    assert "script" not in page.names
-    assert "<script" not in written.read_text("utf-8").lower()
-    assert text.count("alert(1)") > 50
-
-
-def test_write_report_shows_examples_of_each_cell(make_manifest, make_outcomes, tmp_path):
-    """Each cell shows its own pairs, not just its first ones, and always the same ones."""
-    verdicts = [(True, True)] * 9 + [(True, False)] * 3 + [(False, True)] + [(None, False)]
-    run = _run(make_manifest, make_outcomes(verdicts))
-
-    first = write_report([run], tmp_path / "a", examples=4, n_resamples=20)
-    second = write_report([run], tmp_path / "b", examples=4, n_resamples=20)
-    none = write_report([run], tmp_path / "c", examples=0, n_resamples=20)
-
-    _, text = _read(first)
-    assert "Right under both names: 4 of 9 pairs" in text
-    assert "Right under the canonical name only: 3 of 3 pairs" in text
-    assert "Right under the redirect name only: 1 of 1 pairs" in text
-    assert "Right under neither name: no pair." in text
-    both = text[text.index("both names: 4") : text.index("Right under neither")]
-    assert len(set(re.findall(r"first answer (\d+)", both)) - {"0", "1", "2", "3"}) > 0
-    flipped = text[text.index("canonical name only: 3") : text.index("redirect name only: 1")]
-    assert sorted(set(re.findall(r"first answer (\d+)", flipped))) == ["10", "11", "9"]
-    assert first.read_bytes() == second.read_bytes()
-    assert "Examples" not in none.read_text("utf-8")
-
-
-def test_write_report_explains_labels(make_manifest, make_outcomes, tmp_path):
-    """Pairs with several, no or unknown categories are counted once each."""
-    categories = [
-        ("Redirects_from_birth_names", "Redirects_from_misspellings"),
-        (),
-        ("Redirects_from_books",),
-    ]
-    outcomes = make_outcomes([(True, True)] * 6, categories=categories)
-    runs = [_run(make_manifest, outcomes, name) for name in ("x", "y")]
-
-    _, text = _read(write_report(runs, tmp_path, n_resamples=20))
-
-    assert "Of 6 pairs, 2 carry several redirect categories" in text
-    assert '2 carry none and stand under "none"' in text
-    assert '2 have a category outside the 33, of the type "unknown"' in text
-
-
-def test_write_report_rejects_what_it_cannot_show(make_manifest, make_outcomes, tmp_path):
-    run = _run(make_manifest, make_outcomes(VERDICTS))
-    empty = _run(make_manifest, make_outcomes(VERDICTS).iloc[:0])
-
-    with pytest.raises(ValueError, match=r"examples must be at least 0, got -1"):
-        write_report([run], tmp_path, examples=-1)
-    with pytest.raises(ValueError, match=r"runs is empty"):
-        write_report([], tmp_path)
-    with pytest.raises(DataError, match=r"run 'organism' holds no pair"):
-        write_report([empty], tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert "Nothing" in _Reader(render_page(_one(empty))).visible

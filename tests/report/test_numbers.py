@@ -1,56 +1,198 @@
+"""Numbers as people read them, and tables in the terminal."""
+
 import math
 
+import pandas as pd
 import pytest
 
-from surface_consistency.report._numbers import (
-    count,
-    interval,
-    number,
-    p_value,
-    percent,
-    with_interval,
+from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.report.colours import (
+    DARK,
+    LIGHT,
+    MARKERS,
+    contrast,
+    heat_colours,
+    model_style,
 )
+from surface_consistency.report.numbers import (
+    format_cell,
+    format_interval,
+    format_number,
+    format_value,
+    table_text,
+)
+from surface_consistency.report.page import Value
+from surface_consistency.report.table import Column, Table
+
+HARD = "\u00a0"
 
 
 @pytest.mark.parametrize(
-    ("value", "signed", "shown"),
+    ("value", "kind", "text"),
     [
-        (0.2366, False, "23.7"),
-        (1.0, False, "100.0"),
-        (-0.1527, True, "−15.3"),
-        (0.0123, True, "+1.2"),
-        (-0.0001, True, "0.0"),
-        (-0.0001, False, "0.0"),
-        (math.nan, False, "–"),
+        (0.17349, "rate", "17.3"),
+        (0.0, "rate", "0.0"),
+        (1.0, "rate", "100.0"),
+        (-0.0001, "rate", "0.0"),
+        (-0.082, "difference", "−8.2"),
+        (0.0102, "difference", "+1.0"),
+        (0.0001, "difference", "0.0"),
+        (14489, "count", "14,489"),
+        (96.0, "count", "96"),
+        (0.0, "p_value", "< 0.001"),
+        (0.00099, "p_value", "< 0.001"),
+        (0.001, "p_value", "0.001"),
+        (0.0154, "p_value", "0.015"),
+        (0.0996, "p_value", "0.10"),
+        (0.39, "p_value", "0.39"),
+        (1.0, "p_value", "1.00"),
+        (0.5821, "number", "0.58"),
+        (-0.31, "number", "−0.31"),
+        (0.0123, "number", "0.012"),
+        (12345.6, "number", "12,346"),
+        (123.45, "number", "123.5"),
+        (7, "number", "7"),
+        (0, "number", "0.00"),
+        (math.inf, "number", "∞"),
+        (-math.inf, "rate", "−∞"),
+        (math.nan, "rate", "–"),
+        (None, "count", "–"),
+        (pd.NA, "p_value", "–"),
     ],
 )
-def test_percent_is_a_hundred_times_the_fraction(value, signed, shown):
-    assert percent(value, signed=signed) == shown
+def test_format_number(value, kind, text):
+    assert format_number(value, kind) == text
 
 
-def test_interval_is_empty_where_undefined():
-    """Bounds go together: one that is undefined hides both."""
-    assert interval(0.1, 0.25) == "[10.0, 25.0]"
-    assert interval(-0.1, 0.25, signed=True) == "[−10.0, +25.0]"
-    assert interval(math.nan, 0.25) == ""
-    assert with_interval(0.5, math.nan, math.nan) == "50.0\u00a0%"
-    assert with_interval(0.5, 0.25, 0.75) == "50.0\u00a0% [25.0, 75.0]"
+def test_format_number_rejects_other_kinds():
+    with pytest.raises(ValueError, match=r"kind must be one of rate, .* got 'share'"):
+        format_number(0.5, "share")
+
+
+def test_format_interval_needs_both_bounds():
+    assert format_interval(0.121, 0.231) == f"[12.1,{HARD}23.1]"
+    assert format_interval(None, 0.2) == ""
+    assert format_interval(math.nan, 0.2) == ""
 
 
 @pytest.mark.parametrize(
-    ("write", "value", "shown"),
+    ("value", "text"),
     [
-        (count, 14489, "14,489"),
-        (count, math.nan, "–"),
-        (p_value, 0.0009, "< 0.001"),
-        (p_value, 0.04951, "0.050"),
-        (p_value, math.nan, "–"),
-        (number, 12345.0, "12,345"),
-        (number, -0.12345, "−0.1235"),
-        (number, -12.0, "−12"),
-        (number, -math.inf, "−∞"),
-        (number, math.nan, "–"),
+        (Value(value=0.173, low=0.121, high=0.231), ("17.3 %", "[12.1, 23.1]")),
+        (Value(value=-0.082, kind="difference"), ("−8.2 points", "")),
+        (
+            Value(value=0.39, low=0.316, high=0.462, kind="difference", tone="lost"),
+            ("39.0 points", "[31.6, 46.2]"),
+        ),
+        (Value(value=1e-5, kind="p_value"), ("p < 0.001", "")),
+        (Value(value=0.39, kind="p_value"), ("p = 0.39", "")),
+        (Value(value=1080, kind="count"), ("1,080", "")),
+        (Value(value=math.nan), ("–", "")),
     ],
 )
-def test_numbers_is_readable(write, value, shown):
-    assert write(value) == shown
+def test_format_value(value, text):
+    assert tuple(part.replace(HARD, " ") for part in format_value(value)) == text
+    assert not any(" " in part for part in format_value(value))
+
+
+def _table(**columns):
+    frame = pd.DataFrame(
+        {
+            "type": ["errors", None, "東京"],
+            "model": ["a", "b", "c"],
+            "n": [1200, 5, 0],
+            "rate": [0.1, 0.25, math.nan],
+            "low": [0.05, 0.2, math.nan],
+            "high": [0.2, 0.3, math.nan],
+            "right": [True, None, False],
+            "labels": [["x", "y"], [], ["z"]],
+        }
+    )
+    return Table(
+        frame=frame,
+        caption="Rates",
+        columns=[
+            Column(key="type", title="Type", labels={"errors": "Typical errors"}),
+            Column(key="n", title="Pairs", kind="count"),
+            Column(key="rate", title="Flips", kind="rate", unit="%", low="low", high="high"),
+            Column(key="right", title="Verdict", kind="verdict"),
+            Column(key="square", title="Square", kind="square", cells=("n", "n", "n", "n")),
+            Column(key="labels", title="Labels"),
+        ],
+        **columns,
+    )
+
+
+def test_table_text_is_aligned():
+    lines = table_text(_table(note="So it is.")).splitlines()
+    assert lines[0] == "Rates"
+    assert lines[-1] == "So it is."
+    assert lines[3].split() == [
+        "Typical", "errors", "1,200", "10.0", "[5.0,", "20.0]", "right", "1,200/1,200/1,200/1,200",
+        "x,", "y",
+    ]  # fmt: skip
+    assert lines[3].index("right") == lines[4].index("not judged") == lines[1].index("Verdict")
+    # Wide letters take two places.
+    assert lines[5].index("wrong") == lines[1].index("Verdict") - 2
+
+
+def test_table_text_of_no_rows():
+    table = _table()
+    empty = Table(frame=table.frame.iloc[:0], caption="None", columns=table.columns)
+
+    assert len(table_text(empty).splitlines()) == 3
+
+
+def test_format_cell_of_missing_label_is_a_dash():
+    table = _table()
+    rows = table.frame.to_dict("records")
+
+    assert format_cell(rows[1], table.columns[0]) == ("–", "")
+    assert format_cell(rows[1], table.columns[5]) == ("–", "")
+
+
+def test_table_rejects_columns_that_are_not_there():
+    with pytest.raises(ColumnNotFoundError, match="table 'T' has no column 'x'; its frame has 'n'"):
+        Table(frame=pd.DataFrame({"n": [1]}), caption="T", columns=[Column(key="x", title="X")])
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+@pytest.mark.parametrize(
+    ("front", "back", "least"),
+    [
+        ("ink", "page", 14),
+        ("soft", "page", 6.5),
+        ("soft", "field", 6),
+        ("ink", "field", 12),
+        ("link", "page", 6.9),
+        ("edge", "page", 3),
+        ("both-text", "both", 7),
+        ("neither-text", "neither", 7),
+        ("flip-text", "first", 4.5),
+        ("flip-text", "second", 4.5),
+        ("lost", "page", 6),
+        ("fine", "page", 6),
+        ("look", "page", 6),
+        ("mark-text", "mark", 7),
+        ("model-0", "page", 3.8),
+        ("model-1", "page", 3.8),
+        ("model-2", "page", 3.8),
+        ("model-3", "page", 3.8),
+        ("soft", "floor-1", 4.5),
+        ("ink", "heat-5", 4.5),
+        ("ink", "heat-0", 4.5),
+    ],
+)
+def test_pairs_of_colours_can_be_read(colours, front, back, least):
+    both = {**colours, **heat_colours(colours)}
+
+    assert contrast(both[front], both[back]) >= least
+
+
+def test_schemes_have_the_same_roles():
+    assert set(LIGHT) == set(DARK)
+
+
+def test_sixteen_models_differ_in_hue_or_shape():
+    assert len({model_style(index) for index in range(16)}) == 16
+    assert [model_style(index)[1] for index in range(4)] == list(MARKERS)

@@ -125,7 +125,7 @@ for (const box of all(".browser")) {
   const judge = row => all(".side[data-t]", row).forEach(side => {
     if (side.querySelector(".flag")) return;
     const flag = make("span", {className: "flag"}), key = row.dataset.m + " " + side.dataset.t;
-    const choices = side.dataset.ok === "" ? [["it is right", "1"], ["it is wrong", "0"]] : [["the judge is wrong here", side.dataset.ok === "1" ? "0" : "1"]];
+    const choices = side.dataset.ok === "" ? [["is right", "1"], ["is wrong", "0"]] : [["judge is wrong here", side.dataset.ok === "1" ? "0" : "1"]];
     for (const [text, value] of choices) {
       const button = make("button", {type: "button", textContent: text});
       button.setAttribute("aria-pressed", "false");
@@ -137,7 +137,7 @@ for (const box of all(".browser")) {
       });
       flag.append(button);
     }
-    side.append(flag);
+    side.querySelector(".why").append(flag);
   });
   const show = (found = matching()) => {
     const pages = Math.max(1, Math.ceil(found.length / SIZE));

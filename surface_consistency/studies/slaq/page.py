@@ -361,7 +361,12 @@ class SlaqReport(PairedReport):
             x_title="length of the run",
             series=[self._curve(label, points, "length", "probability")],
             band=[
-                (row["length"], row["null_low"], row["null_probability"], row["null_high"])
+                (
+                    row["length"],
+                    row["null_probability_low"],
+                    row["null_probability"],
+                    row["null_probability_high"],
+                )
                 for row in points
             ],
             facts=[

@@ -430,7 +430,7 @@ def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
         n_permutations=settings.permutations,
         seed=settings.seed,
         wording=settings.wording,
-        style="completion" if settings.completion else "chat",
+        prompt_format="completion" if settings.completion else "chat",
         instructions=settings.instructions,
     )
 

@@ -146,7 +146,7 @@ def grouped_scores(
             test="obuchowski",
             rates={name: PAIRED_RATES[name] for name in _RATES},
             n_resamples=1,
-            seed=seed,
+            rng=seed,
         ).set_index(keys)
     names = [f"{name}_{end}" for name in _RATES for end in ("low", "high")]
     bounds = pd.DataFrame.from_dict(
@@ -338,8 +338,8 @@ def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[st
             "slot": point.slot,
             "n": point.n,
             "accuracy": point.accuracy,
-            "accuracy_low": point.interval.low,
-            "accuracy_high": point.interval.high,
+            "accuracy_low": point.accuracy_interval.low,
+            "accuracy_high": point.accuracy_interval.high,
             "slope": result.slope,
             "slope_low": result.slope_interval.low,
             "slope_high": result.slope_interval.high,
@@ -451,7 +451,7 @@ SLOT_TABLES: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
                 ("length", "Length", "count"),
                 ("n", "Slots", "count"),
                 ("probability", "Right", "rate", "%", "probability"),
-                ("null_probability", "Without momentum", "rate", "%", "null"),
+                ("null_probability", "Without momentum", "rate", "%", "null_probability"),
             ),
         ],
     ),

@@ -101,7 +101,7 @@ def test_the_momentum_curves_lie_over_the_null_band(make_slaq_run):
     rows = table[(table["null"] == "topic-and-slot") & (table["streak"] == 1) & (table["n"] > 0)]
     assert [point.x for point in curve.series[0].points] == rows["length"].tolist()
     assert values(curve.series) == rows["probability"].tolist()
-    names = ["length", "null_low", "null_probability", "null_high"]
+    names = ["length", *(f"null_probability{end}" for end in ("_low", "", "_high"))]
     assert [list(step) for step in curve.band] == rows[names].to_numpy(float).tolist()
 
 

@@ -1,0 +1,380 @@
+"""The page in a real browser: Chromium over its driver, from files, without network."""
+
+import base64
+import shutil
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.report.colours import DARK, LIGHT
+from surface_consistency.report.html import write_page
+from tests.report.example import page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = [
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER),
+        reason="no Chromium with its driver; install Debian's chromium and chromium-driver",
+    ),
+    pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]),
+]
+
+
+class Browser:
+    """A page in Chromium."""
+
+    def __init__(self, driver, pages: dict[int, Path]) -> None:
+        self.driver = driver
+        self.pages = pages
+
+    def open(self, n_models=2, *, width=1280, media="", dark=False, script=True, address=""):
+        """Open a page."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        for command, options in (
+            ("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]}),
+            ("Emulation.setScriptExecutionDisabled", {"value": not script}),
+            (
+                "Emulation.setDeviceMetricsOverride",
+                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+            ),
+        ):
+            self.driver.execute_cdp_cmd(command, options)
+        self.driver.get("about:blank")
+        self.driver.get(self.pages[n_models].as_uri() + address)
+
+    def run(self, script, *arguments):
+        """Run a function body in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def shown(self, css):
+        """Count elements that are drawn, whatever their attributes say."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".filter(e => e.getClientRects().length).length",
+            css,
+        )
+
+    def find(self, css):
+        """Find the first element."""
+        from selenium.webdriver.common.by import By
+
+        return self.driver.find_element(By.CSS_SELECTOR, css)
+
+    def choose(self, name, label):
+        """Choose an option of the answers browser."""
+        from selenium.webdriver.support.ui import Select
+
+        Select(self.find(f"select[name={name}]")).select_by_visible_text(label)
+
+    def texts(self, css):
+        """Read the texts of elements."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent.trim())",
+            css,
+        )
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    home = tmp_path_factory.mktemp("pages")
+    pages = {n: write_page(page(n, has_noise=n > 1), home / f"{n}.html") for n in (1, 2, 7)}
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield Browser(driver, pages)
+    driver.quit()
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 7])
+def test_no_url_is_fetched_and_the_console_is_silent(browser, n_models):
+    browser.driver.get_log("browser")
+    browser.open(n_models)
+
+    assert browser.run("return performance.getEntriesByType('resource').map(e => e.name)") == []
+    assert browser.driver.get_log("browser") == []
+    assert browser.run("return window.hacked === undefined")
+    assert browser.run("return document.documentElement.classList.contains('js')")
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1440])
+@pytest.mark.parametrize("n_models", [2, 7])
+def test_page_does_not_overflow(browser, n_models, width):
+    browser.open(n_models, width=width)
+
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    wide = browser.run(
+        "const inBox = e => e.closest('.scroll, .toc, .raw, svg, .skip, .defs');"
+        "return [...document.body.querySelectorAll('*')].filter(e => !inBox(e)"
+        " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert wide == []
+
+
+def test_no_word_of_a_table_is_broken_in_two(browser):
+    browser.open(2, width=320)
+
+    broken = browser.run(
+        """
+        const found = [];
+        for (const cell of document.querySelectorAll('table.data th, table.data td')) {
+          const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode())
+          for (const word of walker.currentNode.data.matchAll(/[\\w.]+/g)) {
+            const range = document.createRange();
+            range.setStart(walker.currentNode, word.index);
+            range.setEnd(walker.currentNode, word.index + word[0].length);
+            if (new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1)
+              found.push(word[0]);
+          }
+        }
+        return found;
+        """
+    )
+    assert broken == []
+
+
+def test_areas_of_squares_are_shares(browser):
+    browser.open(2)
+
+    shares = browser.run(
+        """
+        return [...document.querySelectorAll('.squares .square')].map(square =>
+          [...square.querySelectorAll('rect[class^=c-]')].filter(r => r.querySelector('title'))
+            .map(r => [r.getAttribute('class').slice(2),
+                       r.getBoundingClientRect().width * r.getBoundingClientRect().height
+                         / square.getScreenCTM().a ** 2 / 90000]));
+        """
+    )
+    counts = [{"both": 126, "first_only": 34, "neither": 36},
+              {"both": 39, "first_only": 15, "second_only": 3, "neither": 139}]  # fmt: skip
+    for cells, expected in zip(shares, counts, strict=True):
+        assert {name for name, _ in cells} == set(expected)
+        for name, area in cells:
+            assert area == pytest.approx(expected[name] / 196, abs=0.005)
+
+
+def test_rows_sort_with_missing_values_last_either_way(browser):
+    browser.open(2)
+    browser.find("input[name=switch][value='1']").click()
+    values = (
+        "return [...[...document.querySelectorAll('table.data')][1].tBodies[0].rows]"
+        ".map(r => r.cells[7].dataset.v)"
+    )
+    press = (
+        "[...document.querySelectorAll('table.data')][1].tHead.rows[0].cells[7]"
+        ".querySelector('button').click()"
+    )
+    for reverse in (False, True):
+        browser.run(press)
+        found = browser.run(values)
+        known = [float(value) for value in found if value]
+        assert known == sorted(known, reverse=reverse)
+        assert "" in found
+        assert found[: len(known)] == [value for value in found if value]
+
+
+def test_rows_are_filtered_by_words(browser):
+    browser.open(2)
+    browser.find("input[name=switch][value='1']").click()
+    browser.find(".pane-1 input[type=search]").send_keys("names organism")
+
+    assert browser.shown(".pane-1 tbody tr") == 6
+
+
+def test_tables_are_switched_without_script(browser):
+    browser.open(2, script=False)
+    assert browser.shown("#numbers table.data") == 1
+    assert browser.shown("#numbers .pane-0 table") == 1
+
+    browser.find("input[name=switch][value='1']").click()
+
+    assert browser.shown("#numbers .pane-0 table") == 0
+    assert browser.shown("#numbers .pane-1 table") == 1
+
+
+def test_print_shows_all_tables_and_repeats_headings(browser):
+    browser.open(2, media="print", dark=True)
+
+    assert browser.shown("#numbers table.data") == 2
+    assert browser.run(
+        "return getComputedStyle(document.querySelector('table.data thead')).display"
+    ) == ("table-header-group")
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == _rgb(
+        LIGHT["page"]
+    )
+    assert "gradient" not in browser.run("return document.querySelector('style').textContent")
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+
+
+def test_all_answers_stand_in_a_box_without_script(browser):
+    browser.open(2, script=False)
+
+    assert browser.shown(".ans") == 120
+    assert browser.shown(".controls") == 0
+    assert browser.shown(".copies") == 0
+    assert browser.run("return document.querySelector('.list').clientHeight") < 800
+
+
+def test_filters_combine_and_hide_rows_for_good(browser):
+    browser.open(2)
+    assert browser.shown(".ans") == 20
+
+    browser.choose("model", "organism")
+    browser.choose("cell", "title only")
+    browser.choose("relation", "capital")
+    browser.find("input[name=q]").send_keys("stone")
+
+    assert browser.shown(".ans") == 1
+    assert browser.texts(".count") == ["1 of 120 of 1,200 pairs, drawn within cells"]
+    assert browser.run("return location.hash") == (
+        "#answers?q=stone&cell=first_only&relation=capital&model=organism"
+    )
+
+    browser.find("[data-clear]").click()
+
+    assert browser.shown(".ans") == 20
+    assert browser.run("return location.hash") == "#answers"
+
+
+def test_state_is_restored_from_the_address(browser):
+    browser.open(2, address="#answers?cell=both&page=2")
+
+    assert browser.shown(".ans") == 4
+    assert browser.texts(".where") == ["page 2 of 2"]
+    assert browser.run("return document.querySelector('select[name=cell]').value") == "both"
+
+
+def test_address_that_nothing_knows_shows_all(browser):
+    browser.open(2, address="#answers?cell=nonsense&model=other&page=%")
+
+    assert browser.shown(".ans") == 20
+
+
+def test_permalink_shows_its_row(browser):
+    anchor = "a1-Q37-P106-x"
+    browser.open(2, address=f"#{anchor}")
+
+    assert browser.shown(f"[id='{anchor}']") == 1
+    assert browser.shown(".ans.here") == 1
+    top = browser.run("return document.querySelector('.ans.here').getBoundingClientRect().top")
+    assert 0 <= top <= 900
+
+
+def test_pages_are_turned(browser):
+    browser.open(2)
+    browser.find("[data-step='1']").click()
+
+    assert browser.texts(".where") == ["page 2 of 6"]
+    assert browser.run("return location.hash") == "#answers?page=2"
+    assert browser.shown(".ans") == 20
+
+
+def test_cell_of_a_square_filters_the_answers(browser):
+    browser.open(2)
+    browser.run(
+        "[...document.querySelectorAll('.squares a')]"
+        ".find(a => a.dataset.go.startsWith('cell=first_only'))"
+        ".dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
+    )
+    browser.run("return new Promise(done => setTimeout(done, 100))")
+
+    assert browser.run("return document.querySelector('select[name=cell]').value") == "first_only"
+    assert browser.run("return document.querySelector('select[name=model]').value") == "organism"
+    assert browser.shown(".ans") == 12
+
+
+def test_keyboard_alone_sorts_switches_and_turns(browser):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(2)
+    button = browser.find("table.data th button")
+    button.send_keys(Keys.ENTER)
+    assert browser.run(
+        "return document.querySelector('table.data th').getAttribute('aria-sort')"
+    ) == ("ascending")
+
+    browser.find("input[name=switch][value='0']").send_keys(Keys.ARROW_RIGHT)
+    assert browser.shown("#numbers .pane-1 table") == 1
+
+    browser.find("[data-step='1']").send_keys(Keys.SPACE)
+    assert browser.texts(".where") == ["page 2 of 6"]
+
+    browser.find(".squares a").send_keys(Keys.ENTER)
+    assert browser.run("return document.querySelector('select[name=cell]').value") == "both"
+
+
+def test_labels_of_the_reader_are_saved_as_csv(browser):
+    browser.open(2)
+    assert browser.shown("[data-save]") == 0
+    buttons = browser.run(
+        "return [...document.querySelectorAll('.ans:not([hidden]) .flag button')]"
+    )
+
+    buttons[0].click()
+    buttons[1].click()
+    buttons[2].click()
+    buttons[2].click()
+
+    save = browser.find("[data-save]")
+    assert save.text == "Save 2 labels as CSV"
+    save.click()
+    assert save.get_attribute("data-saved") == (
+        'target_id,is_correct,model\nt0-0-a,0,organism\n"t0-0,b",1,organism\n'
+    )
+
+
+def test_tables_and_finding_are_copied(browser):
+    browser.open(2)
+
+    def copied(css, label):
+        browser.run(
+            "[...document.querySelectorAll(arguments[0])]"
+            ".find(b => b.textContent === arguments[1]).click()",
+            f"{css} button",
+            label,
+        )
+        return browser.run(
+            "return document.querySelector(arguments[0]).dataset.copied",
+            f"{css} button[data-copied]:last-of-type, {css} button[data-copied]",
+        )
+
+    latex = copied("#numbers .pane-0 .copies", "LaTeX").splitlines()
+    assert latex[0] == "\\begin{tabular}{llrrlrrr}"
+    assert latex[-1] == "\\end{tabular}"
+    assert latex[4].startswith("Alternative names and abbreviations & organism & ")
+    assert "$-$" in latex[4]
+
+    text = copied("#finding .copies", "Markdown")
+    assert text.startswith("A redirect in place of the title flips **17.3 %** [12.1, 23.1] of")
+
+    assert copied("#made .code:last-of-type .copies", "Copy BibTeX").startswith("@software{")
+
+
+def test_colours_follow_the_scheme(browser):
+    for dark, colours in ((False, LIGHT), (True, DARK)):
+        browser.open(1, dark=dark)
+        assert browser.run("return getComputedStyle(document.body).backgroundColor") == _rgb(
+            colours["page"]
+        )
+        assert browser.run("return getComputedStyle(document.body).color") == _rgb(colours["ink"])
+
+
+def test_contents_and_folded_parts_open(browser):
+    browser.open(1, address="#method")
+
+    assert browser.shown("[data-method]") == 1
+    assert browser.run("return document.querySelectorAll('.toc a[aria-current]').length") == 1
+
+
+def _rgb(colour):
+    """Write a colour as browsers do."""
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"

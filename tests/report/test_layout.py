@@ -1,0 +1,130 @@
+"""Where things stand in pictures."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surface_consistency.report.layout import (
+    bars_cells,
+    dot_rows,
+    dots_scale,
+    flow_layout,
+    lines_scales,
+    nice_scale,
+    square_cells,
+)
+from surface_consistency.report.page import Dot, Dots, Flow, Square, Value
+from tests.report.example import curves, flow
+
+COUNTS = st.integers(min_value=0, max_value=10_000)
+
+
+def _square(*counts):
+    names = ("both", "first_only", "second_only", "neither")
+    return Square(title="s", model=None, **dict(zip(names, counts, strict=True)))
+
+
+@given(st.tuples(COUNTS, COUNTS, COUNTS, COUNTS))
+def test_areas_of_a_square_are_shares(counts):
+    cells = square_cells(_square(*counts))
+    n = sum(counts)
+
+    for cell, count in zip(cells, counts, strict=True):
+        assert cell.width * cell.height == pytest.approx(count / n if n else 0)
+        assert cell.x + cell.width <= 1 + 1e-9
+        assert cell.y + cell.height <= 1 + 1e-9
+        assert math.isnan(cell.share) == (n == 0)
+
+
+def test_width_is_first_accuracy_and_height_the_second_given_the_first():
+    cells = square_cells(_square(126, 34, 3, 33))
+
+    assert cells[0].width == pytest.approx(160 / 196)
+    assert cells[0].height == pytest.approx(126 / 160)
+    assert cells[2].height == pytest.approx(3 / 36)
+
+
+def test_square_rejects_negative_counts():
+    with pytest.raises(ValueError, match="square 's' must not be negative"):
+        square_cells(_square(1, -1, 0, 0))
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1))
+def test_scales_hold_their_values(low, high):
+    scale = nice_scale(low, high)
+
+    assert scale.low <= min(low, high) + 1e-9 or high <= low
+    assert scale.high >= high - 1e-9
+    assert 2 <= len(scale.ticks) <= 12
+    assert all(0 <= scale.share(tick) <= 1 for tick in scale.ticks)
+
+
+def _dots(*dots, noise=None):
+    found = [
+        Dot(model=0, value=Value(value=v, low=low, high=high), n=2 * n, n_clusters=n)
+        for v, low, high, n in dots
+    ]
+    rows = [(f"g{place}", 0, [dot]) for place, dot in enumerate(found)]
+    return Dots(name="d", title="D", axis="%", rows=rows, noise=noise or {})
+
+
+def test_group_in_which_nothing_varies_has_wilsons_interval():
+    rows, n_hidden = dot_rows(_dots((0.0, 0.0, 0.0, 27), (1.0, 1.0, 1.0, 27), (0.5, 0.2, 0.8, 3)))
+
+    assert n_hidden == 1
+    # R: binom::binom.wilson(0, 27) gives upper 0.1245581
+    assert rows[0].marks[0].high == pytest.approx(0.1245581, abs=1e-4)
+    assert rows[1].marks[0].low == pytest.approx(1 - 0.1245581, abs=1e-4)
+    assert rows[0].marks[0].is_wilson
+    assert not rows[0].marks[0].is_faded
+
+
+def test_scale_ends_where_certain_groups_end():
+    scale = dots_scale(_dots((0.2, 0.1, 0.33, 20), (0.5, 0.1, 0.9, 5)))
+
+    assert 0.33 <= scale.high <= 0.4
+
+
+def test_scale_holds_the_noise_floor():
+    assert dots_scale(_dots((0.2, 0.1, 0.3, 20), noise={0: 0.55})).high >= 0.55
+
+
+def test_scale_of_nothing_has_some_width():
+    assert dots_scale(_dots()).high > 0
+
+
+def test_flow_is_true_to_counts():
+    blocks, ribbons = flow_layout(flow(), gap=0.1)
+
+    assert [block.count for block in blocks] == [222, 858, 73, 1007, 0, 1080]
+    for block in blocks:
+        assert block.height == pytest.approx(0.9 * block.count / 1080)
+        assert sum(size for _, _, size in block.parts) == pytest.approx(block.height)
+    assert {ribbon.cell for ribbon in ribbons} == {"first_only", "neither"}
+    assert sum(ribbon.height for ribbon in ribbons if ribbon.state == 0) == pytest.approx(0.9)
+
+
+def test_flow_rejects_verdicts_of_other_states():
+    wrong = Flow(
+        name="f", title="F", states=[("A", "", Value(value=1.0)), ("B", "", Value(value=1.0))],
+        counts={(True,): 5},
+    )  # fmt: skip
+
+    with pytest.raises(ValueError, match="the flow 'f' must have two states or more and one"):
+        flow_layout(wrong)
+
+
+def test_curves_that_pass_a_half_have_the_whole_scale():
+    horizontal, vertical = lines_scales(curves())
+
+    assert (vertical.low, vertical.high) == (0, 1)
+    assert horizontal.ticks == (1, 2, 3, 4, 5)
+    assert horizontal.low < 1
+    assert horizontal.high > 5
+
+
+def test_bars_fill_their_length():
+    assert bars_cells([1, 0, 3]) == [(0.0, 0.25), (0.25, 0.0), (0.25, 0.75)]
+    assert bars_cells([0, 0]) == [(0.0, 0.0), (0.0, 0.0)]
