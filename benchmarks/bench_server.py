@@ -30,7 +30,8 @@ from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.runs.log import RunLog
-from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt, RunManifest
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
 
 LATENCY_S = 0.05
 CONCURRENCY = 32
@@ -118,8 +119,7 @@ def throughput(url, concurrency, n_prompts, folder):
         study="bench",
         model="m",
         data=DataSource(id="bench", revision=None, digest="d", n_questions=n_prompts),
-        prompts=None,
-        params=params,
+        decoding={"answers": params.model_dump(mode="json")},
         runner=runner.fingerprint(),
         package_version="0",
         created_at="2026-01-01T00:00:00+00:00",

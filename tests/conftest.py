@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.schemas import DataSource, GenerationParams, RunManifest
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import DataSource, GenerationParams
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -36,8 +37,7 @@ def manifest() -> RunManifest:
         study="redirectqa",
         model="fake",
         data=DataSource(id="sample", revision=None, digest="0" * 64, n_questions=2),
-        prompts=None,
-        params=GenerationParams(),
+        decoding={"answers": GenerationParams().model_dump(mode="json")},
         runner={"runner": "fake"},
         package_version="0.1.0",
         created_at="2026-01-01T00:00:00Z",

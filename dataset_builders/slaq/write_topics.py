@@ -24,7 +24,8 @@ from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.slaq_writer import WriterLayout, writer_prompt
 from surface_consistency.runs.log import RunLog, read_generations
-from surface_consistency.schemas import DataSource, GenerationParams, Prompt, RunManifest
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import DataSource, GenerationParams, Prompt
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
 
 __all__ = ["WRITER_PARAMS", "WriterSettings", "WritingSummary", "write_topics"]
@@ -173,8 +174,7 @@ def _manifest(
         data=DataSource(
             id="articles", revision=None, digest=digest.hexdigest(), n_questions=len(drafts)
         ),
-        prompts=None,
-        params=settings.params,
+        decoding={"answers": settings.params.model_dump(mode="json")},
         runner=runner.fingerprint(),
         settings={"layout": settings.layout, "max_characters": settings.max_characters},
         package_version=surface_consistency.__version__,

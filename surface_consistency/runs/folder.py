@@ -14,10 +14,9 @@ from pydantic import Field, JsonValue, ValidationError
 from surface_consistency.errors import (
     DataError,
     RecordError,
-    RunMismatchError,
     SourceNotFoundError,
 )
-from surface_consistency.runs.files import write_csv, write_parquet, write_text
+from surface_consistency.runs.files import write_csv, write_parquet
 from surface_consistency.runs.log import read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
@@ -171,33 +170,6 @@ class RunFolder:
             RecordError: If the file is not a manifest, or of a newer version.
         """
         return self._read_record(self.manifest, RunManifest)
-
-    def agree_on(self, manifest: RunManifest) -> None:
-        """Write the settings of a new run, or hold those of an older one against them.
-
-        Args:
-            manifest: The settings asked for now.
-
-        Raises:
-            RunMismatchError: If the folder holds a run with other settings; names them.
-        """
-        if not self.manifest.is_file():
-            write_text(self.manifest, manifest.model_dump_json(indent=2) + "\n")
-            return
-        found = self.read_manifest()
-        if found.schema_version != manifest.schema_version:
-            raise RunMismatchError(
-                f"{self.path} holds a run of format version {found.schema_version}, which can be "
-                "reported but not continued; choose another --out"
-            )
-        if differing := found.differences(manifest):
-            named = "; ".join(
-                f"{name} is {old!r} there and {new!r} now" for name, (old, new) in differing.items()
-            )
-            raise RunMismatchError(
-                f"{self.path} holds a run with other settings: {named}. Use the same settings to "
-                "continue it, or choose another --out"
-            )
 
     def read_scoring(self) -> Scoring | None:
         """Read how the answers were judged.

@@ -182,6 +182,7 @@ def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFram
     typed = {}
     for field in schema:
         column, dtype = frame[field.name], _DTYPES.get(field.type)
+        _check_values(column, field, where)
         try:
             if dtype is not None:
                 typed[field.name] = column.astype(dtype)
@@ -195,3 +196,18 @@ def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFram
                 f"{error}"
             ) from error
     return pd.DataFrame(typed, columns=list(schema.names))
+
+
+def _check_values(column: pd.Series, field: pa.Field, where: str) -> None:
+    """Refuse gaps where a field needs a value, and labels that are no lists."""
+    if pa.types.is_list(field.type):
+        strange = [
+            value for value in column if isinstance(value, str) or not hasattr(value, "__len__")
+        ]
+        if strange:
+            raise DataError(
+                f"{where}: column {field.name!r} must hold lists of labels, got {strange[0]!r}"
+            )
+    elif not field.nullable and column.isna().any():
+        row = int(column.isna().to_numpy().argmax())
+        raise DataError(f"{where}: column {field.name!r} is empty in row {row}; each row needs it")

@@ -21,9 +21,9 @@ from surface_consistency.errors import (
 )
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
+from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
-from surface_consistency.schemas.manifest import RunManifest
 from surface_consistency.schemas.memory import Lookup
 
 if TYPE_CHECKING:
@@ -373,7 +373,12 @@ def _plain_answer(line: bytes) -> _Answer | None:
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:
     """Compare with the settings on disk, or write them for a new run; return those on disk."""
     if settings.is_file():
-        stored = _read_manifest(settings, type(manifest))
+        stored = _read_manifest(settings)
+        if stored.schema_version != manifest.schema_version:
+            raise RunMismatchError(
+                f"{settings} is of a run of format version {stored.schema_version}, which can be "
+                "reported but not continued; choose another --out"
+            )
         differences = stored.differences(manifest)
         if differences:
             raise RunMismatchError(_mismatch(log, differences))
@@ -390,10 +395,10 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     return manifest
 
 
-def _read_manifest(settings: Path, kind: type[RunManifest]) -> RunManifest:
+def _read_manifest(settings: Path) -> RunManifest:
     """Read the settings of a run."""
     try:
-        return kind.model_validate_json(settings.read_bytes())
+        return RunManifest.model_validate_json(settings.read_bytes())
     except ValidationError as error:
         raise RunLogError(
             f"{settings}: not the settings of a run: {describe_validation_error(error)}. Restore "

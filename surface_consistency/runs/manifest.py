@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
-from surface_consistency.schemas.manifest import DataSource
+from surface_consistency.schemas.questions import DataSource
 
 __all__ = ["SCHEMA_VERSION", "RunManifest"]
 

@@ -5,7 +5,6 @@ from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
-from surface_consistency.schemas.manifest import DataSource, PromptSettings, RunManifest
 from surface_consistency.schemas.memory import (
     AuditPrompt,
     Candidate,
@@ -18,7 +17,11 @@ from surface_consistency.schemas.memory import (
 )
 from surface_consistency.schemas.outcomes import PairedOutcome, RedirectOutcome
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
-from surface_consistency.schemas.questions import CanonicalRedirectPair, QuestionRealization
+from surface_consistency.schemas.questions import (
+    CanonicalRedirectPair,
+    DataSource,
+    QuestionRealization,
+)
 from surface_consistency.schemas.slaq import (
     PromptTarget,
     SlaqArticle,
@@ -45,13 +48,11 @@ __all__ = [
     "Message",
     "PairedOutcome",
     "Prompt",
-    "PromptSettings",
     "PromptTarget",
     "QuestionRealization",
     "Record",
     "RedirectOutcome",
     "RetrievalTrace",
-    "RunManifest",
     "SlaqArticle",
     "SlaqOutcome",
     "SlaqQuestion",

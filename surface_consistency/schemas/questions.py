@@ -1,11 +1,27 @@
-"""A fact asked under one surface form in one wording, and the pairs that studies compare."""
+"""A fact asked under one surface form in one wording, pairs of them, and where they come from."""
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.facts import FactualTriple, SurfaceForm
 
-__all__ = ["CanonicalRedirectPair", "QuestionRealization"]
+__all__ = ["CanonicalRedirectPair", "DataSource", "QuestionRealization"]
+
+
+class DataSource(Record):
+    """Which rows were asked."""
+
+    id: NonEmpty
+    """Hub repository, file or folder that the rows came from."""
+
+    revision: str | None
+    """Commit of the repository; None for local sources."""
+
+    digest: NonEmpty
+    """SHA-256 of the questions and answers used: equal digests are equal data."""
+
+    n_questions: int = Field(ge=0)
+    """Questions used."""
 
 
 class QuestionRealization(Record):

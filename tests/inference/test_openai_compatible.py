@@ -14,7 +14,8 @@ from surface_consistency.inference import BatchPlanner, OpenAICompatibleRunner, 
 from surface_consistency.inference._http_session import backoff, retry_after
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.runs.log import RunLog
-from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt, RunManifest
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
 
 pytest.importorskip("httpx")
 PARAMS = GenerationParams()
@@ -433,8 +434,7 @@ def test_a_stopped_run_goes_on_without_asking_twice(serve, reply, tmp_path):
         study="s",
         model="m",
         data=DataSource(id="d", revision=None, digest="0", n_questions=1),
-        prompts=None,
-        params=PARAMS,
+        decoding={"answers": PARAMS.model_dump(mode="json")},
         runner=made.fingerprint(),
         package_version="0",
         created_at="now",

@@ -17,7 +17,8 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.runs.log import RunLog, read_answers, read_generations
-from surface_consistency.schemas import Generation, GenerationParams, RunManifest, write_jsonl
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import Generation, GenerationParams, write_jsonl
 
 resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
 
@@ -187,12 +188,15 @@ def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, mani
 def test_other_settings_are_refused_by_name(written, manifest):
     """Every setting that differs is named with both values."""
     other = manifest.model_copy(
-        update={"params": GenerationParams(max_new_tokens=20), "runner": {"runner": "stored"}}
+        update={
+            "decoding": {"answers": GenerationParams(max_new_tokens=20).model_dump(mode="json")},
+            "runner": {"runner": "stored"},
+        }
     )
 
     with pytest.raises(
         RunMismatchError,
-        match=r"params\.max_new_tokens is 15 there and 20 now; runner\.runner is 'fake' there and "
+        match=r"decoding\.answers\.max_new_tokens is 15 there and 20 now; runner\.runner is 'fake' there and "
         r"'stored' now\. Use the same settings to continue it, or choose another --out",
     ):
         RunLog.open(written, other)
@@ -250,7 +254,14 @@ LINE = {"prompt_id": "q", "text": "x", "finish_reason": "stop", "prompt_key": "k
 def columns_of(path):
     """The columns of `read_answers`, by way of the records."""
     return [
-        (item.prompt_id, item.prompt_key, item.text, item.finish_reason, item.error)
+        (
+            item.prompt_id,
+            item.prompt_key,
+            item.text,
+            item.finish_reason,
+            item.error,
+            item.lookups,
+        )
         for item in read_generations(path)
     ]
 
@@ -279,10 +290,11 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         "text",
         "finish_reason",
         "error",
+        "lookups",
     ]
     assert [row[0] for row in rows] == ["q1", "q3", "q4", "q6", "q5", "q8", "q2", "q7"]
     assert rows[0][2] == "London\nQ:"
-    assert rows[-1][2:] == (None, "error", "later")
+    assert rows[-1][2:] == (None, "error", "later", None)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +394,7 @@ def test_an_empty_log_has_the_columns_too(tmp_path):
 
     frame = read_answers(tmp_path / "log.jsonl")
 
-    assert frame.shape == (0, 5)
+    assert frame.shape == (0, 6)
     assert next(iter(frame)) == "prompt_id"
     with pytest.raises(SourceNotFoundError, match="no run log"):
         read_answers(tmp_path / "none.jsonl")
@@ -391,7 +403,7 @@ def test_an_empty_log_has_the_columns_too(tmp_path):
 HOLD = """
 import sys
 from surface_consistency.runs.log import RunLog
-from surface_consistency.schemas import RunManifest
+from surface_consistency.runs.manifest import RunManifest
 manifest = RunManifest.model_validate_json(open(sys.argv[2]).read())
 with RunLog.open(sys.argv[1], manifest):
     print("open", flush=True)
@@ -522,7 +534,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the te
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.runs.log import RunLog
-from surface_consistency.schemas import GenerationParams, Prompt, RunManifest
+from surface_consistency.schemas import GenerationParams, Prompt
+from surface_consistency.runs.manifest import RunManifest
 def answer(prompt):
     if prompt.id == "q57":
         print("waiting", flush=True)

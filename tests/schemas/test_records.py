@@ -8,17 +8,13 @@ from pydantic import ValidationError
 from surface_consistency import schemas
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
-    DataSource,
     Entity,
     FactualTriple,
     Generation,
-    GenerationParams,
     Message,
     Prompt,
-    PromptSettings,
     QuestionRealization,
     Record,
-    RunManifest,
     SurfaceForm,
     Verdict,
 )
@@ -49,26 +45,6 @@ def question(text, *, canonical, template="original", fact="1318704"):
         template=template,
         question=f"What is {text}'s occupation?",
     )
-
-
-def manifest(**changes):
-    settings = {
-        "study": "redirectqa",
-        "model": "pythia",
-        "data": DataSource(id="rows", revision=None, digest="ab" * 32, n_questions=2),
-        "prompts": PromptSettings(
-            shots=15,
-            seed=0,
-            demonstrations="per_relation",
-            style="completion",
-            templates=("original",),
-        ),
-        "params": GenerationParams(),
-        "runner": {"dtype": "float32", "quantisation": {"bits": 8}},
-        "package_version": "0.1.0",
-        "created_at": "2026-01-01T00:00:00Z",
-    }
-    return RunManifest(**(settings | changes))
 
 
 @pytest.mark.parametrize("record", RECORDS)
@@ -162,43 +138,13 @@ def test_generation_rejects_a_text_that_is_none():
 
 def test_verdict_rejects_a_missing_judgement_without_a_reason():
     """Not judged is None with a reason, and judged has none."""
-    base = {"question_id": "a", "rule": "popqa", "region": "first_line", "prediction": "x"}
+    base = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x"}
 
     assert Verdict(**base, is_correct=None, reason="no accepted answer")
     with pytest.raises(ValidationError, match="exactly when `is_correct` is None"):
         Verdict(**base, is_correct=None)
     with pytest.raises(ValidationError, match="exactly when `is_correct` is None"):
         Verdict(**base, is_correct=True, reason="why")
-
-
-def test_manifest_differences_name_the_nested_field():
-    """A run that differs in one setting is told by the dotted name of that setting."""
-    changed = manifest(
-        params=GenerationParams(max_new_tokens=30),
-        runner={"dtype": "float32", "quantisation": {"bits": 4}},
-        created_at="2026-02-02T00:00:00Z",
-        package_version="9",
-    )
-
-    assert manifest().differences(changed) == {
-        "params.max_new_tokens": (15, 30),
-        "runner.quantisation.bits": (8, 4),
-    }
-    assert manifest().differences(manifest()) == {}
-
-
-def test_manifest_reads_back_from_json():
-    """A manifest on disk is the manifest that was written."""
-    assert RunManifest.model_validate_json(manifest().model_dump_json()) == manifest()
-
-
-def test_manifest_signature_is_one_line():
-    """The foot of a table names data, model, shots and seed."""
-    signature = manifest().signature
-
-    assert "\n" not in signature
-    for part in ("data:rows@abababababab", "model:pythia", "shots:15", "seed:0"):
-        assert part in signature
 
 
 def test_the_key_of_a_changed_copy_is_its_own():

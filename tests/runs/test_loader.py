@@ -7,8 +7,23 @@ from surface_consistency.errors import (
     RecordError,
     SourceNotFoundError,
 )
-from surface_consistency.report import load_run, load_runs
-from surface_consistency.schemas import Verdict, write_jsonl
+from surface_consistency.runs import loader
+from surface_consistency.runs.folder import Scoring
+from surface_consistency.schemas import RedirectOutcome
+from tests.made_runs import make_manifest, make_outcomes, make_run
+
+__all__ = ["make_manifest", "make_outcomes", "make_run"]
+
+
+def load_runs(folders):
+    """Read runs of RedirectQA."""
+    return loader.load_runs(folders, outcome=RedirectOutcome)
+
+
+def load_run(folder):
+    """Read one run of RedirectQA."""
+    return load_runs([folder])[0]
+
 
 VERDICTS = [(True, True), (True, False), (None, True), (False, False)]
 
@@ -24,10 +39,7 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
         checks={"rules": table},
         highlights={"by_planted_exposure": table},
     )
-    write_jsonl(
-        folder / "verdicts.jsonl",
-        [Verdict(question_id="1", rule="popqa", region="whole", prediction="x", is_correct=False)],
-    )
+    (folder / "scoring.json").write_text(Scoring(judged_by="popqa on whole").model_dump_json())
 
     run = load_run(folder)
 
@@ -35,7 +47,7 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
     assert run.manifest == manifest
     assert run.judged_by == "popqa on whole"
     assert run.outcomes["first_correct"].tolist() == [True, True, pd.NA, False]
-    assert run.outcomes["categories"].tolist() == [["a", "b"], [], ["a", "b"], []]
+    assert [*map(list, run.outcomes["categories"])] == [["a", "b"], [], ["a", "b"], []]
     assert list(run.checks) == ["rules"]
     assert list(run.highlights) == ["by planted exposure"]
     assert run.checks["rules"]["rule"].tolist() == ["exact", "NA"]
@@ -48,16 +60,21 @@ def test_load_run_is_content_without_optional_files(make_run, make_outcomes, mak
     (folder / "checks").rmdir()
     (folder / "highlights").rmdir()
 
-    run = load_run(folder, label="mine")
+    run = load_run(folder)
 
-    assert (run.label, run.judged_by, run.checks, run.highlights) == ("mine", None, {}, {})
+    assert (run.label, run.judged_by, run.checks, run.highlights) == (
+        "organism",
+        "not recorded",
+        {},
+        {},
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("manifest.json", r"not a run folder: it has no manifest.json.*run redirectqa"),
-        ("outcomes.parquet", r"no outcomes.parquet.*surface-consistency score"),
+        ("manifest.json", r"not a run folder: manifest.json is missing; make one with"),
+        ("outcomes.parquet", r"has no outcomes.parquet; .*surface-consistency score"),
     ],
 )
 def test_load_run_rejects_a_folder_without(name, message, make_run, make_outcomes, make_manifest):
@@ -69,7 +86,7 @@ def test_load_run_rejects_a_folder_without(name, message, make_run, make_outcome
 
 
 def test_load_run_rejects_an_absent_folder(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"no folder .*nowhere.*demo --out"):
+    with pytest.raises(SourceNotFoundError, match=r"nowhere is not a run folder"):
         load_run(tmp_path / "nowhere")
 
 
@@ -103,7 +120,7 @@ def test_load_run_rejects_outcomes_of_another_schema(make_run, make_outcomes, ma
     outcomes = make_outcomes(VERDICTS).rename(columns={"types": "kinds"})
     folder = make_run("run", outcomes, make_manifest())
 
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*it has .*'kinds'"):
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*there are .*'kinds'"):
         load_run(folder)
 
 
@@ -118,9 +135,13 @@ def test_load_run_rejects_empty_outcomes(make_run, make_outcomes, make_manifest)
     ("column", "values", "message"),
     [
         ("categories", ["a", "b", "c", "d"], r"'categories' must hold lists of labels, got 'a'"),
-        ("first_correct", ["yes", "no", "yes", "no"], r"'first_correct' must hold true, false"),
-        ("second_correct", [0, 1, 2, 1], r"'second_correct' must hold true, false or null"),
-        ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each pair needs it"),
+        (
+            "first_correct",
+            ["yes", "no", "yes", "no"],
+            r"'first_correct' holds what RedirectOutcome",
+        ),
+        ("second_correct", [0, 1, 2, 1], r"'second_correct' holds what RedirectOutcome does not"),
+        ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
         ("pair_id", ["p", "q", "r", "q"], r"'pair_id' holds 'q' more than once"),
         ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'organism'"),
         ("model", ["organism"] * 3 + ["b"], r"'model' holds 'organism', 'b', but manifest.json"),
@@ -135,11 +156,27 @@ def test_load_run_rejects_values_in(
         load_run(folder)
 
 
-def test_load_run_rejects_an_empty_check(make_run, make_outcomes, make_manifest):
+def test_load_run_takes_an_empty_check_for_none(make_run, make_outcomes, make_manifest):
     folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
     (folder / "checks" / "rules.csv").write_bytes(b"")
 
+    assert load_run(folder).checks == {}
+
+
+def test_load_run_rejects_a_check_that_is_no_table(make_run, make_outcomes, make_manifest):
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    (folder / "checks" / "rules.csv").write_text('a,b\n"1,2\n3,4,5\n')
+
     with pytest.raises(DataError, match=r"rules.csv: cannot be read as a CSV table"):
+        load_run(folder)
+
+
+def test_load_run_rejects_a_column_that_the_study_does_not_declare(
+    make_run, make_outcomes, make_manifest
+):
+    folder = make_run("run", make_outcomes(VERDICTS).assign(mood="good"), make_manifest())
+
+    with pytest.raises(DataError, match=r"column 'mood' is no field of RedirectOutcome; declare"):
         load_run(folder)
 
 

@@ -1,13 +1,47 @@
 import itertools
+import warnings
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics.paired_groups import paired_by
-from surface_consistency.report import StudyRun, study_tables, write_tables
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run
+from surface_consistency.studies import engine
+from surface_consistency.studies.redirectqa import RedirectQAStudy
+from surface_consistency.studies.study import Report, ReportSettings
+from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
+
+__all__ = ["make_manifest", "make_outcomes", "make_run", "noise_floor", "random_outcomes"]
 
 CELLS = {(True, True): "both", (True, False): "first_only", (False, True): "second_only"}
+
+
+def StudyRun(*, label, manifest, outcomes, checks=None):
+    """A run in memory."""
+    return Run(
+        label=label,
+        folder=RunFolder(Path("nowhere")),
+        manifest=manifest,
+        outcomes=outcomes.assign(model=label),
+        checks=checks or {},
+    )
+
+
+def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
+    """The tables of runs with their specs, those of their checks too."""
+    settings = ReportSettings(resamples=n_resamples, bootstrap_seed=seed)
+    report = Report(runs=runs, settings=settings, cluster=cluster)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        return {**RedirectQAStudy().tables(report)} | engine._check_tables(runs)
+
+
+def study_tables(runs, **options):
+    """The frames of the tables."""
+    return {name: table.frame for name, table in tables_of(runs, **options).items()}
 
 
 @pytest.fixture
@@ -69,6 +103,7 @@ def test_study_tables_agrees_with_paired_by(runs):
         by = ["model", "template", *columns]
         expected = paired_by(frame, by=by, n_resamples=200, rng=5)
         found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
+        found = found[expected.columns]
         pd.testing.assert_frame_equal(found, expected)
 
 
@@ -135,37 +170,30 @@ def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_f
     assert list(tables["rules"].columns) == ["model", "first_rule", "second_rule", "n_differ"]
 
 
-def test_study_tables_rejects_ambiguous_or_absent_runs(runs):
-    with pytest.raises(ValueError, match=r"runs is empty"):
-        study_tables([])
-    with pytest.raises(ValueError, match=r"2 runs have the label 'b'.*load_runs"):
-        study_tables([runs[0], runs[0]])
-
-
-def test_study_tables_rejects_bad_runs(make_outcomes, make_manifest):
+@pytest.mark.parametrize(
+    ("change", "cluster", "message"),
+    [
+        ({"subject_id": None}, "subject_id", r"run 'organism' has 3 pairs without subject_id"),
+        ({}, "x", r"--cluster must be one of fact_id, subject_id for redirectqa; got 'x'"),
+    ],
+)
+def test_report_rejects_clusters(
+    change, cluster, message, make_run, make_outcomes, make_manifest, tmp_path
+):
     """Each message names the run, what is wrong and the way out."""
-    outcomes = make_outcomes([(True, False)] * 3)
-    manifest = make_manifest()
+    frame = make_outcomes([(True, False)] * 3).assign(**change)
+    folder = make_run("run", frame, make_manifest())
 
-    def tables(frame, *, cluster="fact_id", checks=None):
-        run = StudyRun(label="m", manifest=manifest, outcomes=frame, checks=checks or {})
-        return study_tables([run], cluster=cluster, n_resamples=20)
-
-    with pytest.raises(DataError, match=r"run 'm' holds no pair"):
-        tables(outcomes.iloc[:0])
-    with pytest.raises(DataError, match=r"run 'm' has 3 pairs without subject_id"):
-        tables(outcomes.assign(subject_id=None), cluster="subject_id")
-    with pytest.raises(DataError, match=r"run 'm' has a check named 'overall'"):
-        tables(outcomes, checks={"overall": outcomes})
-    with pytest.raises(ValueError, match=r"cluster must be one of fact_id, subject_id; got 'x'"):
-        tables(outcomes, cluster="x")
+    with pytest.raises(ValueError, match=message):
+        engine.report_runs([folder], tmp_path / "out", settings=ReportSettings(cluster=cluster))
 
 
 def test_write_tables_is_read_back_without_options(runs, tmp_path):
     """`pandas.read_csv` gives the same numbers and labels; signatures stand in their own file."""
-    tables = study_tables(runs, n_resamples=50)
+    specs = tables_of(runs, n_resamples=50)
+    tables = {name: table.frame for name, table in specs.items()}
 
-    written = write_tables(tables, tmp_path / "deep" / "tables", runs=runs)
+    written = engine.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
 
     assert [path.name for path in written] == [*(f"{n}.csv" for n in tables), "SOURCES.txt"]
     for name, table in tables.items():
@@ -185,7 +213,7 @@ def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
         ),
     )
 
-    write_tables(study_tables([run], n_resamples=20), tmp_path, runs=[run])
+    engine.write_tables(tables_of([run], n_resamples=20), tmp_path, runs=[run])
 
     content = (tmp_path / "by_category.csv").read_bytes().decode("utf-8")
     assert "模型–é,original,Redirects_from_letter–word_combinations," in content

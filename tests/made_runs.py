@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.schemas import DataSource, GenerationParams, PromptSettings, RunManifest
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import DataSource
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, types_of
 
 
@@ -16,14 +17,8 @@ def _manifest(model: str = "organism", **changes: object) -> RunManifest:
         "study": "redirectqa",
         "model": model,
         "data": DataSource(id="owner/rows", revision="abc123", digest="d" * 64, n_questions=40),
-        "prompts": PromptSettings(
-            shots=15,
-            seed=3,
-            demonstrations="per_relation",
-            style="completion",
-            templates=("original",),
-        ),
-        "params": GenerationParams(),
+        "settings": {"shots": 15, "seed": 3, "template": "original"},
+        "decoding": {"answers": {"max_new_tokens": 15, "stop": ["\n"]}},
         "runner": {"runner": "fake", "dtype": "float32"},
         "package_version": "0.0.1",
         "created_at": "2026-01-02T03:04:05+00:00",
