@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from surface_consistency.metrics.paired_tables import PairedTable
+    from surface_consistency.metrics import PairedTable
 
 __all__ = ["FIGURE_STYLE", "plot_groups", "plot_square", "write_figures"]
 
