@@ -10,17 +10,12 @@ from cyclopts import App, Parameter
 from pydantic import Field
 
 from surface_consistency.commands.record_command import record_command
-from surface_consistency.data import (
-    DOMAINS,
-    PUBLISHED_TOPOLOGIES,
-    TOPOLOGIES,
-    PublishedFolder,
-    build_audit_databases,
-    check_repo_id,
-    publish_folder,
-    read_fact_table,
-)
+from surface_consistency.data.audit_databases import build_audit_databases
+from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
+from surface_consistency.data.dataset_folder import PublishedFolder
+from surface_consistency.data.fact_tables import DOMAINS, read_fact_table
 from surface_consistency.data.popqa import load_popqa
+from surface_consistency.data.publish import check_repo_id, publish_folder
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (
@@ -45,7 +40,7 @@ _Plan = Annotated[
 class WriteSettings(Settings):
     """Where the work is done and what becomes of it."""
 
-    out: Path | None = None
+    out: str | None = None
     """Folder to write."""
 
     work: Path | None = None
@@ -176,12 +171,12 @@ def _check(target: WriteSettings) -> None:
 
 def _out(target: WriteSettings, plan: DumpPlan) -> Path:
     """Find where to write, and say what the files that are there decide."""
-    if target.out is None:
+    if not target.out:
         raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
     if not target.quiet and not plan.missing:
         for note in plan.notes:
             print(f"note: {note}", file=sys.stderr)
-    return target.out
+    return Path(target.out)
 
 
 def _resources(target: WriteSettings) -> dict[str, Any]:

@@ -500,7 +500,7 @@ def flow_view(block: Flow) -> View:
         texts += [(x, 14, "t-head", name), (x, 31, "", meaning)]
     ends = [0.0] * len(block.states)
     for part in blocks:
-        if not part.count and (part.is_right or not n):
+        if not part.count:
             continue
         big = f"{part.count:,} {'right' if part.is_right else 'wrong'}"
         share = f"{format_number(part.count / n)}\u00a0%"

@@ -49,6 +49,7 @@ from surface_consistency.runs.files import write_text
 __all__ = ["render_page", "write_page"]
 
 _OWN_ANCHORS: Final = ("finding", "checks", "made", "method")
+_SWITCHES: Final = {"Table": "Tables", "Dots": "Groups", "Flow": "Runs"}
 _UNITS: Final = {"rate": " %", "difference": " points"}
 _BROKEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 _LONG_WORD = re.compile(r"\S{18,}")
@@ -157,12 +158,12 @@ class _Views:
             panes = [self.block(block) for block in blocks]
             if kind == "Lines":
                 groups.append({"kind": kind, "panes": [{"charts": panes}]})
-            elif kind in ("Table", "Dots") and len(panes) > 1:
-                legend = "Groups" if kind == "Dots" else "Tables"
+            elif kind in _SWITCHES and len(panes) > 1:
+                legend = _SWITCHES[kind]
                 name = self.unique("switch")
                 groups.append({"kind": kind, "panes": panes, "name": name, "legend": legend})
             else:
-                groups += [{"kind": kind, "panes": [pane]} for pane in panes]
+                groups += [{"kind": kind, "panes": [pane]} for pane in _side_by_side(panes)]
         own = {field.name: getattr(section, field.name) for field in fields(section)}
         return own | {"groups": groups, "heading": self.unique(f"{section.anchor}-title")}
 
@@ -178,7 +179,7 @@ class _Views:
             case Bars():
                 view = bars_view(block, self.models)
             case Flow():
-                view = flow_view(block)
+                view = flow_view(block) | {"short": block.title}
             case Table():
                 view = _table_view(block, self.models) | {"short": block.caption}
                 return view | {"id": self.unique(f"table-{block.caption.lower()[:40]}")}
@@ -190,6 +191,23 @@ class _Views:
             case _:
                 return {"block": block}
         return view | {"id": self.unique(f"fig-{block.name}")}
+
+
+def _side_by_side(panes: Sequence[View]) -> list[View]:
+    """Put large squares of the same cells that follow each other into one row."""
+    found: list[View] = []
+    for pane in panes:
+        last = found[-1] if found else {}
+        if (
+            "squares" in pane
+            and not (pane["is_small"] or last.get("is_small", True) or last["note"])
+            and pane["legend"] == last["legend"]
+        ):
+            merged = {"squares": [*last["squares"], *pane["squares"]], "note": pane["note"]}
+            found[-1] = last | merged
+        else:
+            found.append(pane)
+    return found
 
 
 def _check_anchors(page: Page) -> None:

@@ -144,7 +144,13 @@ class RedirectQAStudy(Study):
 
         Returns:
             Questions and pairs.
+
+        Raises:
+            ValueError: If columns are named for the sample, whose columns are known.
+            DataError: If they cannot be read.
         """
+        if source.source == "sample" and source.column:
+            raise ValueError("--column belongs to data of your own; the sample's are known")
         if source.source == "sample":
             return load_sample()
         return load_redirectqa(

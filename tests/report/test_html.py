@@ -15,7 +15,16 @@ from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
 from surface_consistency.report.page import Dot, Dots, Section, Square, Value
 from surface_consistency.report.table import Table
-from tests.report.example import LABELS, LONG, answers, dots, group_table, page, squares
+from tests.report.example import (
+    LABELS,
+    LONG,
+    answers,
+    dots,
+    flow,
+    group_table,
+    page,
+    squares,
+)
 
 
 class _Reader(HTMLParser):
@@ -184,6 +193,32 @@ def test_models_on_different_numbers_of_facts_show_both():
     block = Dots(name="d", title="D", axis="%", rows=[("all", 0, pair)])
 
     assert "28–196" in _Reader(render_page(_one(block))).visible
+
+
+def test_squares_that_follow_each_other_stand_in_one_row():
+    alone = replace(squares(1), note=())
+
+    assert render_page(_one(alone, squares(1))).count('class="squares"') == 1
+    assert render_page(_one(squares(1), squares(1))).count('class="squares"') == 2
+    other = replace(alone, cells=("a", "b", "c", "d"))
+    assert render_page(_one(alone, other)).count('class="squares"') == 2
+
+
+def test_flows_of_several_runs_are_switched_and_empty_states_say_nothing():
+    one = replace(flow(), counts={(True, True, False): 5})
+
+    document = render_page(_one(one, replace(flow(), name="other")))
+
+    assert "<legend>Runs</legend>" in document
+    assert ">0 wrong<" not in document
+
+
+def test_long_findings_are_set_smaller():
+    whole = page(1, has_all=False)
+    finding = replace(whole.finding, sentence=["It does so. " * 30])
+
+    assert '<h1 dir="auto" class="long">' in render_page(replace(whole, finding=finding))
+    assert '<h1 dir="auto">' in render_page(whole)
 
 
 def test_folded_section_is_in_details():

@@ -1,6 +1,6 @@
 """The construction of RedirectQA from dumps."""
 
-from surface_consistency.runs.locks import files_digest
+from surface_consistency.wikimedia.construction._work_folder import files_digest
 from surface_consistency.wikimedia.construction.build import (
     CATEGORY_CAP,
     BuildResult,

@@ -9,11 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from surface_consistency.errors import DataError, MissingDependencyError
-from surface_consistency.runs.locks import (
-    Checkpoints,
-    digest_of,
-    locked_folder,
-)
 from surface_consistency.wikimedia.construction._facts import asked_facts, object_rows, subject_rows
 from surface_consistency.wikimedia.construction._pipeline import (
     Pipeline,
@@ -24,6 +19,11 @@ from surface_consistency.wikimedia.construction._pipeline import (
     pairing_step,
     rows_step,
     surface_steps,
+)
+from surface_consistency.wikimedia.construction._work_folder import (
+    Checkpoints,
+    digest_of,
+    locked_folder,
 )
 from surface_consistency.wikimedia.construction.database import count_of, open_database
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles

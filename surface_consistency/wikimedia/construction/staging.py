@@ -10,12 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
-from surface_consistency.runs.locks import (
-    Checkpoints,
-    Marker,
-    digest_of,
-    file_digest,
-)
 from surface_consistency.taxonomy import RELATIONS
 from surface_consistency.wikimedia.construction import _staged_rows as staged
 from surface_consistency.wikimedia.construction._arrow import (
@@ -25,6 +19,12 @@ from surface_consistency.wikimedia.construction._arrow import (
     batch_of,
     import_arrow,
     table_schema,
+)
+from surface_consistency.wikimedia.construction._work_folder import (
+    Checkpoints,
+    Marker,
+    digest_of,
+    file_digest,
 )
 from surface_consistency.wikimedia.construction.dump_files import DumpFiles, dump_name
 from surface_consistency.wikimedia.construction.progress import (
