@@ -5,12 +5,15 @@ subject, its question and its template. What the rows of a fact repeat is parsed
 from then on. Then relations and templates are settled, and both become columns of a table.
 """
 
+import hashlib
 import json
+import marshal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -110,6 +113,8 @@ _ROW_SCHEMA: Final = pa.schema(
 """What is kept of a row: its place, its fact, its name for the subject, and how it asks."""
 
 _ROWS_AT_ONCE: Final = 4_096
+_NO_REFERENCES: Final = 2
+"""Version of `marshal` whose bytes depend on the values alone."""
 
 _Waiting = tuple[Place, int, str, str | None, str | None, Surface]
 
@@ -145,26 +150,27 @@ class RedirectQARows:
         name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
         id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
         templates: dict[object, str | None] = {}
-        known: dict[str, tuple[object, ...]] = {}
+        known: dict[str, bytes] = {}
         last: tuple[object, ...] | None = None
         read: tuple[Surface, str, list[str]] | None = None
         fact_id, last_id = "", None
         waiting: list[_Waiting] = []
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
-            told = told_of(row)
+            told = _summed(told_of(row))
             if id_column is None:
                 fact_id = ""
             else:
                 value = row.get(id_column)
                 if value is None or type(value) is not type(last_id) or value != last_id:
                     fact_id, last_id = cells.needed("triple_id", identifier_of), value
-            if not _is_equal(told, known.get(fact_id)):
+            if told is None or told != known.get(fact_id):
                 fact = _Fact.read(cells)
                 fact_id = fact_id or fact.own_id()
                 fact.row = len(self._facts)
                 self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
-                known[fact_id] = told
+                if told is not None:
+                    known[fact_id] = told
             name = name_of(row)
             if read is None or not _is_equal(name, last):
                 read, last = self._surface(cells), name
@@ -246,16 +252,19 @@ class RedirectQARows:
 
     def _fact_table(self, names: Mapping[str, str]) -> pa.Table:
         """Lay the facts out in columns."""
-        described = [fact.told(name, names.get(name, "")) for name, fact in self._facts.items()]
-        columns = dict(zip(FACT_SCHEMA.names, zip(*described, strict=True), strict=True))
-        try:
-            return pa.table(columns, schema=FACT_SCHEMA)
-        except (pa.ArrowInvalid, UnicodeEncodeError):
-            for told, (fact_id, fact) in zip(described, self._facts.items(), strict=True):
-                with _named(f"{fact.place}: fact {fact_id!r}"):
-                    triple_of(dict(zip(FACT_SCHEMA.names, told, strict=True)), {})
-                    json.dumps(told, ensure_ascii=False).encode()
-            raise
+        facts, parts = iter(self._facts.items()), []
+        while chunk := list(islice(facts, _ROWS_AT_ONCE)):
+            told = [fact.told(name, names.get(name, "")) for name, fact in chunk]
+            columns = zip(FACT_SCHEMA.names, zip(*told, strict=True), strict=True)
+            try:
+                parts.append(pa.table(dict(columns), schema=FACT_SCHEMA))
+            except (pa.ArrowInvalid, UnicodeEncodeError):
+                for values, (fact_id, fact) in zip(told, chunk, strict=True):
+                    with _named(f"{fact.place}: fact {fact_id!r}"):
+                        triple_of(dict(zip(FACT_SCHEMA.names, values, strict=True)), {})
+                        json.dumps(values, ensure_ascii=False).encode()
+                raise
+        return pa.concat_tables(parts)
 
     def _templates(self, rows: pa.Table) -> pa.Array:
         """Name the template of each row; names of the taxonomy need no look at the questions."""
@@ -518,6 +527,14 @@ def _cells_of(columns: Iterable[str]) -> Callable[[Mapping[str, object]], tuple[
             return tuple(map(row.get, (*names, *names[:1])))
 
     return read
+
+
+def _summed(cells: tuple[object, ...]) -> bytes | None:
+    """Sum up plain cells in a few bytes; None for others, such as arrays."""
+    try:
+        return hashlib.blake2b(marshal.dumps(cells, _NO_REFERENCES), digest_size=16).digest()
+    except ValueError:
+        return None
 
 
 def _is_equal(cells: tuple[object, ...], known: tuple[object, ...] | None) -> bool:
