@@ -132,7 +132,7 @@ class RedirectQARows:
     foreign_categories: Counter[str] = field(default_factory=Counter)
     """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
 
-    _facts: dict[str, "_Fact"] = field(default_factory=dict)
+    _facts: "_Facts" = field(default_factory=lambda: _Facts())
     _parts: list[pa.Table] = field(default_factory=list)
 
     def extend(self, rows: Iterable[Row]) -> None:
@@ -167,8 +167,7 @@ class RedirectQARows:
             if told is None or told != known.get(fact_id):
                 fact = _Fact.read(cells)
                 fact_id = fact_id or fact.own_id()
-                fact.row = len(self._facts)
-                self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
+                self._facts.merge(fact_id, fact)
                 if told is not None:
                     known[fact_id] = told
             name = name_of(row)
@@ -185,7 +184,7 @@ class RedirectQARows:
             else:
                 template = templates[value] = cells.read("template", identifier_of)
             question = cells.read("question", text_of)
-            waiting.append((place, self._facts[fact_id].row, digest, template, question, surface))
+            waiting.append((place, self._facts.rows[fact_id], digest, template, question, surface))
             if len(waiting) == _ROWS_AT_ONCE:
                 self._keep(waiting)
                 waiting = []
@@ -272,8 +271,8 @@ class RedirectQARows:
         names = [name.casefold() for name in given.dictionary.to_pylist()]
         if not given.null_count and all(name in TEMPLATES for name in names):
             return pa.array(names, pa.string()).take(given.indices)
-        facts = list(self._facts.values())
-        relations = (facts[fact].relation or "" for fact in rows["fact"].to_pylist())
+        named = [fact.relation or "" for _, fact in self._facts.items()]
+        relations = (named[fact] for fact in rows["fact"].to_pylist())
         told = (python_values(rows[name]) for name in ("surface", "question", "template"))
         return pa.array(resolve_templates(list(map(Wording, relations, *told))), pa.string())
 
@@ -301,8 +300,8 @@ class RedirectQARows:
     def _settle(self, rows: pa.Table) -> dict[str, str]:
         """Tell relations that no column names from a question; name subjects without a title."""
         unsettled = {
-            fact.row: (fact_id, fact)
-            for fact_id, fact in self._facts.items()
+            row: (fact_id, fact)
+            for row, (fact_id, fact) in enumerate(self._facts.items())
             if fact.relation is None or fact.subject_name is None
         }
         names: dict[str, str] = {}
@@ -323,11 +322,12 @@ class RedirectQARows:
                     "known template; name the column that tells it with "
                     "columns={'relation': '<column>'}"
                 )
+            self._facts.put(fact_id, fact)
         return names
 
     def _asked(self, rows: pa.Table) -> pa.Array:
         """Word the questions of rows that have none."""
-        facts = list(self._facts.values())
+        relations = [fact.relation or "" for _, fact in self._facts.items()]
         questions = python_values(rows["question"])
         told = (rows[name] for name in ("fact", "surface", "template"))
         for row, (fact, surface, template) in enumerate(
@@ -335,7 +335,7 @@ class RedirectQARows:
         ):
             if questions[row] is not None:
                 continue
-            relation = facts[fact].relation or ""
+            relation = relations[fact]
             if relation not in RELATIONS:
                 raise RecordError(
                     f"{_place(rows, row)}: no question, and the taxonomy has no template for "
@@ -344,6 +344,44 @@ class RedirectQARows:
                 )
             questions[row] = RELATIONS[relation].question(surface, template=template)
         return pa.array(questions, pa.string())
+
+
+class _Facts:
+    """Facts by their ids, packed, since objects of so many short texts take five times the room."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self._packed: list[bytes] = []
+
+    def merge(self, fact_id: str, fact: "_Fact") -> None:
+        """Add what a row says of a fact."""
+        if fact_id not in self.rows:
+            self.rows[fact_id] = len(self._packed)
+            self._packed.append(_pack(fact))
+            return
+        known = _unpack(self._packed[self.rows[fact_id]])
+        known.merge(fact, fact_id)
+        self.put(fact_id, known)
+
+    def put(self, fact_id: str, fact: "_Fact") -> None:
+        """Replace what is known of a fact."""
+        self._packed[self.rows[fact_id]] = _pack(fact)
+
+    def items(self) -> Iterator[tuple[str, "_Fact"]]:
+        """Give the facts in order of appearance."""
+        return zip(self.rows, map(_unpack, self._packed), strict=True)
+
+
+def _pack(fact: "_Fact") -> bytes:
+    """Write a fact as bytes."""
+    return marshal.dumps([*fact.place, *(getattr(fact, name) for name in _Fact.__slots__[1:])])
+
+
+def _unpack(data: bytes) -> "_Fact":
+    """Read what `_pack` wrote."""
+    source, number, *values = marshal.loads(data)
+    told = dict(zip(_Fact.__slots__[1:], values, strict=True))
+    return _Fact(place=Place(source, number), **told)
 
 
 def _replaced(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
@@ -417,7 +455,6 @@ class _Fact:
     object_name: str | None
     object_aliases: tuple[str, ...]
     answers: tuple[str, ...]
-    row: int = 0
 
     @classmethod
     def read(cls, cells: RowCells) -> "_Fact":
