@@ -277,6 +277,7 @@ def import_predictions(
     """
     plan = plan or study.plan(data, study.settings() if settings is None else settings)
     texts = align_predictions(plan.targets, predictions)
+    del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
@@ -295,10 +296,12 @@ def import_predictions(
                 "another --out, or delete the folder first"
             )
     _write_targets(folder, plan, plan.targets["prompt_id"], "")
-    with atomic_path(folder.log()) as part:
-        _predictions_as_log(texts).to_json(
-            part, orient="records", lines=True, force_ascii=False, mode="w"
-        )
+    with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as lines:
+        given = texts[texts.notna()]
+        for start in range(0, len(given), _ROWS_AT_ONCE):
+            _predictions_as_log(given.iloc[start : start + _ROWS_AT_ONCE]).to_json(
+                lines, orient="records", lines=True, force_ascii=False
+            )
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
@@ -798,10 +801,9 @@ def _writable(text: str | None) -> str | None:
     return text if text is None or text.isascii() else replace_surrogates(text)
 
 
-def _predictions_as_log(texts: pd.Series) -> pd.DataFrame:
+def _predictions_as_log(given: pd.Series) -> pd.DataFrame:
     """Lay predictions out as lines of `Generation`."""
-    given = texts[texts.notna()]
-    return pd.DataFrame({"prompt_id": given.index, "text": given.to_numpy()})
+    return pd.DataFrame({"prompt_id": given.index, "text": given.array})
 
 
 def _digest(texts: pd.Series) -> str:
