@@ -3,10 +3,13 @@
 Packages register them as entry points; those of this package are registered in the same way.
 """
 
+import ast
 import re
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from surface_consistency.errors import PluginError
@@ -28,7 +31,7 @@ class Plugins:
 
     def __init__(self, group: str, what: str, *, error: type[PluginError] = PluginError) -> None:
         self.group = group
-        self._what = what
+        self.what = what
         self._error = error
 
     def names(self) -> tuple[str, ...]:
@@ -61,9 +64,30 @@ class Plugins:
             if known.value != point.value:
                 raise self._error(
                     f"{distribution_of(known)} and {distribution_of(point)} both register the "
-                    f"{self._what} {point.name!r}; name one as package:name, or uninstall one"
+                    f"{self.what} {point.name!r}; name one as package:name, or uninstall one"
                 )
         return found
+
+    def describe(self) -> Mapping[str, str]:
+        """Say in a line what each is; one that is broken breaks no other.
+
+        What this package registers is described from its source, so that a list of commands loads
+        no numpy; what another registers is imported, so that the list tells whether it works.
+
+        Returns:
+            By name, sorted: the first line of a docstring, or why it cannot be loaded.
+        """
+        lines = {}
+        for name in sorted({point.name for point in entry_points(group=self.group)}):
+            try:
+                point = self._named(name)
+                is_own = _canonical(distribution_of(point)) == _OWN
+                text = _doc_in_source(point) if is_own else _doc(self._loaded(name, point))
+            except PluginError as error:
+                lines[name] = f"cannot be loaded: {error}".partition("\n")[0].partition("; ")[0]
+            else:
+                lines[name] = text.strip().partition("\n")[0]
+        return lines
 
     def load(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
         """Load what a name stands for.
@@ -79,23 +103,27 @@ class Plugins:
             PluginError: If there is nothing of that name, several packages have it, or it does not
                 import; names the distribution and what there is.
         """
+        return self._loaded(spec, self._point(spec))
+
+    def _point(self, spec: str) -> EntryPoint:
+        """Find the one entry point that a name stands for, or make one of what is importable."""
         package, separator, name = spec.partition(":")
-        points = list(entry_points(group=self.group))
-        if separator:
-            own = [p for p in points if p.name == name and _same(distribution_of(p), package)]
-            if own:
-                return self._loaded(spec, own[0])
-            return self._loaded(spec, EntryPoint(name=spec, value=spec, group=self.group))
-        named = [point for point in points if point.name == spec]
-        ours = [point for point in named if _canonical(distribution_of(point)) == _OWN]
-        if len({point.value for point in named}) > 1 and not ours:
-            owners = ", ".join(f"{distribution_of(point)}:{spec}" for point in named)
-            raise self._error(
-                f"several packages have a {self._what} {spec!r}; name one of {owners}"
-            )
-        if not named:
-            raise self._error(f"no {self._what} {spec!r}; {self._remedy()}")
-        return self._loaded(spec, (ours or named)[0])
+        if not separator:
+            return self._named(spec)
+        points = entry_points(group=self.group)
+        own = [p for p in points if p.name == name and _same(distribution_of(p), package)]
+        return own[0] if own else EntryPoint(name=spec, value=spec, group=self.group)
+
+    def _named(self, name: str) -> EntryPoint:
+        """Find the one entry point of a bare name; this package's own stands before others."""
+        points = [point for point in entry_points(group=self.group) if point.name == name]
+        ours = [point for point in points if _canonical(distribution_of(point)) == _OWN]
+        if len({point.value for point in points}) > 1 and not ours:
+            owners = ", ".join(f"{distribution_of(point)}:{name}" for point in points)
+            raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
+        if not points:
+            raise self._error(f"no {self.what} {name!r}; {self._remedy()}")
+        return (ours or points)[0]
 
     def check(self, spec: str, found: Any, members: tuple[str, ...]) -> Any:  # noqa: ANN401
         """Refuse what lacks a member.
@@ -114,38 +142,48 @@ class Plugins:
         missing = [name for name in members if not hasattr(found, name)]
         if missing:
             raise self._error(
-                f"{self._what} {spec!r}{self._of(spec)} lacks {', '.join(missing)}; it is a "
+                f"{self.what} {spec!r}{self.owner(spec)} lacks {', '.join(missing)}; it is a "
                 f"{type(found).__name__}"
             )
         return found
+
+    def owner(self, spec: str) -> str:
+        """Say whose a name is, for messages.
+
+        Args:
+            spec: As for `load`.
+
+        Returns:
+            " of " and the name of the distribution; nothing where none registers the name.
+        """
+        try:
+            point = self._point(spec)
+        except PluginError:
+            return ""
+        return "" if point.dist is None else f" of {distribution_of(point)}"
 
     def _loaded(self, spec: str, point: EntryPoint) -> Any:  # noqa: ANN401
         """Import what an entry point names."""
         module, _, attribute = point.value.partition(":")
         if not _IMPORTABLE.fullmatch(point.value):
-            raise self._error(f"no {self._what} {spec!r}; {self._remedy()}")
+            raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
         owner = "" if point.dist is None else f" of {distribution_of(point)}"
         try:
             found: Any = import_module(module)
         except Exception as error:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
             raise self._error(
-                f"{self._what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
+                f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
                 f"{type(error).__name__}: {error}; {self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(found, part):
                 raise self._error(
-                    f"{self._what} {spec!r}{owner} cannot be loaded: {module!r} has no "
+                    f"{self.what} {spec!r}{owner} cannot be loaded: {module!r} has no "
                     f"{attribute!r}; {self._remedy()}"
                 )
             found = getattr(found, part)
         return found
-
-    def _of(self, spec: str) -> str:
-        """Name the package that registers a name."""
-        point = next((p for p in entry_points(group=self.group) if p.name == spec), None)
-        return "" if point is None else f" of {distribution_of(point)}"
 
     def _remedy(self) -> str:
         """Say what could be named instead."""
@@ -153,6 +191,24 @@ class Plugins:
             f"available: {', '.join(self.names()) or 'none'}; or name anything importable as "
             "'module:attribute'"
         )
+
+
+def _doc(found: Any) -> str:  # noqa: ANN401
+    """Return the docstring of what is registered, or that of its module."""
+    named = found if isinstance(found, type) else type(found)
+    return found.__doc__ or sys.modules[named.__module__].__doc__ or ""
+
+
+def _doc_in_source(point: EntryPoint) -> str:
+    """Read the docstring of the class that an entry point of this package names, unimported."""
+    path = Path(__file__).parent.joinpath(*point.module.split(".")[1:])
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not source.is_file():
+        return f"cannot be loaded: there is no module {point.module}"
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    named = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == point.attr)
+    node = next(named, None)
+    return ast.get_docstring(tree if node is None else node) or ""
 
 
 def distribution_of(point: EntryPoint) -> str:

@@ -29,6 +29,12 @@ R = TypeVar("R", bound=BaseModel)
 
 _SCALARS = (bool, int, float, str, Path)
 _LIMITS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+_BROKEN_LIMITS = {
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be {le} or less",
+}
 
 
 class Settings(BaseModel):
@@ -164,7 +170,7 @@ def record_from_options(record: type[R], given: Mapping[str, object]) -> R:
     return made
 
 
-def name_flags(message: str, record: type[BaseModel]) -> str:
+def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
     """Put flags for the names of fields in an error's text.
 
     A name that is an English word too ("seed") is replaced where the text starts with it or quotes
@@ -172,7 +178,7 @@ def name_flags(message: str, record: type[BaseModel]) -> str:
 
     Args:
         message: What code that knows fields, not flags, said.
-        record: The record class.
+        named: The record class, or flags by the name that they go by in code.
 
     Returns:
         The message for a user of the command line.
@@ -183,13 +189,14 @@ def name_flags(message: str, record: type[BaseModel]) -> str:
         >>> name_flags("n_permutations must be at least 1", Settings)
         '--n-permutations must be at least 1'
     """
-    for option in record_options(record):
-        name = re.escape(option.path[-1])
+    if not isinstance(named, Mapping):
+        named = {option.path[-1]: option.flags[0] for option in record_options(named)}
+    for name, flag in named.items():
         patterns = [rf"`{name}`", rf"\A{name}\b(?=[ =:])"]
         if "_" in name:
             patterns.append(rf"(?<![\w.-]){name}\b")
         for pattern in patterns:
-            message = re.sub(pattern, option.flags[0], message)
+            message = re.sub(pattern, flag, message)
     return message
 
 
@@ -281,7 +288,7 @@ def _make(
     try:
         return record(**arguments)
     except ValidationError as error:
-        for detail in error.errors(include_url=False, include_context=False):
+        for detail in error.errors(include_url=False):
             problems.append(_problem(detail, path, options, record))
         return None
 
@@ -307,6 +314,9 @@ def _problem(
         return name_flags(message, record)
     if detail["type"] == "missing":
         return f"{option.flags[0]} is required"
+    if detail["type"] in _BROKEN_LIMITS:
+        limit = _BROKEN_LIMITS[detail["type"]].format(**detail["ctx"])
+        return f"{option.flags[0]} {limit}, got {_as_typed(detail['input'])}"
     got = "" if detail["type"] == "value_error" else f", got {_as_typed(detail['input'])}"
     message = name_flags(message, record)
     if message.startswith(option.flags[0]):

@@ -1,4 +1,4 @@
-"""The command `build redirectqa`, as a user types it, on the miniature wiki."""
+"""The command `build`, as a user types it, on the miniature wiki."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from surface_consistency.cli import main
-from surface_consistency.commands import build_redirectqa
+from surface_consistency.commands import build as build_command
 from surface_consistency.wikimedia.construction import BuildProgress
 
 MINI = Path(__file__).parent / "wikimedia" / "mini"
@@ -60,7 +60,7 @@ def test_a_dry_run_uploads_nothing(tmp_path, capsys):
         (("--out", "x", "--no-dry-run"), "belongs to --push-to-hub"),
         (("--out", "x", "--push-to-hub", "name"), "repo_id must be owner/name"),
         (("--out", "x", "--wiki", "klingonwiki"), "klingonwiki"),
-        (("--out", "x", "--triples", "0"), "triples must be at least 1"),
+        (("--out", "x", "--triples", "0"), "--triples must be 1 or more, got 0"),
     ],
 )
 def test_mistakes_are_named(more, message, tmp_path, capsys, monkeypatch):
@@ -74,8 +74,8 @@ def test_mistakes_are_named(more, message, tmp_path, capsys, monkeypatch):
 def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
     """A line a stage, and one more a minute."""
     clock = iter([0.0, 10.0, 70.0, 80.0, 90.0])
-    monkeypatch.setattr(build_redirectqa.time, "monotonic", lambda: 1_000.0 + next(clock))
-    lines = build_redirectqa._Lines()
+    monkeypatch.setattr(build_command.time, "monotonic", lambda: 1_000.0 + next(clock))
+    lines = build_command._Lines()
     whole = BuildProgress(
         stage="read page",
         path=Path("page.sql.gz"),
@@ -145,7 +145,7 @@ def test_places_that_cannot_be_written_are_refused_before_reading(tmp_path, caps
         (("--out", ""), "--out is needed"),
         (("--out", mine), "holds files that no such build wrote (README.md)"),
         (("--out", tmp_path / "out", "--work", tmp_path / "file"), "work"),
-        (("--out", tmp_path / "out", "--memory-limit", "lots"), "memory_limit"),
+        (("--out", tmp_path / "out", "--memory-limit", "lots"), "--memory-limit must be"),
     ):
         assert build(*more) == 2
         said = capsys.readouterr().err

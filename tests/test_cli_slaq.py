@@ -64,9 +64,9 @@ def test_a_run_leaves_tables_figures_and_page(run, tmp_path, capsys):
 
     printed = capsys.readouterr()
     folder = tmp_path / "run"
-    assert "short_accuracy" in printed.out
+    assert "F_S (right alone, %)" in printed.out
     assert f"report: {folder / 'report.html'}" in printed.out
-    assert "judgements are missing and left out" in printed.err
+    assert "have no verdict" in printed.err
     assert {path.stem for path in (folder / "tables").glob("*.csv")} >= {
         "overall",
         "by_category",
@@ -77,7 +77,7 @@ def test_a_run_leaves_tables_figures_and_page(run, tmp_path, capsys):
         "noise_floor",
         "unjudged",
     }
-    assert (folder / "figures" / "alignment.svg").is_file()
+    assert (folder / "figures" / "squares.svg").is_file()
 
 
 def test_json_is_one_object_without_nan(run, tmp_path, capsys):
@@ -98,13 +98,13 @@ def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys)
     folder = tmp_path / "run"
 
     again = ["--judge", "llm", "--judge-runner", f"{runners}:silly", "--judge-label", "second"]
-    kept = (folder / "judgements.jsonl").read_bytes()
+    kept = (folder / "verdicts.parquet").read_bytes()
     assert main(["score", str(folder), *again, "--json"]) == 2
 
-    assert (first["short_accuracy"], first["long_accuracy"]) == (1.0, 0.6)
+    assert (first["first_accuracy"], first["second_accuracy"]) == (1.0, 0.6)
     assert "decided none of 90 facts" in capsys.readouterr().err
-    assert (folder / "judgements.jsonl").read_bytes() == kept
-    assert len(list(folder.glob("judges/*/judge-generations.jsonl"))) == 2
+    assert (folder / "verdicts.parquet").read_bytes() == kept
+    assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
 
 
 def test_the_same_label_for_another_judge_is_refused(run, runners, tmp_path, capsys):
@@ -140,7 +140,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, runners, tmp_path
     assert tables["judge_agreement"][0]["specificity"] == 0.0
     assert "the judge is no better than chance" in printed.err
     assert (folder / "labels.csv").is_file()
-    assert "Agreement of the judge with human labels" in (folder / "report.html").read_text()
+    assert "The judge, held against labels" in (folder / "report.html").read_text()
 
     assert (
         main(["score", str(folder), "--judge", "human", "--labels", str(folder / "labels.csv")])
@@ -156,10 +156,9 @@ def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
     assert run(*command, *matcher, "--labelling-sheet", str(sheet)) == 0
     frame = pd.read_csv(sheet, dtype=str)
     folder = tmp_path / "run"
-    said = {
-        (row["prompt_id"], row["question_id"]): row["is_correct"]
-        for row in map(json.loads, (folder / "judgements.jsonl").read_text().splitlines())
-    }
+    targets = pd.read_parquet(folder / "targets.parquet")
+    said = pd.read_parquet(folder / "verdicts.parquet").merge(targets, on="target_id")
+    said = said.set_index(["prompt_id", "fact_id"])["is_correct"]
     keys = zip(frame["prompt_id"], frame["question_id"], strict=True)
     frame["is_correct"] = [int(said[key]) for key in keys]
     frame.to_csv(tmp_path / "labels.csv", index=False)
@@ -170,7 +169,7 @@ def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
 
     [corrected] = json.loads(capsys.readouterr().out)["tables"]["corrected"]
     # A judge that agrees with the labels changes nothing but the width of the intervals.
-    for name in ("short_accuracy", "long_accuracy", "alignment", "signed_alignment"):
+    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
         assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
     assert (folder / "tables" / "corrected.csv").is_file()
 
@@ -219,8 +218,8 @@ def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, ca
             "--judge-max-new-tokens must be 1 or more",
         ),
         (["--judge-rule", "vibes"], "vibes"),
-        (["--permutations", "0"], "n_permutations must be at least 1"),
-        (["--repeat", "-1"], "repeat counts prompts"),
+        (["--permutations", "0"], "--permutations must be 1 or more, got 0"),
+        (["--repeat", "-1"], "--repeat must be 0 or more, got -1"),
         (["--limit", "0"], "limit"),
         (["--short-tokens", "0"], "--short-tokens must be 1 or more"),
         (["--column", "Topic=t"], "--column belongs to data of your own"),
@@ -242,9 +241,11 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 
 def test_an_unknown_judge_is_rejected(run, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        run("--judge", "oracle")
-    assert "invalid choice: 'oracle'" in capsys.readouterr().err
+    assert run("--judge", "oracle") == 2
+
+    told = capsys.readouterr().err
+    assert 'Invalid value "oracle" for --judge' in told
+    assert '"llm"' in told
 
 
 def test_a_sheet_is_not_written_over(run, tmp_path, capsys):
@@ -266,18 +267,12 @@ def test_a_run_goes_on_with_other_settings_only_elsewhere(run, capsys):
 
 
 @pytest.mark.slow
-def test_the_organism_runs_without_network(tmp_path, capsys, monkeypatch):
+def test_the_organism_runs_without_network(tmp_path, capsys):
     """`--model organism` trains a model on what it will be asked, and asks it."""
     pytest.importorskip("torch")
-    from functools import partial
-
-    from surface_consistency.studies import organisms
-
-    monkeypatch.setattr(
-        organisms, "train_slaq_organism", partial(organisms.train_slaq_organism, steps=5)
-    )
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "organism"]
     command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2", "--all-facts"]
+    command += ["--organism-steps", "5"]
 
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
 

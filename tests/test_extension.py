@@ -91,14 +91,14 @@ def test_run_is_killed_resumed_scored_again_and_compared(python, tmp_path):
     assert len(_lines(out / "generations.jsonl")) == 16
     assert len(_lines(log)) <= 16 + 16 + 1 - n_before + n_before
     overall = json.loads(again.stdout)["tables"]["overall"][0]
-    assert (overall["n"], overall["n_clusters"], overall["first_only"]) == (12, 4, 8)
+    assert (overall["n"], overall["n_clusters"], overall["first_only"]) == (12, 4, 5)
     assert overall["flip_rate_low"] < overall["flip_rate"] <= overall["flip_rate_high"]
     floor = pd.read_csv(out / "tables" / "noise_floor.csv")
     assert list(floor["n_repeated"]) == [16]
     tables = json.loads(both.stdout)["tables"]
     assert [row["model"] for row in tables["overall"]] == ["a", "b"]
     contrast = next(row for row in tables["contrasts"] if row["rate"] == "flip_rate")
-    assert contrast["difference"] == pytest.approx(4 / 12 - 8 / 12)
+    assert contrast["difference"] == pytest.approx(1 / 12 - 5 / 12)
     assert (tmp_path / "both" / "report.html").is_file()
 
 

@@ -40,7 +40,7 @@ _Plan = Annotated[
 class WriteSettings(Settings):
     """Where the work is done and what becomes of it."""
 
-    out: Path | None = None
+    out: str | None = None
     """Folder to write."""
 
     work: Path | None = None
@@ -171,12 +171,12 @@ def _check(target: WriteSettings) -> None:
 
 def _out(target: WriteSettings, plan: DumpPlan) -> Path:
     """Find where to write, and say what the files that are there decide."""
-    if target.out is None:
+    if not target.out:
         raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
     if not target.quiet and not plan.missing:
         for note in plan.notes:
             print(f"note: {note}", file=sys.stderr)
-    return target.out
+    return Path(target.out)
 
 
 def _resources(target: WriteSettings) -> dict[str, Any]:

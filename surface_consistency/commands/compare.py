@@ -1,6 +1,7 @@
 """`compare`: the paired table of anyone's verdicts."""
 
 import json as json_
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,12 +11,34 @@ from cyclopts import Parameter
 from surface_consistency.studies.compare import compare_verdicts, comparison_text, split_labels
 from surface_consistency.studies.verdict_files import read_verdicts
 
-__all__ = ["compare"]
+__all__ = ["make_compare"]
 
 _Test = Literal["auto", "exact", "corrected", "uncorrected", "mid-p", "obuchowski", "durkalski"]
+_FLAGS = {
+    "n_resamples": "--resamples",
+    "confidence_level": "--confidence",
+    "rng": "--seed",
+    "sample_filter": "--filter",
+    "pair_id": "--pair-id",
+} | {
+    name: f"--{name}"
+    for name in ("first", "second", "condition", "correct", "fact", "cluster", "by", "separator")
+}
 
 
-def compare(
+def make_compare(argv: Sequence[str]) -> Callable[..., object]:
+    """Make the command `compare`.
+
+    Args:
+        argv: Arguments after it; they do not matter.
+
+    Returns:
+        The command.
+    """
+    return _compare
+
+
+def _compare(
     *verdicts: Annotated[Path, Parameter(help="One file, or one for each condition.")],
     first: Annotated[str, Parameter(help="Column or condition of the first verdict.")],
     second: Annotated[str, Parameter(help="Column or condition of the second one.")],
@@ -68,27 +91,37 @@ def compare(
     """
     if not verdicts:
         raise ValueError("give a file of verdicts, or one for each condition")
-    frame = read_verdicts(
-        verdicts[0] if len(verdicts) == 1 else verdicts,
-        first=first,
-        second=second,
-        condition=condition,
-        correct=correct,
-        fact=fact[0] if len(fact) == 1 else fact,
-        cluster=cluster,
-        pair_id=pair_id,
-        within=None,
-        sample_filter=sample_filter,
-    )
-    rows = compare_verdicts(
-        frame,
-        by=by,
-        separator=separator,
-        test=test,
-        confidence_level=confidence,
-        n_resamples=resamples,
-        rng=seed,
-    )
+    if resamples < 1:
+        raise ValueError(f"--resamples must be 1 or more, got {resamples}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence must lie between 0 and 1, got {confidence}")
+    try:
+        frame = read_verdicts(
+            verdicts[0] if len(verdicts) == 1 else verdicts,
+            first=first,
+            second=second,
+            condition=condition,
+            correct=correct,
+            fact=fact[0] if len(fact) == 1 else fact,
+            cluster=cluster,
+            pair_id=pair_id,
+            within=None,
+            sample_filter=sample_filter,
+        )
+        rows = compare_verdicts(
+            frame,
+            by=by,
+            separator=separator,
+            test=test,
+            confidence_level=confidence,
+            n_resamples=resamples,
+            rng=seed,
+        )
+    except ValueError as error:
+        # pydantic, which flags of records need, is loaded for an error alone.
+        from surface_consistency.settings_options import name_flags
+
+        raise ValueError(name_flags(str(error), _FLAGS)) from error
     if out is not None:
         _write_page(
             split_labels(frame, by, separator), out, verdicts, (first, second), by, resamples, seed

@@ -1,5 +1,6 @@
 """`demo`: the whole study on a small model, trained on the spot."""
 
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -9,10 +10,22 @@ from surface_consistency.commands.output import finish
 from surface_consistency.studies.demo import DEFAULT_STEPS, run_demo
 from surface_consistency.studies.engine import report_runs
 
-__all__ = ["demo"]
+__all__ = ["make_demo"]
 
 
-def demo(
+def make_demo(argv: Sequence[str]) -> Callable[..., object]:
+    """Make the command `demo`.
+
+    Args:
+        argv: Arguments after it; they do not matter.
+
+    Returns:
+        The command.
+    """
+    return _demo
+
+
+def _demo(
     *,
     out: Out,
     steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,
@@ -22,6 +35,8 @@ def demo(
 
     In the bundled sample some names are frequent, some rare and some absent. No network, no GPU.
     """
+    if steps < 1:
+        raise ValueError(f"--steps must be 1 or more, got {steps}")
     folder, exposure = run_demo(
         out, steps=steps, say=None if json else lambda line: print(line, flush=True)
     )

@@ -1,7 +1,7 @@
 """A command whose options are the fields of settings records, beside those of its function."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -21,6 +21,7 @@ def record_command(
     function: Callable[..., object],
     *,
     help_text: str | None = None,
+    optional: Container[str] = (),
     **records: type[BaseModel],
 ) -> Callable[..., object]:
     """Make a command that builds records from its options and hands them to a function.
@@ -29,6 +30,8 @@ def record_command(
         function: What the command does: takes each record by its name, and options of its own
             annotated for cyclopts (`Annotated[Path, Parameter(help=...)]`).
         help_text: What the command does; None takes the function's docstring.
+        optional: Names of records that are None where no option of theirs is given and they
+            have an option that must be.
         records: Settings by the name of the function's parameter; see `record_options` for what
             their fields may be. The first line of a record's docstring heads its options.
 
@@ -60,20 +63,20 @@ def record_command(
                         "field another flag with Flag('--another-name')"
                     )
                 owners[flag] = record.__name__
-            described.append((name, option, _parameter(name, option, group)))
+            described.append((name, option, _parameter(name, option, group, name in optional)))
     parameters = [*own, *(item for _, _, item in described)]
 
     def command(*positional: Any, **given: Any) -> object:  # noqa: ANN401
         """Build the records, call the function."""
+        values: dict[str, dict[str, Any]] = {name: {} for name in records}
+        for owner, option, item in described:
+            if item.name in given:
+                values[owner][option.argument] = given[item.name]
+        required = {owner for owner, option, _ in described if option.is_required}
         made = {
-            name: record_from_options(
-                record,
-                {
-                    option.argument: given[item.name]
-                    for owner, option, item in described
-                    if owner == name and item.name in given
-                },
-            )
+            name: None
+            if name in optional and name in required and not values[name]
+            else record_from_options(record, values[name])
             for name, record in records.items()
         }
         others = {name: given[name] for name in given if "__of__" not in name}
@@ -94,9 +97,14 @@ def record_command(
     return command
 
 
-def _parameter(owner: str, option: RecordOption, group: Group) -> inspect.Parameter:
+def _parameter(
+    owner: str, option: RecordOption, group: Group, is_optional: bool
+) -> inspect.Parameter:
     """Describe one option to cyclopts, which reads its text and prints its help."""
-    annotation = tuple[str, ...] if option.is_mapping else option.annotation
+    annotation: Any = tuple[str, ...] if option.is_mapping else option.annotation
+    is_required = option.is_required and not is_optional
+    if option.is_required and is_optional:
+        annotation = annotation | None
     text = option.help
     if option.is_mapping:
         text = f"{text} Takes {option.takes}; names left out keep their default.".strip()
@@ -104,7 +112,7 @@ def _parameter(owner: str, option: RecordOption, group: Group) -> inspect.Parame
         name=option.flags,
         help=text,
         group=group,
-        show_default=False if option.is_required else option.default_text,
+        show_default=False if is_required else option.default_text,
         consume_multiple=True,
         negative_iterable=(),
         negative_none=(),
@@ -113,7 +121,7 @@ def _parameter(owner: str, option: RecordOption, group: Group) -> inspect.Parame
     return inspect.Parameter(
         f"{owner}__of__{option.argument}",
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if option.is_required else default,
+        default=inspect.Parameter.empty if is_required else default,
         annotation=Annotated[annotation, described],
     )
 

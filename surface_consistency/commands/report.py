@@ -11,7 +11,7 @@ from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.runs.loader import study_name
 from surface_consistency.studies.engine import report_runs
-from surface_consistency.studies.study import ReportSettings, find_study
+from surface_consistency.studies.study import ReportSettings, find_analysis, find_study
 
 __all__ = ["make_analyse", "make_report"]
 
@@ -28,13 +28,13 @@ def _report(
     reporting: ReportSettings,
 ) -> None:
     """Write tables, figures and one page from scored runs."""
-    if fact is not None:
-        study = find_study(study_name(runs))
-        for run in runs:
-            print(study.story(run, fact))
+    if fact is None and runs:
+        home = _home(out)
+        finish(report_runs(runs, home, settings=reporting), home, as_json=json)
         return
-    home = _home(out)
-    finish(report_runs(runs, home, settings=reporting), home, as_json=json)
+    study = find_study(study_name(runs))
+    for run in runs:
+        print(study.story(run, fact or ""))
 
 
 def make_report(argv: Sequence[str]) -> Callable[..., object]:
@@ -49,16 +49,16 @@ def make_report(argv: Sequence[str]) -> Callable[..., object]:
     return record_command(_report, reporting=ReportSettings)
 
 
-def make_analyse(found: Any) -> Callable[..., object]:  # noqa: ANN401 - what an entry point names
+def make_analyse(name: str) -> Callable[..., object]:
     """Make the command of an analysis.
 
     Args:
-        found: The analysis, or its class.
+        name: The analysis, as for `find_analysis`.
 
     Returns:
         The command: its options are the fields of the analysis's settings.
     """
-    analysis = found() if isinstance(found, type) else found
+    analysis = find_analysis(name)
 
     def analyse(
         *runs: Annotated[Path, Parameter(help="Folders of scored runs.")],

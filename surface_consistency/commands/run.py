@@ -8,7 +8,7 @@ from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.studies.engine import run_variants
-from surface_consistency.studies.study import ReportSettings, as_study
+from surface_consistency.studies.study import ReportSettings, find_study
 
 if TYPE_CHECKING:
     from surface_consistency.studies.study import Study
@@ -18,16 +18,16 @@ __all__ = ["make_run"]
 _ORGANISM = "organism"
 
 
-def make_run(found: Any) -> Callable[..., object]:  # noqa: ANN401 - what an entry point names
+def make_run(name: str) -> Callable[..., object]:
     """Make the command that runs a study.
 
     Args:
-        found: The study, or its class.
+        name: The study, as for `find_study`.
 
     Returns:
         The command: its options are the fields of the study's settings records.
     """
-    study = as_study(found)
+    study = find_study(name)
 
     def run(
         *,

@@ -10,10 +10,11 @@ from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.engine import report_runs, score_files, score_run
-from surface_consistency.studies.study import ReportSettings, find_study
+from surface_consistency.studies.study import STUDIES, ReportSettings, find_study
 
-__all__ = ["make_score"]
+__all__ = ["foreign_option", "make_score"]
 
 _DEFAULT = "redirectqa"
 
@@ -31,6 +32,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
 
     def score(
         run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
+        /,
         *,
         predictions: Annotated[
             tuple[Path, ...],
@@ -68,6 +70,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             score_run(folder, study=study, scoring=scoring)
             folders, home = [folder], run
         else:
+            source = source or record_from_options(study.source, {})
             if out is None:
                 raise ValueError("--predictions needs --out, the folder for the verdicts")
             folders, home = (
@@ -93,6 +96,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         help_text="Judge a run again, or judge predictions made elsewhere.\n\nWith RUN: judge its "
         "answers again, by another rule or judge; nothing is asked anew. With --predictions: judge "
         "files of outputs against the data, into --out.",
+        optional=("source",),
         source=study.source,
         settings=study.settings,
         scoring=study.scoring,
@@ -100,31 +104,61 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
     )
 
 
+def foreign_option(argv: Sequence[str], flag: str) -> str | None:
+    """Say what to use where an option of another study is given.
+
+    Args:
+        argv: Arguments after `score`.
+        flag: An option that the study of the run does not have.
+
+    Returns:
+        The message, or None where the option is of no study.
+
+    Raises:
+        SourceNotFoundError: If the first argument is not the folder of a run.
+    """
+    if argv and not argv[0].startswith("-"):
+        RunFolder.open(argv[0])
+    study = find_study(_study_of(argv))
+    owners = [
+        name
+        for name in STUDIES.names()
+        if name != study.name and flag in _scoring_flags(name.rpartition(":")[2])
+    ]
+    if not owners:
+        return None
+    own = _scoring_flags(study.name)
+    alike = [name for name in own if name.endswith(f"-{flag.removeprefix('--')}")]
+    return (
+        f"{flag} does not judge runs of {study.name}; use {', '.join(alike or own)}, or --study "
+        f"for predictions on the data of {', '.join(owners)}"
+    )
+
+
+def _scoring_flags(name: str) -> list[str]:
+    """List the flags that say how a study judges."""
+    return [option.flags[0] for option in record_options(find_study(name).scoring)]
+
+
 def _study_of(argv: Sequence[str]) -> str:
     """Find the study: that of the run, or the one that --study names."""
-    for place, word in enumerate(argv):
-        if word == "--study" and place + 1 < len(argv):
-            return argv[place + 1]
-        if word.startswith("--study="):
-            return word.partition("=")[2]
-        if (Path(word) / "manifest.json").is_file() and (place == 0 or argv[place - 1] != "--out"):
+    named = _DEFAULT
+    for before, word in zip(("", *argv), argv, strict=False):
+        if before != "--out" and (Path(word) / "manifest.json").is_file():
             return RunFolder.open(word).read_manifest().study
-    return _DEFAULT
+        if before == "--study" or word.startswith("--study="):
+            named = word.removeprefix("--study=")
+    return named
 
 
 def _refuse_data_options(source: Any, settings: Any, **own: object) -> None:  # noqa: ANN401
     """Refuse options that scoring a run again would not heed."""
-    foreign = [name for name, value in own.items() if value is not None]
-    for record in (source, settings):
-        fields = type(record).model_fields
-        foreign += [
-            name
-            for name in record.model_fields_set
-            if getattr(record, name) != fields[name].get_default(call_default_factory=True)
-        ]
+    foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
+    for record in filter(None, (source, settings)):
+        options = record_options(type(record))
+        foreign += [o.flags[0] for o in options if o.path[0] in record.model_fields_set]
     if foreign:
-        named = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
         raise ValueError(
-            f"{named} belong to --predictions; a run is scored where it is, against its own "
-            "questions"
+            f"{', '.join(sorted(foreign))} belong to --predictions; a run is scored where it is, "
+            "against its own questions"
         )

@@ -44,7 +44,7 @@ __all__ = [
     "SourceSettings",
     "Study",
     "StudySettings",
-    "as_study",
+    "find_analysis",
     "find_study",
 ]
 
@@ -182,7 +182,7 @@ class Plan:
             if not str(column).endswith("_target"):
                 continue
             strange = self.pairs.loc[self.pairs[column].notna(), column]
-            strange = strange[~strange.isin(known)]
+            strange = strange[known.get_indexer(pd.Index(strange)) < 0]
             if len(strange):
                 raise DataError(
                     f"pair column {column!r} names {strange.iloc[0]!r}, which is no target_id"
@@ -590,6 +590,7 @@ ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
 """Analyses of all installed packages."""
 
 _MEMBERS: Final = ("name", "title", "question", "load", "plan", "outcomes", "tables", "page")
+_ANALYSIS_MEMBERS: Final = ("name", "title", "settings", "studies", "tables", "sections")
 
 
 def find_study(name: str) -> Study:
@@ -602,34 +603,48 @@ def find_study(name: str) -> Study:
         The study.
 
     Raises:
-        PluginError: If there is none of that name, two packages have it, it does not import, or it
-            lacks a member; names the distribution.
+        PluginError: If there is none of that name, two packages have it, it does not import, lacks
+            a member or has another name than its entry point; names the distribution.
     """
-    study = as_study(STUDIES.load(name))
-    if study.name != name and ":" not in name:
-        raise PluginError(
-            f"the study {study.name!r} is registered as {name!r}; entry point and study must have "
-            "one name"
-        )
+    study: Study = _made(STUDIES, name, _MEMBERS)
     return study
 
 
-def as_study(found: Any) -> Study:  # noqa: ANN401 - what an entry point names
-    """Take a study, or make one of its class.
+def find_analysis(name: str) -> Analysis:
+    """Load an analysis.
 
     Args:
-        found: The study or its class.
+        name: Its name, "package:name", or "module:attribute".
 
     Returns:
-        The study.
+        The analysis.
 
     Raises:
-        PluginError: If it lacks a member; names it.
+        PluginError: As for `find_study`.
     """
+    analysis: Analysis = _made(ANALYSES, name, _ANALYSIS_MEMBERS)
+    return analysis
+
+
+def _made(plugins: Plugins, spec: str, members: tuple[str, ...]) -> Any:  # noqa: ANN401
+    """Load what is registered, make it where it is a class, and hold it to its members and name."""
+    found = plugins.load(spec)
+    whose = f"{plugins.what} {spec!r}{plugins.owner(spec)}"
     if isinstance(found, type):
-        missing = sorted(getattr(found, "__abstractmethods__", ()))
-        if missing:
-            raise PluginError(f"the study {found.__name__} does not define {', '.join(missing)}")
-        found = found()
-    study: Study = STUDIES.check(str(getattr(found, "name", found)), found, _MEMBERS)
-    return study
+        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+            raise PluginError(f"{whose} lacks {', '.join(missing)}, which a subclass must define")
+        try:
+            found = found()
+        except Exception as error:
+            # A plugin is anyone's code: whatever it raises is told the same way.
+            raise PluginError(
+                f"{whose} cannot be made: {type(error).__name__}: {error}; repair or uninstall it"
+            ) from error
+    plugins.check(spec, found, members)
+    registered = [entry.rpartition(":")[2] for entry in plugins.names()]
+    if found.name != spec.rpartition(":")[2] and (":" not in spec or found.name in registered):
+        raise PluginError(
+            f"{whose} has the name {found.name!r}; entry point and {plugins.what} must have one "
+            "name, which no other has"
+        )
+    return found

@@ -5,23 +5,36 @@ lm-evaluation-harness, frames and rows, with one row a pair or one row a fact an
 """
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
-from surface_consistency.errors import DataError
-from surface_consistency.metrics.outcome_frames import outcomes_frame
-from surface_consistency.studies._harness_samples import flatten_samples, is_sample
-from surface_consistency.studies._verdict_rows import (
-    PlacedRow,
-    Source,
-    parse_cells,
-    placed_rows,
-)
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
+from surface_consistency.data.readers import read_rows
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
 
 __all__ = ["Source", "read_verdicts"]
+
+Source: TypeAlias = (
+    str
+    | os.PathLike[str]
+    | Sequence[str | os.PathLike[str]]
+    | pd.DataFrame
+    | Iterable[Mapping[str, Any]]
+)
+"""A file, two files, a frame, a `datasets.Dataset`, or rows."""
+
+_PlacedRow: TypeAlias = tuple[str, dict[str, Any]]
+"""Where a row stands, for messages, and its cells."""
+
+_FIELDS: Final = frozenset(
+    {
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash"),
+    }
+)
 
 
 def read_verdicts(
@@ -36,7 +49,7 @@ def read_verdicts(
     pair_id: str | None = None,
     within: str | Sequence[str] | None = (),
     sample_filter: str | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Read verdicts as the outcomes frame.
 
     Three shapes are read. One row a pair: `first` and `second` are its columns of verdicts. One row
@@ -73,7 +86,7 @@ def read_verdicts(
     files = _two_files(source)
     if files is not None and condition is not None:
         raise ValueError("two files are one condition each: give either them or condition")
-    parts = [placed_rows(part) for part in ([source] if files is None else files)]
+    parts = [_placed_rows(part) for part in ([source] if files is None else files)]
     is_long = files is not None or condition is not None
     parts, metric = _without_samples(parts, sample_filter, is_long=is_long, correct=correct)
     verdict = correct or metric or "correct"
@@ -81,7 +94,7 @@ def read_verdicts(
         condition = _label(parts, (first, second))
     rows = [row for part in parts for row in part]
     for column in (verdict,) if is_long else (first, second):
-        parse_cells(rows, column)
+        _parse_cells(rows, column)
     return outcomes_frame(
         [row for _, row in rows],
         first=first,
@@ -108,29 +121,31 @@ def _two_files(source: object) -> list[str | os.PathLike[str]] | None:
 
 
 def _without_samples(
-    parts: list[list[PlacedRow]], sample_filter: str | None, *, is_long: bool, correct: str | None
-) -> tuple[list[list[PlacedRow]], str | None]:
+    parts: list[list[_PlacedRow]], sample_filter: str | None, *, is_long: bool, correct: str | None
+) -> tuple[list[list[_PlacedRow]], str | None]:
     """Lay samples of the harness flat, and return the name of their one metric."""
     rows = [row for part in parts for _, row in part]
-    if not rows or not all(is_sample(row) for row in rows):
+    if not rows or not all(_is_sample(row) for row in rows):
         if sample_filter is not None:
             raise DataError("sample_filter is for samples of lm-evaluation-harness; these are not")
         return parts, None
-    kept, metric = flatten_samples(rows, sample_filter)
+    kept, metric = _flatten_samples(rows, sample_filter)
     flat = iter(kept)
     found = [[(place, next(flat)) for place, _ in part] for part in parts]
     seen = ", ".join(dict.fromkeys(name for row in kept if row is not None for name in row))
     if not is_long:
         raise DataError(
             "samples of lm-evaluation-harness hold one condition a row: give two files, or name "
-            f"through condition the field of doc that tells it (seen: {seen})"
+            f"through `condition` the field of doc that tells it (seen: {seen})"
         )
     if metric is None and correct is None:
-        raise DataError(f"the samples hold several metrics: choose one through correct (of {seen})")
+        raise DataError(
+            f"the samples hold several metrics: choose one through `correct` (of {seen})"
+        )
     return [[(place, row) for place, row in part if row is not None] for part in found], metric
 
 
-def _label(parts: list[list[PlacedRow]], names: tuple[str, str]) -> str:
+def _label(parts: list[list[_PlacedRow]], names: tuple[str, str]) -> str:
     """Add to the rows of each file a column with its condition, and return its name."""
     taken = {name for part in parts for _, row in part for name in row}
     column = "condition"
@@ -140,3 +155,78 @@ def _label(parts: list[list[PlacedRow]], names: tuple[str, str]) -> str:
         for _, row in part:
             row[column] = name
     return column
+
+
+def _placed_rows(source: Any) -> list[_PlacedRow]:  # noqa: ANN401 - a frame or data set by its looks
+    """Read all rows of a source."""
+    if isinstance(source, str | os.PathLike):
+        return [(str(place), dict(row)) for place, row in read_rows(Path(source))]
+    if hasattr(source, "keys") and hasattr(source, "column_names"):
+        raise DataError(
+            f"the data set has several splits, {', '.join(map(str, source.keys()))}: give one of "
+            "them, as in data['test']"
+        )
+    if hasattr(source, "to_dict") and hasattr(source, "iloc"):
+        source = source.to_dict(orient="records")
+    rows = []
+    for number, row in enumerate(source, start=1):
+        if not isinstance(row, Mapping):
+            raise DataError(f"row {number} is no mapping but {type(row).__name__}")
+        rows.append((f"row {number}", dict(row)))
+    return rows
+
+
+def _parse_cells(rows: Iterable[_PlacedRow], column: str) -> None:
+    """Read a column of verdicts in place; a row without the column stays so."""
+    for place, row in rows:
+        if column in row:
+            try:
+                row[column] = to_verdict(row[column])
+            except ValueError as error:
+                raise RecordError(f"{place}: column {column!r}: {error}") from None
+
+
+def _is_sample(row: Mapping[str, Any]) -> bool:
+    """Tell a sample by its fields."""
+    return isinstance(row.get("doc"), Mapping) and ("resps" in row or "filtered_resps" in row)
+
+
+def _flatten_samples(
+    rows: Sequence[Mapping[str, Any]], sample_filter: str | None
+) -> tuple[list[dict[str, Any] | None], str | None]:
+    """Lay samples flat: None for those of another filter, and the name of their one metric.
+
+    The fields of `doc` go by their own names, or as "doc.<name>" where the sample itself has that
+    name. The metric is None where there are several.
+    """
+    filters = sorted({str(row["filter"]) for row in rows if "filter" in row})
+    if sample_filter is None and len(filters) > 1:
+        raise DataError(
+            f"the samples are scored under several filters, {', '.join(filters)}: choose one "
+            "through `sample_filter`"
+        )
+    if sample_filter is not None and sample_filter not in filters:
+        raise DataError(
+            f"no sample is scored under the filter {sample_filter!r}; there are "
+            f"{', '.join(filters) or 'no filters'}"
+        )
+    metrics = sorted({name for row in rows for name in _metrics(row)})
+    kept = [
+        _flat(row) if sample_filter is None or row.get("filter") == sample_filter else None
+        for row in rows
+    ]
+    return kept, metrics[0] if len(metrics) == 1 else None
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    """Return the names of the metrics of a sample; earlier versions do not list them."""
+    listed = row.get("metrics")
+    return list(listed) if isinstance(listed, list) else [n for n in row if n not in _FIELDS]
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sample's number and scores beside the fields of its document."""
+    fields = {name: value for name, value in row.items() if name == "doc_id" or name not in _FIELDS}
+    for name, value in row["doc"].items():
+        fields[f"doc.{name}" if name in fields else name] = value
+    return fields

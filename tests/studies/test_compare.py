@@ -8,13 +8,25 @@ import pytest
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import clustered_mcnemar, mcnemar, paired_by, paired_table
 from surface_consistency.metrics.paired_tables import cluster_counts
-from surface_consistency.studies.compare import compare, compare_verdicts, comparison_text
+from surface_consistency.studies.compare import compare_verdicts, comparison_text
+from surface_consistency.studies.verdict_files import read_verdicts
 
 KEYS = [
     *("both", "first_only", "second_only", "neither", "n"),
     *("consistency", "signed_alignment", "flip_rate", "mcnemar", "interval"),
     *("n_missing", "n_clusters"),
 ]
+
+
+def compare(source, *, by=(), separator=None, test="auto", confidence_level=0.95, **columns):
+    """Read verdicts and compare them."""
+    return compare_verdicts(
+        read_verdicts(source, within=None, **columns),
+        by=by,
+        separator=separator,
+        test=test,
+        confidence_level=confidence_level,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +228,7 @@ def test_duplicate_pairs_are_refused_within_a_group(file):
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
         ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
         ({"test": "sign"}, ValueError, "test must be one of"),
-        ({"confidence": 95}, ValueError, "confidence_level must lie"),
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie"),
     ],
 )
 def test_compare_rejects_bad_options(file, options, error, message):

@@ -9,7 +9,7 @@ from surface_consistency.errors import (
     RecordError,
     SourceNotFoundError,
 )
-from surface_consistency.studies.compare import read_verdicts
+from surface_consistency.studies.verdict_files import read_verdicts
 
 WIDE = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
 
@@ -215,7 +215,7 @@ def test_one_of_several_metrics_is_chosen(tmp_path):
     }
 
     assert read_verdicts(path, correct="exact_match", **options)["first_correct"].tolist() == [True]
-    with pytest.raises(DataError, match=r"several metrics: choose one through correct .*f1"):
+    with pytest.raises(DataError, match=r"several metrics: choose one through `correct` .*f1"):
         read_verdicts(path, **options)
     with pytest.raises(RecordError, match=r"samples.jsonl:1: column 'f1': 0.5 is no verdict"):
         read_verdicts(path, correct="f1", **options)

@@ -45,7 +45,7 @@ class DeafRunner:
             with open(os.environ.get("DEAF_LOG", os.devnull), "a") as log:
                 log.write(prompt.id + "\n")
             answer = FACTS[prompt.id.rstrip("!")]
-            is_lost = prompt.id.count("!") >= self.deafness
+            is_lost = prompt.id.count("!") >= self.deafness + len(answer) % 2
             yield Generation(prompt_id=prompt.id, text=answer[0] if is_lost else answer)
 
 

@@ -1,0 +1,135 @@
+"""The commands with their options, read by cyclopts; only the one that is called is loaded."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
+
+from surface_consistency.errors import PluginError
+from surface_consistency.plugins import Plugins
+
+__all__ = ["install_completion", "run_app", "run_command"]
+
+_MADE: Final = {
+    "compare": ("compare", "make_compare"),
+    "demo": ("demo", "make_demo"),
+    "report": ("report", "make_report"),
+    "score": ("score", "make_score"),
+}
+_PLUGINS: Final = {
+    "run": ("study", "studies", "run", "make_run"),
+    "analyse": ("analysis", "analyses", "report", "make_analyse"),
+}
+
+
+def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
+    """Read the options of the command that is called, and call it.
+
+    Args:
+        words: Arguments after the program's name, at least one.
+        commands: What each command does.
+
+    Raises:
+        ValueError: If there is no such command or option, an option is missing, or the command
+            refuses what it is given.
+    """
+    app = _new("surface-consistency", "")
+    command = words[0]
+    if command not in commands:
+        raise ValueError(f"no command {command!r}; there are {', '.join(commands)}")
+    _add(app, command, words[1:], commands[command])
+    run_app(app, words)
+
+
+def run_app(app: App, words: Sequence[str]) -> None:
+    """Run a command line.
+
+    Args:
+        app: The commands.
+        words: Arguments after the program's name.
+
+    Raises:
+        ValueError: For arguments that cannot be read, and for what the command refuses.
+    """
+    try:
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except MissingArgumentError as error:
+        name = error.argument.name if error.argument else "an option"
+        raise ValueError(f"{name} is required and takes a value") from error
+    except UnknownOptionError as error:
+        flag = (error.token.keyword or error.token.value).partition("=")[0]
+        raise ValueError(_foreign(words, flag) or str(error)) from error
+    except CycloptsError as error:
+        raise ValueError(str(error)) from error
+
+
+def install_completion() -> str:
+    """Write the completion script of the present shell with all commands and options.
+
+    Returns:
+        What was written, and what to do next.
+
+    Raises:
+        ValueError: If the shell is not known.
+    """
+    from cyclopts.completion.detect import ShellDetectionError
+
+    app = _new("surface-consistency", "")
+    for command in (*_PLUGINS, *_MADE, "build"):
+        _add(app, command, None, "")
+    try:
+        return f"wrote {app.install_completion()}; start a new shell to use it"
+    except ShellDetectionError as error:
+        raise ValueError(f"--install-completion: {error}") from error
+
+
+def _new(name: str, text: str) -> App:
+    """Make a command that others are put into."""
+    return App(
+        name=name,
+        help=text,
+        help_format="plaintext",
+        version_flags=(),
+        suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(allow_repeating=True),
+    )
+
+
+def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
+    """Load a command and add it; without the words after it, with all that may follow it."""
+    if command in _MADE:
+        app.command(_imported(*_MADE[command])(rest or ()), name=command)
+        return
+    within = _new(command, text)
+    if command == "build":
+        _imported("build", "add")(within)
+    else:
+        what, group, module, maker = _PLUGINS[command]
+        plugins = Plugins(f"surface_consistency.{group}", what)
+        names = [rest[0]] if rest else plugins.names()
+        for name in names:
+            if name.startswith("-"):
+                raise PluginError(
+                    f"name the {what} before its options: surface-consistency {command} "
+                    f"{what.upper()} {name} ...; available: {', '.join(plugins.names()) or 'none'}"
+                )
+            within.command(_imported(module, maker)(name), name=name)
+    app.command(within)
+
+
+def _imported(module: str, function: str) -> Callable[..., Any]:
+    """Import a function of this folder."""
+    found: Callable[..., Any] = getattr(
+        import_module(f"surface_consistency.commands.{module}"), function
+    )
+    return found
+
+
+def _foreign(words: Sequence[str], flag: str) -> str | None:
+    """Say which option of `score` to take where another study's is given."""
+    if words[0] != "score":
+        return None
+    from surface_consistency.commands.score import foreign_option
+
+    return foreign_option(words[1:], flag)
