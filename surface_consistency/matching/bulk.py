@@ -16,7 +16,7 @@ from surface_consistency.matching.rules import resolve_rule
 
 __all__ = ["NO_ANSWERS", "NO_PREDICTION", "MatchColumns", "match_columns"]
 
-_MAX_ANSWERS = 300_000
+_MAX_ANSWERS = 120_000
 
 
 class AnswerSets:
