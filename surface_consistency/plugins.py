@@ -14,7 +14,7 @@ from typing import Any
 
 from surface_consistency.errors import PluginError
 
-__all__ = ["Plugins"]
+__all__ = ["Plugins", "distribution_of"]
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
