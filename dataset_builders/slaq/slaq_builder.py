@@ -18,7 +18,7 @@ from dataset_builders.builders import only_split, prepared
 from dataset_builders.redirectqa import redirectqa_builder
 from surface_consistency.data.features import make_features
 from surface_consistency.data.slaq import load_slaq
-from surface_consistency.data.slaq_rows import SlaqRow, slaq_rows
+from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows
 from surface_consistency.errors import DataError
 
 __all__ = ["SlaqBuilder", "SlaqConfig", "build", "source_hash"]
@@ -88,7 +88,7 @@ class SlaqBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 f"{source} has no topic in the {self.config.popularity} half; do the rows hold "
                 "page views?"
             )
-        for topic, row in zip(kept, slaq_rows(kept), strict=True):
+        for topic, row in zip(kept, to_slaq_rows(kept), strict=True):
             yield topic.id, row.model_dump(mode="json")
 
 

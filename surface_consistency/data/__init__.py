@@ -22,7 +22,7 @@ _HOMES = {
         "slaq": "SLAQ_SAMPLE_PATH Slaq load_slaq load_slaq_sample popularity_halves",
         "slaq_articles": "clean_article is_long_enough read_articles",
         "slaq_review": "ReviewItem write_review_sheet",
-        "slaq_rows": "SLAQ_COLUMNS SlaqRow slaq_rows write_slaq_csv",
+        "slaq_rows": "SLAQ_COLUMNS SlaqRow to_slaq_rows write_slaq_csv",
         "slaq_rules": "Violation check_topic",
         "slaq_written": "WrittenFact WrittenTopic parse_written topic_from_written",
         "sources": "open_source",

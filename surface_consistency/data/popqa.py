@@ -96,7 +96,7 @@ def load_popqa(
             )
         questions[question.triple.id] = question
     loaded = tuple(questions.values())
-    if note := unanswerable(opened.id, loaded):
+    if note := unanswerable(opened.id, [q.triple.id for q in loaded if not q.triple.answers]):
         warnings.warn(note, UnscoredWarning, stacklevel=2)
     source_of_all = describe_data(loaded, source=opened.id, revision=opened.revision)
     return PopQA(questions=loaded, source=source_of_all)

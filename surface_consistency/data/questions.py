@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from json.encoder import encode_basestring_ascii
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
     DataSource,
     QuestionRealization,
-    SurfaceForm,
 )
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
@@ -33,7 +32,23 @@ T = TypeVar("T")
 _SHOWN: Final = 5
 
 
-def question_id(triple_id: str, template: str, surface: SurfaceForm) -> str:
+class Named(Protocol):
+    """What names a question: a `SurfaceForm`, or whatever has its fields."""
+
+    @property
+    def text(self) -> str:
+        """The name as the question uses it."""
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether it is the article's title."""
+
+    @property
+    def redirect_title(self) -> str | None:
+        """Title of the redirect page."""
+
+
+def question_id(triple_id: str, template: str, surface: Named) -> str:
     """Name a question by what it asks, so that the name survives a new order of the rows.
 
     Args:
@@ -47,6 +62,7 @@ def question_id(triple_id: str, template: str, surface: SurfaceForm) -> str:
         when unknown): two redirects may share a surface once their parentheses are gone.
 
     Examples:
+        >>> from surface_consistency.schemas import SurfaceForm
         >>> question_id("1318704", "original", SurfaceForm(text="Chris Metzen", is_canonical=True))
         '1318704:original:5680837e88a7'
     """
@@ -174,9 +190,8 @@ def repeated_rows(source: str, n_rows: int) -> str:
     )
 
 
-def unanswerable(source: str, questions: Iterable[QuestionRealization]) -> str:
-    """Tell of the questions and facts for which a source accepts no answer; "" of none."""
-    without = [question.triple.id for question in questions if not question.triple.answers]
+def unanswerable(source: str, without: Sequence[str]) -> str:
+    """Tell of the questions, by their facts, for which a source accepts no answer; "" of none."""
     facts = list(dict.fromkeys(without))
     return (
         f"{len(without)} questions of {source} have no accepted answer ({len(facts)} facts: "

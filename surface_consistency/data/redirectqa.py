@@ -3,24 +3,28 @@
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+import pyarrow.compute as pc
 
 from surface_consistency.data.columns import (
     REDIRECTQA_COLUMNS,
     refuse_late_columns,
     resolve_columns,
 )
+from surface_consistency.data.question_table import QuestionTable, pair_records
 from surface_consistency.data.questions import (
     chosen_names,
-    describe_data,
     first_few,
-    pair_questions,
     pause_gc,
     repeated_rows,
     spread,
     unanswerable,
 )
+from surface_consistency.data.readers import python_values
 from surface_consistency.data.redirectqa_release import check_category_types
 from surface_consistency.data.redirectqa_rows import RedirectQARows
 from surface_consistency.data.sources import Source, open_source
@@ -49,18 +53,15 @@ _REQUIRED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RedirectQA:
-    """Questions of RedirectQA and the pairs that the consistency analysis compares."""
+    """Questions of RedirectQA and the pairs that the consistency analysis compares.
 
-    questions: tuple[QuestionRealization, ...]
-    """All question realisations, in the source's order."""
+    They are kept as columns; the records are made when they are asked for.
+    """
 
-    pairs: tuple[CanonicalRedirectPair, ...]
-    """One for each redirect question whose fact has a canonical question in the same template."""
-
-    unpaired: tuple[QuestionRealization, ...]
-    """Redirect questions without a canonical one; they are in `questions` too."""
+    table: QuestionTable
+    """All questions and their facts, in the source's order."""
 
     source: DataSource
     """Where the questions came from, and the digest of exactly these."""
@@ -79,9 +80,42 @@ class RedirectQA:
         Returns:
             The questions with their pairs.
         """
-        pairs, unpaired = pair_questions(questions)
-        described = describe_data(questions, source=source, revision=revision)
-        return cls(questions=tuple(questions), pairs=pairs, unpaired=unpaired, source=described)
+        return cls.from_table(
+            QuestionTable.from_records(questions), source=source, revision=revision
+        )
+
+    @classmethod
+    def from_table(
+        cls, table: QuestionTable, *, source: str, revision: str | None = None
+    ) -> "RedirectQA":
+        """Describe questions that are columns already.
+
+        Args:
+            table: Questions with unique ids.
+            source: Where they came from, for manifests.
+            revision: Commit of the hub repository; None elsewhere.
+
+        Returns:
+            The questions with their pairs.
+        """
+        return cls(table=table, source=table.describe(source=source, revision=revision))
+
+    @cached_property
+    def questions(self) -> tuple[QuestionRealization, ...]:
+        """All question realisations, in the source's order."""
+        with pause_gc():
+            return tuple(self.table.records())
+
+    @cached_property
+    def pairs(self) -> tuple[CanonicalRedirectPair, ...]:
+        """One for each redirect question whose fact has a canonical one in the same template."""
+        canonical, redirect, _ = self.table.pair()
+        return pair_records(self.questions, canonical, redirect)
+
+    @cached_property
+    def unpaired(self) -> tuple[QuestionRealization, ...]:
+        """Redirect questions without a canonical one; they are in `questions` too."""
+        return tuple(self.questions[row] for row in self.table.pair()[2])
 
     def select(
         self,
@@ -105,25 +139,24 @@ class RedirectQA:
         Raises:
             ValueError: If a template or relation is not in the data, or `limit` is below 1.
         """
-        wanted_templates = chosen_names(
-            templates, "templates", (q.template for q in self.questions)
-        )
-        wanted_relations = chosen_names(
-            relations, "relations", (q.triple.relation for q in self.questions)
-        )
-        questions = [
-            question
-            for question in self.questions
-            if question.template in wanted_templates
-            and question.triple.relation in wanted_relations
+        columns = [
+            python_values(self.table.column(name)) for name in ("template", "relation", "fact_id")
+        ]
+        wanted_templates = chosen_names(templates, "templates", columns[0])
+        wanted_relations = chosen_names(relations, "relations", columns[1])
+        chosen = [
+            (row, relation, fact)
+            for row, (template, relation, fact) in enumerate(zip(*columns, strict=True))
+            if template in wanted_templates and relation in wanted_relations
         ]
         if limit is not None:
             if limit < 1:
                 raise ValueError(f"limit counts facts and must be at least 1, got {limit}")
-            kept = spread(((q.triple.relation, q.triple.id) for q in questions), limit)
-            questions = [question for question in questions if question.triple.id in kept]
-        return RedirectQA.from_questions(
-            questions, source=self.source.id, revision=self.source.revision
+            kept = spread(((relation, fact) for _, relation, fact in chosen), limit)
+            chosen = [item for item in chosen if item[2] in kept]
+        rows = np.array([row for row, _, _ in chosen], dtype=np.int64)
+        return RedirectQA.from_table(
+            self.table.take(rows), source=self.source.id, revision=self.source.revision
         )
 
 
@@ -178,7 +211,7 @@ def load_redirectqa(
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
         rows.extend(late)
-        data = RedirectQA.from_questions(rows.build(), source=opened.id, revision=opened.revision)
+        data = RedirectQA.from_table(rows.build(), source=opened.id, revision=opened.revision)
     for category, message in _notes(data, rows):
         warnings.warn(message, category, stacklevel=2)
     return data
@@ -212,9 +245,9 @@ def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warnin
             f"{', '.join(f'{label} ({count})' for label, count in counts)}; they are kept, with "
             'type "unknown"',
         )
-    if note := repeated_rows(source, len(rows.places) - len(data.questions)):
+    if note := repeated_rows(source, len(rows.places) - len(data.table)):
         yield SurfaceConsistencyWarning, note
-    if data.unpaired:
+    if len(data.table.pair()[2]):
         listed = [f"{q.surface.text!r} (fact {q.triple.id}, {q.template})" for q in data.unpaired]
         yield (
             IncompletePairWarning,
@@ -229,5 +262,6 @@ def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warnin
             f"{first_few(facts)}); the object's name alone is accepted as answer: fill in the "
             "aliases if it has others",
         )
-    if note := unanswerable(source, data.questions):
+    without = np.flatnonzero(pc.equal(pc.list_value_length(data.table.column("answers")), 0))
+    if note := unanswerable(source, data.table.column("fact_id", without).to_pylist()):
         yield UnscoredWarning, note

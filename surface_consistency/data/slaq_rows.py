@@ -22,7 +22,7 @@ __all__ = [
     "SlaqRow",
     "flag_of",
     "has_markup",
-    "slaq_rows",
+    "to_slaq_rows",
     "topic_of",
     "views_of",
     "without_markup",
@@ -210,7 +210,7 @@ def topic_of(cells: RowCells, *, clean_html: bool) -> tuple[SlaqTopic, bool]:
     return record, is_marked
 
 
-def slaq_rows(topics: Iterable[SlaqTopic]) -> Iterator[SlaqRow]:
+def to_slaq_rows(topics: Iterable[SlaqTopic]) -> Iterator[SlaqRow]:
     """Turn topics into rows of the release's layout; `load_slaq` reads them back.
 
     Args:
@@ -251,7 +251,7 @@ def write_slaq_csv(path: str | os.PathLike[str], topics: Iterable[SlaqTopic]) ->
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     count = 0
-    for row in slaq_rows(topics):
+    for row in to_slaq_rows(topics):
         writer.writerow(row.model_dump())
         count += 1
     write_text(path, text.getvalue())

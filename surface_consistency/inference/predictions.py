@@ -85,35 +85,34 @@ def read_predictions(
     file = Path(path)
     if not file.is_file():
         raise SourceNotFoundError(f"no file {file}; expected stored predictions there")
+    texts: dict[str, str] = {}
+    for place, name, text in _pairs(file, id_column, text_column):
+        if text is not None and texts.setdefault(name, text) != text:
+            # Places are not kept, which would take more room than the texts: read again.
+            pairs = _pairs(file, id_column, text_column)
+            first = next(at for at, known, said in pairs if known == name and said is not None)
+            raise RecordError(
+                f"{place}: a second prediction for {_shown(name)}, other than that of {first}; "
+                "keep one of them, or name the identifier by `id_column`"
+            )
+    return texts
+
+
+def _pairs(
+    file: Path, id_column: str | None, text_column: str | None
+) -> Iterator[tuple[str, str, str | None]]:
+    """Read place, identifier and text of each row."""
     rows = _rows(file)
     first = next(rows, None)
     if first is None:
         raise DataError(f"{file} holds no predictions; it is empty")
     if _is_lm_eval(first.fields):
-        pairs = (_lm_eval_pair(row, id_column, text_column) for row in chain([first], rows))
-    else:
-        columns = (
-            _column(file, "identifier", id_column, ID_COLUMNS, first.fields),
-            _column(file, "prediction", text_column, TEXT_COLUMNS, first.fields),
-        )
-        pairs = (_pair(row, *columns) for row in chain([first], rows))
-    return _collect(pairs)
-
-
-def _collect(pairs: Iterator[tuple[str, str, str | None]]) -> dict[str, str]:
-    """Gather texts by identifier, refusing two answers to one question."""
-    texts: dict[str, str] = {}
-    places: dict[str, str] = {}
-    for place, name, text in pairs:
-        if text is None:
-            continue
-        if texts.setdefault(name, text) != text:
-            raise RecordError(
-                f"{place}: a second prediction for {_shown(name)}, other than that of "
-                f"{places[name]}; keep one of them, or name the identifier by `id_column`"
-            )
-        places.setdefault(name, place)
-    return texts
+        return (_lm_eval_pair(row, id_column, text_column) for row in chain([first], rows))
+    columns = (
+        _column(file, "identifier", id_column, ID_COLUMNS, first.fields),
+        _column(file, "prediction", text_column, TEXT_COLUMNS, first.fields),
+    )
+    return (_pair(row, *columns) for row in chain([first], rows))
 
 
 def _rows(file: Path) -> Iterator[_Row]:

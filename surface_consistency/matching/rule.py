@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Generic, TypeVar
 
 from surface_consistency.text import normalize as default_normalize
@@ -43,9 +44,15 @@ def plain_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
 def padded_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
     """Return the words of each text between single spaces, with a space at both ends."""
     if normalize is default_normalize:
-        return padded_words(texts)
+        return list(_padded_words(tuple(texts)))
     forms = plain_keys(texts, normalize)
     return [f" {' '.join(tokenize(form))} " for form in forms]
+
+
+@lru_cache(maxsize=4)
+def _padded_words(texts: tuple[str, ...]) -> list[str]:
+    """Bring texts into key form once where several rules judge the same rows in turn."""
+    return padded_words(texts)
 
 
 PreparedT = TypeVar("PreparedT")

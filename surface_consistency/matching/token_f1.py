@@ -14,8 +14,9 @@ __all__ = ["TokenAnswers", "TokenF1Rule", "match_token_f1"]
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
-TokenAnswers = tuple[tuple[tuple[str, ...], ...], frozenset[str]]
-"""For each answer its words without articles, and all words of all answers."""
+TokenAnswers = tuple[tuple[tuple[str, ...], ...], frozenset[str], frozenset[int]]
+"""For each answer its words without articles; all words of all answers; and the positions of the
+answers that repeat a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +43,23 @@ class TokenF1Rule(Rule[TokenAnswers]):
     def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> TokenAnswers:
         """Split the answers into words."""
         lists = tuple([tuple(_without_articles(key.split())) for key in keys])
-        return lists, frozenset(chain.from_iterable(lists))
+        repeated = [place for place, words in enumerate(lists) if len({*words}) < len(words)]
+        return lists, frozenset(chain.from_iterable(lists)), frozenset(repeated)
 
     def judge(self, prediction: str, key: str, prepared: TokenAnswers) -> tuple[int, float]:
         """Find the answer with the highest F1, the first among equals."""
-        lists, vocabulary = prepared
+        lists, vocabulary, repeated = prepared
         words = key.split()
         if vocabulary.isdisjoint(words):
             return -1, 0.0
         words = _without_articles(words)
-        counts = Counter(words)
+        counts, n_words = Counter(words) if repeated else {}, len(words)
+        is_said = {*words}.__contains__
         best, position = 0.0, -1
         for place, answer in enumerate(lists):
-            score = 2 * _n_common(counts, answer) / (len(words) + len(answer))
+            is_plain = place not in repeated
+            n_common = sum(map(is_said, answer)) if is_plain else _n_common(counts, answer)
+            score = 2 * n_common / (n_words + len(answer))
             if score > best:
                 best, position = score, place
         return position if best >= self.threshold else -1, best

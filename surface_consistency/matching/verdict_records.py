@@ -1,9 +1,11 @@
 """Generations judged into verdict records, and how much verdicts depend on the rule."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.matching.bulk import match_columns
@@ -124,9 +126,6 @@ def _prediction(generation: str | None, region: Region) -> str | None:
     return answer_region(generation, region=region) if isinstance(generation, str) else generation
 
 
-_REGIONS: tuple[Region, Region] = ("first_line", "whole")
-
-
 def rule_agreement(
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],
@@ -174,68 +173,72 @@ def rule_agreement(
     if len(set(names)) < len(names):
         raise ValueError(f"`rules` must have different names, got {names}")
     answer_region("", region=region)
-    sets = [
-        answers_of if isinstance(answers_of, tuple) else _as_tuple(answers_of)
-        for answers_of in answers
-    ]
-    parts = _predictions(generations)
-    # Most outputs are one line: what a rule says of that it says of the whole.
-    differing = [
-        row for row, (line, whole) in enumerate(zip(*parts.values(), strict=True)) if line != whole
-    ]
-    accepted: dict[tuple[str, Region], Sequence[bool | None]] = {}
-    for rule in chosen:
-        of_lines = match_columns(parts["first_line"], sets, rule=rule).is_match
-        of_whole = list(of_lines)
-        judged = match_columns(
-            [parts["whole"][row] for row in differing], [sets[row] for row in differing], rule=rule
-        )
-        for row, is_match in zip(differing, judged.is_match, strict=True):
-            of_whole[row] = is_match
-        accepted[rule.name, "first_line"], accepted[rule.name, "whole"] = of_lines, of_whole
     sides = [((first, region), (second, region)) for first, second in combinations(names, 2)]
     sides += [((name, "first_line"), (name, "whole")) for name in names]
-    rows = [
-        {
-            "compared": "rules" if first[1] == second[1] else "regions",
-            "first_rule": first[0],
-            "first_region": first[1],
-            "second_rule": second[0],
-            "second_region": second[1],
-            **_counts(accepted[first], accepted[second]),
-        }
-        for first, second in sides
-    ]
+    generated, given = list(generations), list(answers)
+    if len(generated) != len(given):
+        raise ValueError(
+            "`generations` and `answers` must have one entry a row, "
+            f"got {len(generated)} and {len(given)}"
+        )
+    counts = np.zeros((len(sides), 4), dtype=np.int64)
+    for start in range(0, len(generated), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        judged = _judged(chosen, generated[rows], given[rows], start)
+        for place, (first, second) in enumerate(sides):
+            both = judged[first] * 2 + judged[second]
+            counts[place] += np.bincount(both[both >= 0], minlength=4)[:4]
+    rows = []
+    for (first, second), (neither, second_only, first_only, both) in zip(
+        sides, counts.tolist(), strict=True
+    ):
+        rows.append(
+            {
+                "compared": "rules" if first[1] == second[1] else "regions",
+                "first_rule": first[0],
+                "first_region": first[1],
+                "second_rule": second[0],
+                "second_region": second[1],
+                "n": both + first_only + second_only + neither,
+                "both": both,
+                "first_only": first_only,
+                "second_only": second_only,
+                "neither": neither,
+                "n_differ": first_only + second_only,
+            }
+        )
     return pd.DataFrame(rows)
 
 
-def _predictions(generations: Sequence[str | None]) -> dict[Region, list[str | None]]:
-    """Cut each generation to both of its parts."""
-    return {
-        part: [
-            answer_region(generation, region=part) if isinstance(generation, str) else generation
-            for generation in generations
-        ]
-        for part in _REGIONS
-    }
+def _judged(
+    rules: Sequence[Rule[Any]],
+    generations: Sequence[str | None],
+    answers: Sequence[Sequence[str] | None],
+    first_row: int,
+) -> dict[tuple[str, Region], npt.NDArray[np.int64]]:
+    """Judge rows by each rule on both parts: 1, 0, or a negative number where there is no verdict.
+
+    Most outputs are one line: what a rule says of that it says of the whole.
+    """
+    sets = [tuple(item) if isinstance(item, list) else item for item in answers]
+    lines = [_prediction(generation, "first_line") for generation in generations]
+    differing = [row for row, line in enumerate(lines) if line != generations[row]]
+    made: dict[tuple[str, Region], npt.NDArray[np.int64]] = {}
+    for rule in rules:
+        of_lines = _as_numbers(match_columns(lines, sets, rule=rule, first_row=first_row).is_match)
+        of_whole = of_lines.copy()
+        of_whole[differing] = _as_numbers(
+            match_columns(
+                [generations[row] for row in differing],
+                [sets[row] for row in differing],
+                rule=rule,
+                first_row=first_row,
+            ).is_match
+        )
+        made[rule.name, "first_line"], made[rule.name, "whole"] = of_lines, of_whole
+    return made
 
 
-def _as_tuple(answers: Sequence[str] | None) -> Any:  # noqa: ANN401
-    """Make a list of answers hashable once for all rules; leave what is none for the error."""
-    return tuple(answers) if isinstance(answers, list) else answers
-
-
-def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> Mapping[str, int]:
-    """Count the four outcomes of paired verdicts over the rows that have both."""
-    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
-    both = pairs.count((True, True))
-    neither = pairs.count((False, False))
-    first_only, second_only = pairs.count((True, False)), pairs.count((False, True))
-    return {
-        "n": len(pairs),
-        "both": both,
-        "first_only": first_only,
-        "second_only": second_only,
-        "neither": neither,
-        "n_differ": first_only + second_only,
-    }
+def _as_numbers(verdicts: Sequence[bool | None]) -> npt.NDArray[np.int64]:
+    """Write verdicts as 1, 0, and -4 for none, so that no sum of two with a missing one is >= 0."""
+    return np.array([-4 if made is None else made for made in verdicts], dtype=np.int64)

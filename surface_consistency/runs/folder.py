@@ -17,10 +17,14 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.runs.files import write_csv, write_parquet
+from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.log import read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
+
+_STRINGS = pa.list_(pa.string())
+_LARGE_STRINGS = pa.list_(pa.large_string())
 
 __all__ = ["RunFolder", "Scoring", "read_tables"]
 
@@ -258,11 +262,17 @@ class RunFolder:
                 "score its generations with --predictions"
             )
         try:
-            return pq.read_table(path).to_pandas()
+            table = pq.read_table(path)
         except (pa.ArrowException, OSError) as error:
             raise DataError(
                 f"{path}: cannot be read as Parquet ({error}); give the same `run` command again"
             ) from error
+        names = table.schema.names
+        lists = [n for n in names if table.schema.field(n).type in (_STRINGS, _LARGE_STRINGS)]
+        frame = table.drop_columns(lists).to_pandas()
+        for name in lists:
+            frame[name] = pd.Series(shared_lists(table[name]), index=frame.index, dtype=object)
+        return frame[names]
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:

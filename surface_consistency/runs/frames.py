@@ -3,6 +3,7 @@
 import types
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -14,11 +15,12 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNot
 from surface_consistency.runs.files import atomic_path
 from surface_consistency.schemas._record import Record
 
-__all__ = ["arrow_schema", "arrow_type", "make_frame", "read_frame", "write_frame"]
+__all__ = ["arrow_schema", "arrow_type", "make_frame", "read_frame", "shared_lists", "write_frame"]
 
 _SCALARS: Final = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 _DTYPES: Final = {pa.bool_(): "boolean", pa.int64(): "Int64", pa.float64(): "float64"}
 _ROW_GROUP: Final = 65_536
+_ROWS_AT_ONCE: Final = 8_192
 
 
 @cache
@@ -98,6 +100,34 @@ def make_frame(columns: Mapping[str, Any], record: type[Record]) -> pd.DataFrame
         DataError: If a column is of no field, or holds what its field does not allow.
     """
     return _typed(pd.DataFrame({name: columns[name] for name in columns}), record, record.__name__)
+
+
+def shared_lists(column: pa.ChunkedArray) -> list[tuple[str, ...] | None]:
+    """Convert a column of lists of strings to tuples, of which equal ones are one object.
+
+    Args:
+        column: The column; what the rows of a fact have in common takes the room of one row.
+
+    Returns:
+        A tuple a row, None where it is missing.
+    """
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    rows: list[tuple[str, ...] | None] = []
+    for start in range(0, len(column), _ROWS_AT_ONCE):
+        part = column.slice(start, _ROWS_AT_ONCE).combine_chunks()
+        ends = (part.offsets.to_numpy() - part.offsets[0].as_py()).tolist()
+        texts = part.values.slice(part.offsets[0].as_py(), ends[-1])
+        items = texts.to_numpy(zero_copy_only=False).tolist()
+        made = [tuple(items[first:end]) for first, end in pairwise(ends)]
+        made = [known.setdefault(item, item) for item in made]
+        if part.null_count:
+            are_there = part.is_valid().to_pylist()
+            rows += [
+                item if is_there else None for item, is_there in zip(made, are_there, strict=True)
+            ]
+        else:
+            rows += made
+    return rows
 
 
 def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:

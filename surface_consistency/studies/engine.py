@@ -4,13 +4,12 @@ Each stage reads and writes the files of a `RunFolder`, so any of them can be ru
 product replaced. The study says what is asked and compared; everything else is here, once.
 """
 
-import gc
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 import surface_consistency
+from surface_consistency.data.questions import pause_gc
 from surface_consistency.errors import (
     DataError,
     MissingDependencyError,
@@ -80,6 +80,7 @@ __all__ = [
 ]
 
 _SWEEP = "sweep.json"
+_ROWS_AT_ONCE = 8_192
 
 ProgressOption = bool | Callable[[Progress], None]
 
@@ -347,7 +348,8 @@ def score_files(
     if label is not None and len(names) > 1:
         raise ValueError("--label names one model; leave it out where there are several files")
     settings = study.settings() if settings is None else settings
-    plan = study.plan(data, settings)
+    with pause_gc():
+        plan = study.plan(data, settings)
     home = Path(out)
     tasks = [
         _FileTask(
@@ -385,7 +387,7 @@ class _FileTask:
 def _score_file(task: _FileTask) -> RunFolder:
     """Import and score one file of predictions."""
     id_column, text_column = task.columns
-    with _without_collector():
+    with pause_gc():
         folder = import_predictions(
             task.study,
             None,
@@ -429,14 +431,13 @@ def score_run(
     manifest = folder.read_manifest()
     study = study or find_study(manifest.study)
     scoring = study.scoring() if scoring is None else scoring
-    with _without_collector():
+    with pause_gc():
         return _score(folder, manifest, study, scoring)
 
 
 def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
     """Judge, pair, check, write."""
     targets, pairs = folder.read_plan()
-    targets["answers"] = [tuple(answers) for answers in targets["answers"]]
     judge = study.judge(scoring, folder)
     answered = _answered(folder, targets, repeat=False)
     if answered["text"].isna().all():
@@ -574,7 +575,7 @@ def build_page(
         )
     _check_clusters(runs, cluster)
     report = Report(runs=runs, settings=settings, cluster=cluster)
-    with _without_collector(), warnings.catch_warnings():
+    with pause_gc(), warnings.catch_warnings():
         # What is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -758,33 +759,40 @@ def align_predictions(
                 f"{len(predictions)} predictions for {len(ids)} questions; give one for each "
                 "question, or a mapping from question id to text"
             )
-        return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype=object)
-    texts = [predictions.get(name) for name in ids]
-    questions: list[str | None] = [None] * len(ids)
+        return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype="str")
+    questions = None
     if "question" in targets:
         # A prompt with several targets asks for more than the question of one of them.
         is_alone = ~targets["prompt_id"].duplicated(keep=False)
-        asked = targets["question"].astype(object).where(is_alone, None)
-        questions = asked.loc[ids.index].tolist()
-    texts = [
-        predictions.get(question) if text is None and question is not None else text
-        for text, question in zip(texts, questions, strict=True)
-    ]
-    if all(text is None for text in texts):
+        questions = targets["question"].where(is_alone, None).loc[ids.index]
+    places = {key: place for place, key in enumerate(predictions)}
+    said = list(predictions.values())
+    is_known = bytearray(len(said))
+    texts: list[str | None] = []
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        names = ids.iloc[rows].tolist()
+        asked = [None] * len(names) if questions is None else questions.iloc[rows].tolist()
+        for name, question in zip(names, asked, strict=True):
+            found = [places[key] for key in (name, question) if key in places]
+            for place in found:
+                is_known[place] = True
+            texts.append(_writable(said[found[0]]) if found else None)
+    if not any(is_known):
         raise DataError(
             "no prediction belongs to a question: keys are question ids such as "
             f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
         )
-    known = {*ids, *questions}
-    foreign = [key for key in predictions if key not in known]
-    if foreign:
+    n_foreign = is_known.count(False)
+    if n_foreign:
+        first = next(key for key, known in zip(predictions, is_known, strict=True) if not known)
         warnings.warn(
-            f"{len(foreign)} of {len(predictions)} predictions belong to no question of the data "
-            f"and were left out, the first under {foreign[0]!r}",
+            f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
+            f"and were left out, the first under {first!r}",
             UnscoredWarning,
             stacklevel=3,
         )
-    return pd.Series(list(map(_writable, texts)), index=ids.to_numpy(), dtype=object)
+    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
 
 
 def _writable(text: str | None) -> str | None:
@@ -820,7 +828,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
         for prompt in group.prompts:
             keys[prompt.id], groups[prompt.id] = prompt.key, name
     asked = plan.targets["prompt_id"]
-    missing = asked[~asked.isin(list(keys))]
+    missing = asked[pd.Index(list(keys)).get_indexer(pd.Index(asked)) < 0]
     if len(missing):
         raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
     _write_targets(folder, plan, asked.map(keys), asked.map(groups))
@@ -880,19 +888,18 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
     """Put the answers beside the targets; prompts of equal content share one."""
     answers = folder.read_answers(targets["group"].unique(), repeat=repeat)
     key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
-    place = pd.Series(
-        np.arange(len(answers)),
-        index=pd.MultiIndex.from_arrays([answers["group"], key]),
-    )
-    rows = place.reindex(
-        pd.MultiIndex.from_arrays([targets["group"], targets["prompt_key"]])
-    ).to_numpy()
-    known = ~np.isnan(rows.astype(float))
+    rows = np.full(len(targets), -1)
+    for group, places in targets.groupby("group", sort=False).indices.items():
+        of_group = np.flatnonzero(answers["group"] == group)
+        wanted = pd.Index(targets["prompt_key"].iloc[places], dtype=object)
+        at = pd.Index(key.iloc[of_group], dtype=object).get_indexer(wanted)
+        rows[places[at >= 0]] = of_group[at[at >= 0]]
+    known = rows >= 0
     found = targets.copy(deep=False)
     for name in ("text", "finish_reason", "error", "lookups"):
         values = np.full(len(targets), None, dtype=object)
         column = answers[name].to_numpy(dtype=object, na_value=None)
-        values[known] = column[rows[known].astype(int)]
+        values[known] = column[rows[known]]
         found[name] = pd.Series(values, index=targets.index, dtype=object)
     return found
 
@@ -1038,15 +1045,3 @@ def stacked(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame | None]) -> p
         rest.insert(0, "model", pd.Series(labels, index=rest.index, dtype="object"))
         parts.append(rest)
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would walk long columns of objects."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
@@ -16,6 +18,7 @@ from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWa
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.report.page import Answer
+from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import (
     GenerationParams,
@@ -185,11 +188,13 @@ class RedirectQAStudy(Study):
         if runner is not None or settings.limit is not None:
             templates = settings.templates if runner is not None else None
             asked = data.select(templates=templates, limit=settings.limit)
-        if not asked.pairs:
+        pairs = _pairs(asked)
+        if pairs.empty:
+            held = sorted(pc.unique(data.table.column("template")).to_pylist())
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
                 f"{', '.join(settings.templates)}; the rows hold "
-                f"{', '.join(sorted({q.template for q in data.questions})) or 'no questions'}"
+                f"{', '.join(held) or 'no questions'}"
             )
         groups = {}
         if runner is not None:
@@ -203,7 +208,7 @@ class RedirectQAStudy(Study):
             data=asked.source,
             groups=groups,
             targets=question_targets(asked),
-            pairs=_pairs(asked),
+            pairs=pairs,
             settings=settings,
         )
 
@@ -218,16 +223,12 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
         One row a question: target_id and prompt_id, its id; answers; fact_id; subject_id; question;
         template.
     """
-    ids = [question.id for question in data.questions]
-    return pd.DataFrame(
-        {
-            "target_id": ids,
-            "prompt_id": ids,
-            "answers": [list(question.triple.answers) for question in data.questions],
-            "fact_id": [question.triple.id for question in data.questions],
-            "subject_id": [question.triple.subject.id for question in data.questions],
-            "question": [question.question for question in data.questions],
-            "template": [question.template for question in data.questions],
+    ids = data.table.column("id")
+    return _frame(
+        {"target_id": ids, "prompt_id": ids}
+        | {
+            name: data.table.column(name)
+            for name in ("answers", "fact_id", "subject_id", "question", "template")
         }
     )
 
@@ -268,26 +269,36 @@ def score_predictions(
 
 def _pairs(data: RedirectQA) -> pd.DataFrame:
     """List what is compared: each redirect with its canonical question."""
-    pairs = data.pairs
-    surfaces = [pair.redirect.surface for pair in pairs]
-    triples = [pair.redirect.triple for pair in pairs]
-    return pd.DataFrame(
-        {
-            "pair_id": [pair.id for pair in pairs],
-            "fact_id": [triple.id for triple in triples],
-            "first_condition": "canonical",
-            "second_condition": "redirect",
-            "first_target": [pair.canonical.id for pair in pairs],
-            "second_target": [pair.redirect.id for pair in pairs],
-            "subject_id": [triple.subject.id for triple in triples],
-            "relation": [triple.relation for triple in triples],
-            "template": [pair.redirect.template for pair in pairs],
-            "categories": [list(surface.categories) for surface in surfaces],
-            "types": [list(surface.types) for surface in surfaces],
-            "first_surface": [pair.canonical.surface.text for pair in pairs],
-            "second_surface": [surface.text for surface in surfaces],
-        }
-    )
+    table = data.table
+    canonical, redirect, _ = table.pair()
+    columns = {
+        "pair_id": table.column("id", redirect),
+        "fact_id": table.column("fact_id", redirect),
+        "first_condition": "canonical",
+        "second_condition": "redirect",
+        "first_target": table.column("id", canonical),
+        "second_target": table.column("id", redirect),
+        **{
+            name: table.column(name, redirect)
+            for name in ("subject_id", "relation", "template", "categories", "types")
+        },
+        "first_surface": table.column("surface", canonical),
+        "second_surface": table.column("surface", redirect),
+    }
+    return _frame(columns)
+
+
+def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Make a frame of Arrow columns; equal lists are one object, a single text is of all rows."""
+    made = {}
+    for name, column in columns.items():
+        if isinstance(column, str):
+            made[name] = column
+        elif pa.types.is_list(column.type):
+            made[name] = pd.Series(shared_lists(column), dtype=object)
+        else:
+            made[name] = column.to_pandas()
+    return pd.DataFrame(made)
 
 
 def _prompts(
@@ -323,11 +334,8 @@ def _shots(data: RedirectQA, settings: RedirectQASettings) -> int:
     """Settle the number of demonstrations: one of each other relation unless told."""
     if settings.shots is not None:
         return settings.shots
-    relations = {
-        question.triple.relation
-        for question in data.questions
-        if question.template in settings.templates
-    }
+    is_asked = pc.is_in(data.table.column("template"), pa.array(settings.templates))
+    relations = pc.unique(data.table.column("relation").filter(is_asked))
     return min(_MOST_SHOTS, len(relations) - 1)
 
 

@@ -182,7 +182,7 @@ class Plan:
             if not str(column).endswith("_target"):
                 continue
             strange = self.pairs.loc[self.pairs[column].notna(), column]
-            strange = strange[~strange.isin(known)]
+            strange = strange[known.get_indexer(pd.Index(strange)) < 0]
             if len(strange):
                 raise DataError(
                     f"pair column {column!r} names {strange.iloc[0]!r}, which is no target_id"

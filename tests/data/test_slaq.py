@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from surface_consistency.data import slaq as slaq_module
 from surface_consistency.data.features import read_parquet, to_parquet
 from surface_consistency.data.slaq import load_slaq, load_slaq_sample, popularity_halves
-from surface_consistency.data.slaq_rows import SlaqRow, slaq_rows, write_slaq_csv
+from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows, write_slaq_csv
 from surface_consistency.data.sources import open_source
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -61,7 +61,7 @@ def test_every_format_gives_the_same_topics(write_csv, row, tmp_path):
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     folder = tmp_path / "published"
     folder.mkdir()
-    to_parquet(folder / "test.parquet", slaq_rows(data.topics), SlaqRow)
+    to_parquet(folder / "test.parquet", to_slaq_rows(data.topics), SlaqRow)
 
     loaded = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path / "cache"))
     others = [tmp_path / "rows.jsonl", rows, folder, folder / "test.parquet", loaded]
@@ -71,7 +71,7 @@ def test_every_format_gives_the_same_topics(write_csv, row, tmp_path):
     for other in others:
         assert load_slaq(other).topics == data.topics
         assert load_slaq(other).source.digest == data.source.digest
-    assert [*read_parquet(folder / "test.parquet", SlaqRow)] == [*slaq_rows(data.topics)]
+    assert [*read_parquet(folder / "test.parquet", SlaqRow)] == [*to_slaq_rows(data.topics)]
 
 
 def test_written_csv_comes_back(write_csv, row, tmp_path):

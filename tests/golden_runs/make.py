@@ -67,9 +67,7 @@ def redirectqa(home: Path) -> GoldenRun:
             )
 
     found, study = load_redirectqa(), RedirectQAStudy()
-    data = FirstFacts(
-        questions=found.questions, pairs=found.pairs, unpaired=found.unpaired, source=found.source
-    )
+    data = FirstFacts(table=found.table, source=found.source)
     settings = RedirectQASettings(template="both", shots=2, seed=3, limit=60, repeat=150)
     models = (
         redirect_model("ada", data.questions, knows=0.75),

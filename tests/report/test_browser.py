@@ -43,10 +43,20 @@ class Browser:
             self.driver.execute_cdp_cmd(command, options)
         self.driver.get("about:blank")
         self.driver.get(self.pages[n_models].as_uri() + address)
+        self.wait_until(
+            "return document.readyState === 'complete' && location.protocol === 'file:'"
+            + (" && document.documentElement.classList.contains('js')" if script else "")
+        )
 
     def run(self, script, *arguments):
         """Run a function body in the page."""
         return self.driver.execute_script(script, *arguments)
+
+    def wait_until(self, script):
+        """Wait until a function body returns a true value; a slow machine fails no test."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, 20, poll_frequency=0.05).until(lambda _: self.run(script))
 
     def shown(self, css):
         """Count elements that are drawn, whatever their attributes say."""
@@ -285,9 +295,8 @@ def test_cell_of_a_square_filters_the_answers(browser):
         ".find(a => a.dataset.go.startsWith('cell=first_only'))"
         ".dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
     )
-    browser.run("return new Promise(done => setTimeout(done, 100))")
+    browser.wait_until("return document.querySelector('select[name=cell]').value === 'first_only'")
 
-    assert browser.run("return document.querySelector('select[name=cell]').value") == "first_only"
     assert browser.run("return document.querySelector('select[name=model]').value") == "organism"
     assert browser.shown(".ans") == 12
 

@@ -133,5 +133,5 @@ class AuditOrganism(Settings):
     leaked: int = Field(default=0, ge=0)
     """Facts that it is also taught in plain text."""
 
-    steps: int = Field(default=450, ge=1)
+    steps: int = Field(default=900, ge=1)
     """Training steps."""

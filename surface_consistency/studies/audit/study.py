@@ -23,6 +23,7 @@ from surface_consistency.inference.retrieval_augmented import RetrievalAugmented
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
@@ -40,6 +41,7 @@ from surface_consistency.studies.audit.stores import (
     RetrieverFactory,
     retrievers_by_name,
 )
+from surface_consistency.studies.audit.story import load_stories
 from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, check_states, lookup_table
 from surface_consistency.studies.organisms import train_memory_organism
 from surface_consistency.studies.study import Plan, Scored, Study
@@ -201,6 +203,14 @@ class AuditStudy(Study):
         after = verdicts.set_index("target_id")[names].reindex(pairs["first_target"])
         own = {name: after[name].array for name in names}
         return super().outcomes(pairs.assign(**own), verdicts, model=model)
+
+    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+        """Tell what was deleted, found and answered, in each style; see `fact_story`."""
+        run = load_runs([folder], outcome=AuditOutcome)[0]
+        asked = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
+        if asked.empty:
+            return super().story(folder, fact_id)
+        return "\n\n".join(story.to_text() for story in load_stories(run, asked.tolist()))
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""

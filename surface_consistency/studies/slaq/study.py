@@ -84,7 +84,7 @@ class SlaqSettings(StudySettings):
     """Whether prompts are plain text, for models without a chat template."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Ask only the first so many topics."""
+    """Ask only so many topics, spread over the categories."""
 
     short_tokens: int = Field(default=64, ge=1)
     """Longest short answer, in tokens."""

@@ -6,7 +6,7 @@ import pytest
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas.audit import AuditOutcome
-from surface_consistency.studies.audit import fact_story
+from surface_consistency.studies.audit import AuditStudy, fact_story
 from surface_consistency.studies.audit.story import surviving_facts
 
 FACT = "countries/noise/7"
@@ -37,6 +37,14 @@ def test_story_in_text_shows_each_candidate_with_score_and_fate(told_run):
     assert "  SURVIVED  1: the closure is incomplete" in lines
     assert "  DEL-OFF: wrong" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
+
+
+def test_story_of_the_study_is_told_for_each_style(told_run):
+    folder = told_run()
+
+    assert AuditStudy().story(folder, FACT) == fact_story(folder, FACT).to_text()
+    with pytest.raises(DataError, match="has no fact 'nix'; it has countries/noise/7"):
+        AuditStudy().story(folder, "nix")
 
 
 def test_story_in_text_escapes_what_a_terminal_would_obey(told_run):

@@ -1,0 +1,89 @@
+"""The reference pages hold what the package exports, and the settings as the records have them."""
+
+import ast
+import importlib
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "reference"
+PACKAGE = ROOT / "surface_consistency"
+DIRECTIVE = re.compile(
+    r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M
+)
+NOT_SHOWN = {"surface_consistency.commands"}
+"""Rooms whose users are on the command line."""
+
+
+def doors():
+    """Rooms that export names."""
+    for path in sorted(PACKAGE.rglob("__init__.py")):
+        name = ".".join(path.parent.relative_to(ROOT).parts)
+        if "__all__" in path.read_text("utf-8") and name not in NOT_SHOWN:
+            yield name
+
+
+def directives():
+    """What each page shows: page, module or object, the members that it names or none."""
+    for page in sorted(PAGES.rglob("*.md")):
+        for found in DIRECTIVE.finditer(page.read_text("utf-8") + "\n"):
+            members = re.findall(r"- (\w+)", found.group(2) or "")
+            yield page.name, found.group(1), members
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """Every documented object by its own name: several where a name stands twice."""
+    objects = {}
+    for _, target, members in directives():
+        try:
+            module = importlib.import_module(target)
+        except ModuleNotFoundError:
+            home, _, name = target.rpartition(".")
+            module, members = importlib.import_module(home), [name]
+        for name in members or public_names(module):
+            objects.setdefault(name, []).append(getattr(module, name))
+    return objects
+
+
+def public_names(module):
+    """What a page about a whole module shows: what it defines, without an underscore."""
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names = [node.target.id]
+        else:
+            continue
+        yield from (name for name in names if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("door", list(doors()))
+def test_each_export_stands_in_the_reference(door, shown):
+    room = importlib.import_module(door)
+
+    missing = [
+        name
+        for name in room.__all__
+        if not any(getattr(room, name) is item for item in shown.get(name, ()))
+    ]
+
+    assert not missing
+
+
+def test_each_part_stands_on_one_page_once():
+    targets = [target for _, target, _ in directives()]
+
+    assert sorted(targets) == sorted(set(targets))
+
+
+def test_settings_page_is_that_of_the_records():
+    script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
+
+    assert script["PAGE"].read_text("utf-8") == script["page"](), "run scripts/option_tables"
