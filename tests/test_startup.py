@@ -79,12 +79,11 @@ def test_compare_of_a_hundred_rows_is_quick(tmp_path):
     file.write_text("\n".join(["fact_id,a,b", *rows]) + "\n")
     command = ("compare", str(file), "--first", "a", "--second", "b")
 
-    alone = subprocess.run(
-        [sys.executable, "-c", "import os, pandas; t = os.times(); print(t.user + t.system)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    code = "import os, numpy, pandas; t = os.times(); print(t.user + t.system)"
+    alone = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        for _ in range(3)
+    ]
 
-    # 0.6 s on an idle core, of which pandas takes 0.4; a busy machine is allowed its share.
-    assert seconds(*command) < max(COMPARE_SECONDS, float(alone.stdout) * 1.5)
+    # 0.6 s on an idle core, most of it for pandas; a busy machine is allowed its share.
+    assert seconds(*command) < max(COMPARE_SECONDS, 1.6 * min(alone))
