@@ -65,25 +65,31 @@ def seconds(*words):
     return min(times)
 
 
+def seconds_of(code):
+    """Least processor time of three starts of Python on some code."""
+    code = f"{code}; import os; t = os.times(); print(t.user + t.system)"
+    return min(
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        for _ in range(3)
+    )
+
+
 @pytest.mark.slow
 def test_help_starts_at_once():
-    assert seconds("--help") < HELP_SECONDS
-    assert seconds("run", "--help") < HELP_SECONDS
+    """A busy machine, on which Python itself starts slowly, is allowed its share."""
+    limit = max(HELP_SECONDS, 8 * seconds_of("pass"))
+
+    assert seconds("--help") < limit
+    assert seconds("run", "--help") < limit
 
 
 @pytest.mark.slow
 def test_compare_of_a_hundred_rows_is_quick(tmp_path):
-    """Bounded by what importing pandas takes, which alone is most of it."""
+    """On an idle core most of the 0.6 s goes to pandas; a busy one is allowed its share."""
     file = tmp_path / "verdicts.csv"
     rows = [f"{fact},{fact % 2},{int(fact % 3 > 0)}" for fact in range(100)]
     file.write_text("\n".join(["fact_id,a,b", *rows]) + "\n")
-    command = ("compare", str(file), "--first", "a", "--second", "b")
 
-    code = "import os, numpy, pandas; t = os.times(); print(t.user + t.system)"
-    alone = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
-        for _ in range(3)
-    ]
+    taken = seconds("compare", str(file), "--first", "a", "--second", "b")
 
-    # 0.6 s on an idle core, most of it for pandas; a busy machine is allowed its share.
-    assert seconds(*command) < max(COMPARE_SECONDS, 1.6 * min(alone))
+    assert taken < max(COMPARE_SECONDS, 2 * seconds_of("import pandas"))
