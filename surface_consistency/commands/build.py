@@ -26,7 +26,7 @@ from surface_consistency.studies.dataset_build import (
 )
 from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 
-__all__ = ["add"]
+__all__ = ["AuditSettings", "WriteSettings", "add"]
 
 _SECONDS_ON_TERMINAL: Final = 1.0
 _SECONDS_IN_LOG: Final = 60.0

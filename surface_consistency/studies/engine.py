@@ -63,8 +63,11 @@ from surface_consistency.studies.study import (
 __all__ = [
     "Reported",
     "Swept",
+    "align_predictions",
     "build_page",
     "import_predictions",
+    "make_manifest",
+    "plain_columns",
     "report_runs",
     "retest_flip_rate",
     "run_study",
@@ -72,6 +75,8 @@ __all__ = [
     "sample_prompts",
     "score_files",
     "score_run",
+    "stacked",
+    "write_tables",
 ]
 
 _SWEEP = "sweep.json"

@@ -800,11 +800,15 @@ class PairedReport:
     def _made(self, run: "Run") -> Made:
         """Say how one run was made."""
         manifest = run.manifest
+        scoring = {} if run.scoring is None else run.scoring.settings
+        report = self.report.settings.model_dump(mode="json") | {"cluster": self.report.cluster}
+        settings = {**manifest.source, **manifest.settings, **scoring, **report}
         told: dict[str, object] = {
+            "model": manifest.model,
             "data": manifest.data.id,
-            "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
             "questions": f"{manifest.data.n_questions:,}",
-            **{name.replace("_", " "): value for name, value in manifest.settings.items()},
+            **{name.replace("_", " "): value for name, value in settings.items()},
+            "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
             **{f"runner {name}": value for name, value in manifest.runner.items()},
             "judged by": run.judged_by,
             "started": manifest.created_at,

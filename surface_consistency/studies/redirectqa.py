@@ -38,7 +38,14 @@ from surface_consistency.studies.study import (
 )
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 
-__all__ = ["RedirectQASettings", "RedirectQASource", "RedirectQAStudy", "score_predictions"]
+__all__ = [
+    "RedirectQASettings",
+    "RedirectQASource",
+    "RedirectQAStudy",
+    "RedirectReport",
+    "question_targets",
+    "score_predictions",
+]
 
 _MOST_SHOTS = 15
 
