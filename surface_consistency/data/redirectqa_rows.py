@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -190,7 +190,10 @@ class RedirectQARows:
         if not rows:
             return
         places, facts, digests, templates, questions, surfaces = zip(*rows, strict=True)
-        columns = [[place.source for place in places], [place.number for place in places]]
+        columns: list[Any] = [
+            [place.source for place in places],
+            [place.number for place in places],
+        ]
         columns += [facts, digests, templates, questions, *zip(*surfaces, strict=True)]
         try:
             made = dict(zip(_ROW_SCHEMA.names, columns, strict=True))

@@ -119,6 +119,18 @@ def test_exact_p_values_agree_with_rational_arithmetic(b, c):
         assert mid.p_value == pytest.approx(float(2 * tail - observed), rel=1e-10, abs=0)
 
 
+@pytest.mark.parametrize("b", [0, 1_000, 499_000])
+def test_exact_p_values_of_many_pairs_agree_with_scipy(b):
+    c = 1_000_000 - b
+    binomial = stats.binom(b + c, 0.5)
+
+    exact = mcnemar(discordant(b, c), method="exact")
+    mid = mcnemar(discordant(b, c), method="mid-p")
+
+    assert exact.p_value == pytest.approx(2 * binomial.cdf(b), rel=1e-9, abs=0)
+    assert mid.p_value == pytest.approx(2 * binomial.cdf(b) - binomial.pmf(b), rel=1e-6, abs=0)
+
+
 @given(b=st.integers(0, 500), c=st.integers(0, 500), method=st.sampled_from(METHODS))
 @settings(deadline=None)
 def test_mcnemar_is_symmetric_and_bounded(b, c, method):
