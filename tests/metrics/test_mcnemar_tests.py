@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PairedTable, clustered_mcnemar, mcnemar
