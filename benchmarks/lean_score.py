@@ -24,7 +24,9 @@ ARTICLES = {"a", "an", "the"}
 
 
 def popqa(text, _, answers, __):
-    return next((a for a in answers if a in text or a.lower() in text or a.capitalize() in text), None)
+    return next(
+        (a for a in answers if a in text or a.lower() in text or a.capitalize() in text), None
+    )
 
 
 def token_f1(_, key, __, keys):
@@ -79,7 +81,9 @@ def main(source, predictions, out, compare):
     digest = hashlib.sha256()
     for row in zip(ordered["id"], ordered["question"], ordered["accepted"]):
         digest.update((json.dumps(row) + "\n").encode())
-    (out / "manifest.json").write_text(json.dumps({"n_questions": len(rows), "digest": digest.hexdigest()}))
+    (out / "manifest.json").write_text(
+        json.dumps({"n_questions": len(rows), "digest": digest.hexdigest()})
+    )
     pd.DataFrame(
         {
             **{name: rows["id"] for name in ("target_id", "prompt_id", "prompt_key")},
@@ -129,7 +133,9 @@ def agreement(text, line, answers, folder):
         for name, rule in RULES.items():
             if region == "whole":  # one line says the same twice
                 judged = zip(made[name, "first_line"], rows, line)
-                made[name, region] = [old if row[0] == one else rule(*row) for old, row, one in judged]
+                made[name, region] = [
+                    old if row[0] == one else rule(*row) for old, row, one in judged
+                ]
             else:
                 made[name, region] = [rule(*row) for row in rows]
     sides = {
@@ -139,7 +145,9 @@ def agreement(text, line, answers, folder):
     for compared, couples in sides.items():
         with open(folder / f"{compared}.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file)
-            table.writerow("compared first_rule first_region second_rule second_region n both first_only second_only neither n_differ".split())
+            table.writerow(
+                "compared first_rule first_region second_rule second_region n both first_only second_only neither n_differ".split()
+            )
             for one, other in couples:
                 n = Counter(zip(made[one], made[other]))
                 cells = [n[True, True], n[True, False], n[False, True], n[False, False]]

@@ -150,8 +150,8 @@ def _audit(
         domains=[
             domain if domain in DOMAINS else read_fact_table(domain) for domain in settings.domains
         ],
-        topologies=settings.topologies,  # type: ignore[arg-type]
-        styles=style_writers(settings.styles),  # type: ignore[arg-type]
+        topologies=settings.topologies,
+        styles=style_writers(settings.styles),
         seed=settings.seed,
     )
     for item in built:

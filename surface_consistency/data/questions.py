@@ -24,6 +24,7 @@ __all__ = [
     "question_id",
     "repeated_rows",
     "spread",
+    "surface_digest",
     "unanswerable",
 ]
 
@@ -66,9 +67,13 @@ def question_id(triple_id: str, template: str, surface: Named) -> str:
         >>> question_id("1318704", "original", SurfaceForm(text="Chris Metzen", is_canonical=True))
         '1318704:original:5680837e88a7'
     """
+    return f"{triple_id}:{template}:{surface_digest(surface)}"
+
+
+def surface_digest(surface: Named) -> str:
+    """Sum up a name: the last part of `question_id`."""
     title = CANONICAL_LABEL if surface.is_canonical else surface.redirect_title or ""
-    content = hashlib.sha256(f"{surface.text}\n{title}".encode()).hexdigest()
-    return f"{triple_id}:{template}:{content[:12]}"
+    return hashlib.sha256(f"{surface.text}\n{title}".encode()).hexdigest()[:12]
 
 
 def pair_questions(

@@ -245,7 +245,7 @@ def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warnin
             f"{', '.join(f'{label} ({count})' for label, count in counts)}; they are kept, with "
             'type "unknown"',
         )
-    if note := repeated_rows(source, len(rows.places) - len(data.table)):
+    if note := repeated_rows(source, rows.n_rows - len(data.table)):
         yield SurfaceConsistencyWarning, note
     if len(data.table.pair()[2]):
         listed = [f"{q.surface.text!r} (fact {q.triple.id}, {q.template})" for q in data.unpaired]

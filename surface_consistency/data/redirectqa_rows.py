@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from surface_consistency.data.cells import (
@@ -31,8 +33,8 @@ from surface_consistency.data.question_table import (
     QuestionTable,
     triple_of,
 )
-from surface_consistency.data.questions import question_id
-from surface_consistency.data.readers import Place, Row
+from surface_consistency.data.questions import surface_digest
+from surface_consistency.data.readers import Place, Row, python_values
 from surface_consistency.data.wordings import (
     Wording,
     infer_relation,
@@ -91,33 +93,42 @@ class Surface(NamedTuple):
     redirect_title: str | None = None
 
 
+_ROW_SCHEMA: Final = pa.schema(
+    {
+        "source": pa.dictionary(pa.int32(), pa.string()),
+        "number": pa.int64(),
+        "fact": pa.int64(),
+        "digest": pa.string(),
+        "template": pa.string(),
+        "question": pa.string(),
+        **{
+            name: QUESTION_SCHEMA.field(name).type
+            for name in ("surface", "is_canonical", "categories", "types", "redirect_title")
+        },
+    }
+)
+"""What is kept of a row: its place, its fact, its name for the subject, and how it asks."""
+
+_ROWS_AT_ONCE: Final = 4_096
+
+_Waiting = tuple[Place, int, str, str | None, str | None, Surface]
+
+
 @dataclass(slots=True)
 class RedirectQARows:
-    """The columns of the rows that were read; equal facts and surfaces are kept once."""
+    """The columns of the rows that were read; equal facts are kept once."""
 
     columns: Mapping[str, str]
     """Field of `REDIRECTQA_COLUMNS` to the source's column, for the fields that it has."""
 
-    places: list[Place] = field(default_factory=list)
-    """Where each row stands."""
-
-    fact_ids: list[str] = field(default_factory=list)
-    """Identifier of each row's fact."""
-
-    surfaces: list[Surface] = field(default_factory=list)
-    """The name under which each row asks."""
-
-    questions: list[str | None] = field(default_factory=list)
-    """The question of each row; None where the source has none."""
-
-    templates: list[str | None] = field(default_factory=list)
-    """The source's name for the template of each row; None where it gives none."""
+    n_rows: int = 0
+    """Number of rows that were read."""
 
     foreign_categories: Counter[str] = field(default_factory=Counter)
     """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
 
     _facts: dict[str, "_Fact"] = field(default_factory=dict)
-    _surfaces: dict[Surface, Surface] = field(default_factory=dict)
+    _parts: list[pa.Table] = field(default_factory=list)
 
     def extend(self, rows: Iterable[Row]) -> None:
         """Read rows.
@@ -126,36 +137,38 @@ class RedirectQARows:
             rows: Rows with their places.
 
         Raises:
-            RecordError: If a cell is not what its field needs; names place, column and value.
+            RecordError: If a cell is not what its field needs, or is no Unicode; names place,
+                column and value.
             DataError: If two rows contradict each other.
         """
         told_of = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
         name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
         id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
-        fact_ids: dict[object, str] = {}
         templates: dict[object, str | None] = {}
         known: dict[str, tuple[object, ...]] = {}
         last: tuple[object, ...] | None = None
-        read: tuple[Surface, list[str]] | None = None
+        read: tuple[Surface, str, list[str]] | None = None
+        fact_id, last_id = "", None
+        waiting: list[_Waiting] = []
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
             told = told_of(row)
-            fact_id = ""
-            if id_column is not None:
+            if id_column is None:
+                fact_id = ""
+            else:
                 value = row.get(id_column)
-                found = fact_ids.get(value) if type(value) in _KEYS else None
-                fact_id = found or cells.needed("triple_id", identifier_of)
-                if type(value) in _KEYS:
-                    fact_ids[value] = fact_id
+                if value is None or type(value) is not type(last_id) or value != last_id:
+                    fact_id, last_id = cells.needed("triple_id", identifier_of), value
             if not _is_equal(told, known.get(fact_id)):
                 fact = _Fact.read(cells)
                 fact_id = fact_id or fact.own_id()
+                fact.row = len(self._facts)
                 self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
                 known[fact_id] = told
             name = name_of(row)
             if read is None or not _is_equal(name, last):
                 read, last = self._surface(cells), name
-            surface, foreign = read
+            surface, digest, foreign = read
             if foreign:
                 self.foreign_categories.update(foreign)
             value = None if template_column is None else row.get(template_column)
@@ -165,11 +178,30 @@ class RedirectQARows:
                 template = templates[value]
             else:
                 template = templates[value] = cells.read("template", identifier_of)
-            self.places.append(place)
-            self.fact_ids.append(fact_id)
-            self.surfaces.append(surface)
-            self.questions.append(cells.read("question", text_of))
-            self.templates.append(template)
+            question = cells.read("question", text_of)
+            waiting.append((place, self._facts[fact_id].row, digest, template, question, surface))
+            if len(waiting) == _ROWS_AT_ONCE:
+                self._keep(waiting)
+                waiting = []
+        self._keep(waiting)
+
+    def _keep(self, rows: list[_Waiting]) -> None:
+        """Lay rows out in columns."""
+        if not rows:
+            return
+        places, facts, digests, templates, questions, surfaces = zip(*rows, strict=True)
+        columns = [[place.source for place in places], [place.number for place in places]]
+        columns += [facts, digests, templates, questions, *zip(*surfaces, strict=True)]
+        try:
+            made = dict(zip(_ROW_SCHEMA.names, columns, strict=True))
+            self._parts.append(pa.table(made, schema=_ROW_SCHEMA))
+        except (pa.ArrowInvalid, UnicodeEncodeError):
+            for place, _, _, template, question, surface in rows:
+                with _named(str(place)):
+                    _Asked(question=question or "?")
+                    json.dumps([template, surface], ensure_ascii=False).encode()
+            raise
+        self.n_rows += len(rows)
 
     def name_only_facts(self) -> list[str]:
         """List the facts whose object has a name but no aliases, where aliases are the answers.
@@ -192,83 +224,52 @@ class RedirectQARows:
             The questions in order; a row that repeats another to the letter adds none.
 
         Raises:
-            RecordError: If a relation or question is neither given nor to be told, or a text cannot
-                be written as UTF-8.
+            RecordError: If a relation or question is neither given nor to be told, or a text is no
+                Unicode.
             DataError: If two rows are the same question but differ, or a fact has two canonical
                 names.
         """
+        rows = pa.concat_tables(self._parts).unify_dictionaries()
+        self._parts = []
+        names = self._settle(rows)
+        facts = self._fact_table(names)
+        rows = _replaced(rows, "template", self._templates(rows))
+        if rows["question"].null_count:
+            rows = _replaced(rows, "question", self._asked(rows))
+        fact_ids = facts["fact_id"].take(rows["fact"])
+        ids = pc.binary_join_element_wise(fact_ids, rows["template"], rows["digest"], ":")
+        rows = rows.append_column("id", ids)
+        if pc.count_distinct(ids).as_py() < len(rows):
+            rows = rows.take(pa.array(_first_rows(rows, facts)))
+        _check_canonical(rows, facts)
+        return QuestionTable(facts, rows.select(QUESTION_SCHEMA.names).cast(QUESTION_SCHEMA))
+
+    def _fact_table(self, names: Mapping[str, str]) -> pa.Table:
+        """Lay the facts out in columns."""
+        described = [fact.told(name, names.get(name, "")) for name, fact in self._facts.items()]
+        columns = dict(zip(FACT_SCHEMA.names, zip(*described, strict=True), strict=True))
         try:
-            return self._table()
+            return pa.table(columns, schema=FACT_SCHEMA)
         except (pa.ArrowInvalid, UnicodeEncodeError):
-            self._refuse_text()
+            for told, (fact_id, fact) in zip(described, self._facts.items(), strict=True):
+                with _named(f"{fact.place}: fact {fact_id!r}"):
+                    triple_of(dict(zip(FACT_SCHEMA.names, told, strict=True)), {})
+                    json.dumps(told, ensure_ascii=False).encode()
             raise
 
-    def _table(self) -> QuestionTable:
-        """Lay the questions out in columns."""
-        names = self._settle_relations()
-        templates = self._templates()
-        fact_places = {fact_id: place for place, fact_id in enumerate(self._facts)}
-        texts = self.questions
-        rows: dict[str, int] = {}
-        canonical: dict[tuple[str, str], int] = {}
-        for row, (fact_id, surface, template) in enumerate(
-            zip(self.fact_ids, self.surfaces, templates, strict=True)
-        ):
-            key = question_id(fact_id, template, surface)
-            if texts[row] is None:
-                texts[row] = self._asked(row, self._facts[fact_id].relation or "", template)
-            first = rows.setdefault(key, row)
-            if first != row:
-                self._check_repeated(first, row, template)
-            elif surface.is_canonical:
-                self._check_canonical(canonical.setdefault((fact_id, template), row), row, template)
-        kept = list(rows.values())
-        surfaces = [self.surfaces[row] for row in kept]
-        columns: dict[str, Any] = {
-            "id": list(rows),
-            "fact": [fact_places[self.fact_ids[row]] for row in kept],
-            "template": [templates[row] for row in kept],
-            "question": [texts[row] for row in kept],
-            "surface": [surface.text for surface in surfaces],
-            "is_canonical": [surface.is_canonical for surface in surfaces],
-            "categories": [surface.categories for surface in surfaces],
-            "types": [surface.types for surface in surfaces],
-            "redirect_title": [surface.redirect_title for surface in surfaces],
-        }
-        described = [fact.told(fact_id, names[fact_id]) for fact_id, fact in self._facts.items()]
-        facts = dict(zip(FACT_SCHEMA.names, zip(*described, strict=True), strict=True))
-        return QuestionTable(
-            pa.table(facts, schema=FACT_SCHEMA), pa.table(columns, schema=QUESTION_SCHEMA)
-        )
-
-    def _templates(self) -> list[str]:
+    def _templates(self, rows: pa.Table) -> pa.Array:
         """Name the template of each row; names of the taxonomy need no look at the questions."""
-        given = {name: name if name is None else name.casefold() for name in {*self.templates}}
-        if all(name in TEMPLATES for name in given.values()):
-            return [given[name] or "" for name in self.templates]
-        relations = (self._facts[fact_id].relation or "" for fact_id in self.fact_ids)
-        names = (surface.text for surface in self.surfaces)
-        return resolve_templates(
-            list(map(Wording, relations, names, self.questions, self.templates))
-        )
+        given = rows["template"].combine_chunks().dictionary_encode()
+        names = [name.casefold() for name in given.dictionary.to_pylist()]
+        if not given.null_count and all(name in TEMPLATES for name in names):
+            return pa.array(names, pa.string()).take(given.indices)
+        facts = list(self._facts.values())
+        relations = (facts[fact].relation or "" for fact in rows["fact"].to_pylist())
+        told = (python_values(rows[name]) for name in ("surface", "question", "template"))
+        return pa.array(resolve_templates(list(map(Wording, relations, *told))), pa.string())
 
-    def _refuse_text(self) -> None:
-        """Find the text that is no Unicode, which no column can hold."""
-        for fact_id, fact in self._facts.items():
-            told = dict(zip(FACT_SCHEMA.names, fact.told(fact_id, fact_id), strict=True))
-            with _named(f"{fact.place}: fact {fact_id!r}"):
-                triple_of(told, {})
-                json.dumps(told, ensure_ascii=False).encode()
-        for place, surface, question in zip(
-            self.places, self.surfaces, self.questions, strict=True
-        ):
-            with _named(str(place)):
-                SurfaceForm(**surface._asdict())
-                _Asked(question=question or "?")
-                json.dumps(surface, ensure_ascii=False).encode()
-
-    def _surface(self, cells: RowCells) -> tuple[Surface, list[str]]:
-        """Read the name that a row asks about, and its categories outside the taxonomy."""
+    def _surface(self, cells: RowCells) -> tuple[Surface, str, list[str]]:
+        """Read the name that a row asks about, its digest, and categories outside the taxonomy."""
         text = cells.needed("surface", text_of)
         labels = cells.read("categories", strings_of)
         redirect_title = cells.read("redirect_title", text_of)
@@ -283,20 +284,30 @@ class RedirectQARows:
         else:
             labels, types, foreign = _parsed_categories(labels)
             surface = Surface(text, is_canonical, labels, types, redirect_title)
-        return self._surfaces.setdefault(surface, surface), foreign
+        with _named(str(cells.place)):
+            if not text.isascii():
+                SurfaceForm(**surface._asdict())
+            return surface, surface_digest(surface), foreign
 
-    def _settle_relations(self) -> dict[str, str]:
-        """Tell relations that no column names from a question; return a name for each subject."""
+    def _settle(self, rows: pa.Table) -> dict[str, str]:
+        """Tell relations that no column names from a question; name subjects without a title."""
+        unsettled = {
+            fact.row: (fact_id, fact)
+            for fact_id, fact in self._facts.items()
+            if fact.relation is None or fact.subject_name is None
+        }
         names: dict[str, str] = {}
-        for fact_id, surface, question in zip(
-            self.fact_ids, self.surfaces, self.questions, strict=True
-        ):
-            if surface.is_canonical or fact_id not in names:
-                names[fact_id] = surface.text
-            fact = self._facts[fact_id]
-            if fact.relation is None and question is not None:
-                fact.relation = infer_relation(question, surface.text)
-        for fact_id, fact in self._facts.items():
+        if unsettled:
+            told = (rows[name] for name in ("fact", "surface", "is_canonical", "question"))
+            for row, surface, is_canonical, question in zip(*map(python_values, told), strict=True):
+                if row not in unsettled:
+                    continue
+                fact_id, fact = unsettled[row]
+                if is_canonical or fact_id not in names:
+                    names[fact_id] = surface
+                if fact.relation is None and question is not None:
+                    fact.relation = infer_relation(question, surface)
+        for fact_id, fact in unsettled.values():
             if fact.relation is None:
                 raise RecordError(
                     f"{fact.place}: fact {fact_id!r} has no relation, and its questions follow no "
@@ -305,40 +316,82 @@ class RedirectQARows:
                 )
         return names
 
-    def _asked(self, row: int, relation: str, template: str) -> str:
-        """Word the question of a row that has none."""
-        if relation not in RELATIONS:
-            raise RecordError(
-                f"{self.places[row]}: no question, and the taxonomy has no template for relation "
-                f"{relation!r}; name the column that holds it with "
-                "columns={'question': '<column>'}"
-            )
-        return RELATIONS[relation].question(self.surfaces[row].text, template=template)
+    def _asked(self, rows: pa.Table) -> pa.Array:
+        """Word the questions of rows that have none."""
+        facts = list(self._facts.values())
+        questions = python_values(rows["question"])
+        told = (rows[name] for name in ("fact", "surface", "template"))
+        for row, (fact, surface, template) in enumerate(
+            zip(*map(python_values, told), strict=True)
+        ):
+            if questions[row] is not None:
+                continue
+            relation = facts[fact].relation or ""
+            if relation not in RELATIONS:
+                raise RecordError(
+                    f"{_place(rows, row)}: no question, and the taxonomy has no template for "
+                    f"relation {relation!r}; name the column that holds it with "
+                    "columns={'question': '<column>'}"
+                )
+            questions[row] = RELATIONS[relation].question(surface, template=template)
+        return pa.array(questions, pa.string())
 
-    def _check_repeated(self, first: int, row: int, template: str) -> None:
-        """Refuse two different rows for one fact, name and template."""
-        one, surface = self.surfaces[first], self.surfaces[row]
-        if self.questions[first] != self.questions[row]:
-            what, values = "question", f"{self.questions[first]!r} and {self.questions[row]!r}"
-        elif one != surface:
-            what, values = "categories", f"{one.categories} and {surface.categories}"
-        else:
-            return
-        raise DataError(
-            f"{self.places[first]} and {self.places[row]} are the same fact "
-            f"{self.fact_ids[row]!r}, surface {surface.text!r} and template "
-            f"{template!r}, but differ in {what}: {values}; remove one, or name the "
-            "column that tells them apart with columns={'template': '<column>'}"
-        )
 
-    def _check_canonical(self, first: int, row: int, template: str) -> None:
-        """Refuse a second canonical name for one fact and template."""
-        if first != row:
-            raise DataError(
-                f"{self.places[first]} and {self.places[row]} are both canonical for fact "
-                f"{self.fact_ids[row]!r}, template {template!r}: {self.surfaces[first].text!r} and "
-                f"{self.surfaces[row].text!r}; a fact has one canonical name"
-            )
+def _replaced(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """Put other values into a column."""
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
+
+
+def _place(rows: pa.Table, row: int) -> Place:
+    """Say where a row stands."""
+    return Place(rows["source"][row].as_py(), rows["number"][row].as_py())
+
+
+def _first_rows(rows: pa.Table, facts: pa.Table) -> list[int]:
+    """Number the rows that repeat no other; refuse two different ones for one question."""
+    first: dict[str, int] = {}
+    for row, name in enumerate(python_values(rows["id"])):
+        if first.setdefault(name, row) != row:
+            _check_repeated(rows, first[name], row, facts)
+    return list(first.values())
+
+
+def _check_repeated(rows: pa.Table, first: int, row: int, facts: pa.Table) -> None:
+    """Refuse two different rows for one fact, name and template."""
+    one, other = (rows.slice(place, 1).to_pylist()[0] for place in (first, row))
+    if one["question"] != other["question"]:
+        what, values = "question", f"{one['question']!r} and {other['question']!r}"
+    elif any(one[name] != other[name] for name in Surface._fields if name != "text"):
+        what = "categories"
+        values = f"{tuple(one['categories'])} and {tuple(other['categories'])}"
+    else:
+        return
+    raise DataError(
+        f"{_place(rows, first)} and {_place(rows, row)} are the same fact "
+        f"{facts['fact_id'][other['fact']].as_py()!r}, surface {other['surface']!r} and template "
+        f"{other['template']!r}, but differ in {what}: {values}; remove one, or name the "
+        "column that tells them apart with columns={'template': '<column>'}"
+    )
+
+
+def _check_canonical(rows: pa.Table, facts: pa.Table) -> None:
+    """Refuse a second canonical name for one fact and template."""
+    templates = rows["template"].combine_chunks().dictionary_encode()
+    is_canonical = rows["is_canonical"].combine_chunks().to_numpy(zero_copy_only=False)
+    found = np.flatnonzero(is_canonical)
+    keys = rows["fact"].to_numpy()[found] * len(templates.dictionary)
+    keys += templates.indices.to_numpy()[found]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[place] != np.arange(len(found)))
+    if not len(again):
+        return
+    one, other = int(found[first[place[again[0]]]]), int(found[again[0]])
+    raise DataError(
+        f"{_place(rows, one)} and {_place(rows, other)} are both canonical for fact "
+        f"{facts['fact_id'][rows['fact'][other].as_py()].as_py()!r}, template "
+        f"{rows['template'][other].as_py()!r}: {rows['surface'][one].as_py()!r} and "
+        f"{rows['surface'][other].as_py()!r}; a fact has one canonical name"
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -355,6 +408,7 @@ class _Fact:
     object_name: str | None
     object_aliases: tuple[str, ...]
     answers: tuple[str, ...]
+    row: int = 0
 
     @classmethod
     def read(cls, cells: RowCells) -> "_Fact":

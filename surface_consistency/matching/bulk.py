@@ -23,7 +23,7 @@ __all__ = [
     "match_columns",
 ]
 
-_MAX_ANSWERS = 300_000
+_MAX_ANSWERS = 120_000
 
 
 class AnswerSets:

@@ -898,7 +898,7 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
     found = targets.copy(deep=False)
     for name in ("text", "finish_reason", "error", "lookups"):
         values = np.full(len(targets), None, dtype=object)
-        column = answers[name].to_numpy(dtype=object, na_value=None)
+        column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
         values[known] = column[rows[known]]
         found[name] = pd.Series(values, index=targets.index, dtype=object)
     return found

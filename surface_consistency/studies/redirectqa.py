@@ -290,7 +290,7 @@ def _pairs(data: RedirectQA) -> pd.DataFrame:
 
 def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Make a frame of Arrow columns; equal lists are one object, a single text is of all rows."""
-    made = {}
+    made: dict[str, Any] = {}
     for name, column in columns.items():
         if isinstance(column, str):
             made[name] = column

@@ -470,7 +470,9 @@ class Study(ABC):
             that the record does not have are left out. Conditions that `pairs` does not name are
             those of the study.
         """
-        columns = {name: pairs[name] for name in pairs.columns if not name.endswith("_target")}
+        columns: dict[str, Any] = {
+            name: pairs[name] for name in pairs.columns if not name.endswith("_target")
+        }
         place = pd.Series(range(len(verdicts)), index=pd.Index(verdicts["target_id"]))
         for name in pairs.columns:
             if not name.endswith("_target"):
