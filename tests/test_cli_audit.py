@@ -232,7 +232,7 @@ def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
     assert (out / "databases" / "countries" / "noise.json").is_file()
     assert (out / "organism" / "config.json").is_file()
     assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
-    assert "outcomes:" in capsys.readouterr().out
+    assert "report:" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -42,10 +42,11 @@ def make_run(name: str) -> Callable[..., object]:
         **further: Any,  # noqa: ANN401
     ) -> None:
         _check_organism(study, model, further.get("organism"))
-        data = study.load(source)
-        runner = _runner(study, data, settings, model, out, further.get("organism"), quiet=json)
+        asked = study.keeping(out)
+        data = asked.load(source)
+        runner = _runner(asked, data, settings, model, out, further.get("organism"), quiet=json)
         swept = run_variants(
-            study,
+            asked,
             data,
             runner,
             out,

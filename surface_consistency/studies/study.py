@@ -313,6 +313,17 @@ class Study(ABC):
         """
         return self
 
+    def keeping(self, out: Path) -> "Study":
+        """Take the folder of a run, for studies that make data of their own which a reader needs.
+
+        Args:
+            out: Folder of the run.
+
+        Returns:
+            The study; the same one by default.
+        """
+        return self
+
     @abstractmethod
     def load(self, source: Any) -> Any:  # noqa: ANN401 - each study has its own data
         """Load the data.

@@ -55,8 +55,8 @@ def test_mcnemar_agrees_with_reference_values(b, c, method, statistic, p_value):
         ("Released", 4, 0, "exact", 0.125),
     ],
 )
-def test_mcnemar_agrees_with_the_audit(shared_dir, variant, b, c, method, expected):
-    with (shared_dir / "golden" / "audit_contingencies.csv").open(encoding="utf-8") as lines:
+def test_mcnemar_agrees_with_the_audit(data_files, variant, b, c, method, expected):
+    with (data_files / "golden" / "audit_contingencies.csv").open(encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if row["variant"].startswith(variant)]
     tables = [
         PairedTable(

@@ -335,9 +335,9 @@ def test_organism_rejects_what_cannot_be_taught(tmp_path, prompts, options, mess
 
 
 @pytest.mark.slow
-def test_organism_of_a_published_database(shared_dir, tmp_path):
+def test_organism_of_a_published_database(data_files, tmp_path):
     pytest.importorskip("torch")
-    folder = shared_dir / "data/lmlm_audit/data/custom_databases/countries/prompts/base"
+    folder = data_files / "lmlm_audit/data/custom_databases/countries/prompts/base"
     prompts = list(read_jsonl(folder / "prompts_direct_questions.jsonl", AuditPrompt))
     facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
     leaked = set(sorted(facts)[::10])
