@@ -3,7 +3,6 @@
 Packages register them as entry points; those of this package are registered in the same way.
 """
 
-import ast
 import re
 import sys
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from typing import Any
 
 from surface_consistency.errors import PluginError
 
-__all__ = ["Plugins"]
+__all__ = ["Plugins", "distribution_of"]
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
@@ -201,14 +200,12 @@ def _doc(found: Any) -> str:  # noqa: ANN401
 
 def _doc_in_source(point: EntryPoint) -> str:
     """Read the docstring of the class that an entry point of this package names, unimported."""
-    path = Path(__file__).parent.joinpath(*point.module.split(".")[1:])
-    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    source = Path(__file__).parent.joinpath(*point.module.split(".")[1:]).with_suffix(".py")
     if not source.is_file():
         return f"cannot be loaded: there is no module {point.module}"
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    named = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == point.attr)
-    node = next(named, None)
-    return ast.get_docstring(tree if node is None else node) or ""
+    docstring = rf'^class {re.escape(point.attr)}\b[^\n]*\n +"""([^\n"]*)'
+    found = re.search(docstring, source.read_text(encoding="utf-8"), re.MULTILINE)
+    return "" if found is None else found[1]
 
 
 def distribution_of(point: EntryPoint) -> str:

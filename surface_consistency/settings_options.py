@@ -446,8 +446,8 @@ def _words(kind: Any) -> str:  # noqa: ANN401
     if _is_mapping(kind):
         names = "NAME" if inner[0] is str else "|".join(map(str, get_args(inner[0])))
         return f"{names}={_words(_without_none(inner[1]))} items"
-    names = {bool: "yes or no", str: "text", Path: "path", types.NoneType: "none"}
-    return names.get(kind) or str(kind.__name__)
+    in_words = {bool: "yes or no", str: "text", Path: "path", types.NoneType: "none"}
+    return in_words.get(kind) or str(kind.__name__)
 
 
 def _as_typed(value: object) -> str:

@@ -21,15 +21,6 @@ def data_files() -> Path:
     return DATA_FILES
 
 
-@pytest.fixture(scope="session")
-def shared_dir(data_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same files by the paths of tests that do not name `data_files` yet."""
-    folder = tmp_path_factory.mktemp("shared")
-    (folder / "data").symlink_to(data_files)
-    (folder / "golden").symlink_to(data_files / "golden")
-    return folder
-
-
 @pytest.fixture
 def manifest() -> RunManifest:
     """Settings of a run of the fake runner."""

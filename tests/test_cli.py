@@ -1,10 +1,15 @@
 """The command line, as a user types it."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import surface_consistency
 from surface_consistency.cli import main
 from surface_consistency.errors import PluginError
 
@@ -246,3 +251,120 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
 def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
     assert main(["compare", verdicts_csv, *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
+    """--fact prints what both conditions were answered, and writes no page."""
+    assert run(runner, tmp_path / "run", "--limit", "3", "--json") == 0
+    fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["fact_id"].iloc[0]
+    capsys.readouterr()
+
+    assert main(["report", str(tmp_path / "run"), "--fact", fact]) == 0
+    told = capsys.readouterr().out
+    assert '"London"' in told
+    assert "canonical: " in told
+    assert "redirect: " in told
+
+    assert main(["report", str(tmp_path / "run"), "--fact", "no such"]) == 2
+    assert "has no fact 'no such'; it has " in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
+def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
+    """Verdicts from elsewhere are a run like any other."""
+    out = tmp_path / "page"
+    command = ["compare", verdicts_csv, *COMPARE, "--by", "category", "--resamples", "100"]
+
+    assert main([*command, "--out", str(out), "--json"]) == 0
+
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    groups = pd.read_csv(out / "tables" / "by_category.csv", keep_default_na=False)
+    assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
+    assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
+    again = ["report", str(out), "--out", str(tmp_path / "again"), "--resamples", "100"]
+    assert main(again) == 0
+    assert (tmp_path / "again" / "tables" / "by_category.csv").read_bytes() == (
+        out / "tables" / "by_category.csv"
+    ).read_bytes()
+    assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
+    assert "verdicts are compared, not asked" in capsys.readouterr().err
+
+
+def test_interrupted_run_goes_on_where_it_was(runner, tmp_path, monkeypatch, capsys):
+    """What is in the log is not asked again."""
+    (tmp_path / "tiring.py").write_text(
+        "from surface_consistency.schemas import Generation\n"
+        "asked = []\n"
+        "class Tiring:\n"
+        "    name = 'tiring'\n"
+        "    def fingerprint(self):\n"
+        "        return {}\n"
+        "    def plan(self, prompts, params):\n"
+        "        return ([prompt] for prompt in prompts)\n"
+        "    def generate(self, prompts, params):\n"
+        "        for prompt in prompts:\n"
+        "            asked.append(prompt.id)\n"
+        "            if len(asked) == 5:\n"
+        "                raise KeyboardInterrupt\n"
+        "            yield Generation(prompt_id=prompt.id, text='London')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    command = ("tiring:Tiring", tmp_path / "run", "--limit", "4", "--repeat", "0")
+
+    assert run(*command) == 130
+    assert run(*command) == 0
+
+    import tiring
+
+    assert len(set(tiring.asked)) == len(tiring.asked) - 1
+    assert len(pd.read_parquet(tmp_path / "run" / "outcomes.parquet"))
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--version", "--debug"]])
+def test_version_is_that_of_the_package(words, capsys):
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
+
+
+def test_commands_and_aliases_are_found(capsys):
+    assert main([]) == main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    for command in ("run", "score", "report", "analyse", "compare", "build", "demo"):
+        assert f"\n  {command}  " in listed
+    assert main(["audit", "--help"]) == 0
+    assert "Usage: surface-consistency run audit" in capsys.readouterr().out
+    assert main(["nothing"]) == 2
+    assert "no command 'nothing'; there are run, score" in capsys.readouterr().err
+
+
+def test_last_of_a_repeated_option_counts(verdicts_csv, capsys):
+    assert main(["compare", verdicts_csv, "--first", "nothing", *COMPARE, "--resamples", "0"]) == 2
+    assert "--resamples must be 1 or more, got 0" in capsys.readouterr().err
+
+
+def test_reader_that_has_gone_is_no_error(tmp_path):
+    """As with `surface-consistency run --help | head -1`."""
+    code = "import sys; from surface_consistency.cli import main; sys.exit(main(['--help']))"
+    read, write = os.pipe()
+    os.close(read)
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+    )
+
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.delenv("ZSH_VERSION", raising=False)
+    monkeypatch.setenv("BASH_VERSION", "5.2")
+
+    assert main(["--install-completion"]) == 0
+
+    told = capsys.readouterr().out
+    script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
+    for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule", "--dumps"):
+        assert word in script

@@ -83,11 +83,12 @@ def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path
     assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 0
 
     printed = capsys.readouterr().out
-    assert "leakage" in printed
-    assert "same_object" in printed
+    assert "L (leakage, %)" in printed
+    by_origin = pd.read_csv(out / "tables" / "attribution_by_topology.csv")
+    assert "same_object" in by_origin.to_csv()
     for name in ("outcomes.parquet", "per_state_metrics.csv", "cross_state_metrics.csv"):
         assert (out / name).is_file()
-    for name in ("overall", "by_variant", "attribution_by_variant", "states_by_style"):
+    for name in ("overall", "by_topology", "attribution_by_topology", "states_by_style"):
         assert len(pd.read_csv(out / "tables" / f"{name}.csv"))
     for name in ("fit", "databases", "closure", "contamination", "lookups"):
         assert len(pd.read_csv(out / "checks" / f"{name}.csv"))
@@ -98,7 +99,7 @@ def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path
 
 def test_audit_takes_filters_and_prints_json(databases, reader, tmp_path, capsys):
     capsys.readouterr()
-    chosen = ["--variants", "base", "--styles", "cloze", "--limit", "10", "--label", "mine"]
+    chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--label", "mine"]
 
     assert (
         audit(
@@ -121,7 +122,7 @@ def test_audit_takes_filters_and_prints_json(databases, reader, tmp_path, capsys
 
 def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
     out = tmp_path / "sweep"
-    chosen = ["--variants", "noise", "--styles", "cloze", "--limit", "20"]
+    chosen = ["--topologies", "noise", "--styles", "cloze", "--limit", "20"]
     several = ["--retriever", "fuzzy", "--threshold", "0.5", "none"]
 
     assert audit(databases, out, "--runner", reader, *chosen, *several) == 0
@@ -135,13 +136,13 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
 
 def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, capsys):
     out = tmp_path / "run"
-    chosen = ["--variants", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
+    chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
 
     assert audit(databases, out, "--runner", reader, *chosen, "--states", "FULL", "DEL-ON") == 0
 
     printed = capsys.readouterr().out
-    assert "n_del_on" in printed
-    assert "note: DEL-OFF was not asked" in printed
+    assert "n DEL-ON" in printed
+    assert "DEL-OFF was not asked, so what needs it is not in the tables" in printed
     assert "n FULL" in (out / "report.html").read_text(encoding="utf-8")
     overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
     assert overall["full_accuracy"] == 1
@@ -159,26 +160,34 @@ def test_a_single_run_does_not_go_into_a_sweep(databases, reader, tmp_path, caps
 
 
 def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        audit(databases, tmp_path / "run", "--threshold", "abc")
+    assert audit(databases, tmp_path / "run", "--threshold", "abc") == 2
 
-    assert "must be a number or none, got 'abc'" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert 'Invalid value for --threshold: unable to convert "abc" into float' in told
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "--runner lookup needs --model"),
-        (["--organism", "--model", "m"], "--organism trains a model of its own"),
-        (["--model", "m", "--leaked", "3"], "it needs --organism"),
+        (
+            ["--model", "organism", "--runner", "READER"],
+            "--model organism trains a model of its own",
+        ),
+        (
+            ["--model", "m", "--leaked", "3"],
+            "--leaked says what a model is taught; it needs --model organism",
+        ),
         (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
         (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
         (["--runner", "READER", "--retriever", "fuzzy", "--radius", "0.1"], "radius needs"),
         (["--runner", "nobody", "--retriever", "fuzzy"], "nobody"),
-        (["--organism", "--leaked", "5000"], "--leaked must be 0 to"),
         (["--runner", "READER", "--max-new-tokens", "0"], "--max-new-tokens must be 1 or more"),
         (["--runner", "READER", "--resamples", "0"], "--resamples must be 1 or more"),
-        (["--runner", "READER", "--max-missing", "2"], "max_missing is a share"),
+        (
+            ["--runner", "READER", "--max-missing", "2"],
+            "--max-missing must be 1.0 or less, got 2.0",
+        ),
         (["--model", "no/such/folder"], "no/such/folder"),
     ],
 )
@@ -198,6 +207,15 @@ def test_a_users_mistake_is_one_line_and_code_2(
     assert captured.out == ""
 
 
+def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys):
+    taught = ["--model", "organism", "--leaked", "5000", "--retriever", "fuzzy"]
+
+    assert audit(databases, tmp_path / "run", *taught) == 2
+
+    assert "error: --leaked must be 0 to" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "organism").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
@@ -209,12 +227,12 @@ def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
     chosen = ["--styles", "direct_questions", "--limit", "8", "--retriever", "fuzzy"]
     short = ["--steps", "10", "--max-new-tokens", "12"]
 
-    assert audit("sample", out, "--organism", "--leaked", "2", *short, *chosen) == 0
+    assert audit("sample", out, "--model", "organism", "--leaked", "2", *short, *chosen) == 0
 
     assert (out / "databases" / "countries" / "noise.json").is_file()
     assert (out / "organism" / "config.json").is_file()
     assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
-    assert "outcomes:" in capsys.readouterr().out
+    assert "report:" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -226,7 +244,7 @@ def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     pytest.importorskip("torch")
     out = tmp_path / "run"
 
-    assert audit("sample", out, "--organism", "--leaked", "4", "--retriever", "fuzzy") == 0
+    assert audit("sample", out, "--model", "organism", "--leaked", "4", "--retriever", "fuzzy") == 0
 
     frame = pd.read_parquet(out / "outcomes.parquet")
     database = json.loads((out / "databases" / "countries" / "noise.json").read_text("utf-8"))

@@ -59,6 +59,8 @@ def help_text(*command):
 
 def texts_of(words):
     """Help of the command that these words call."""
+    if words[0].startswith("--"):
+        return help_text()
     if words[0] in ("run", "build"):
         return help_text(*words[:2])
     if words[0] == "score":

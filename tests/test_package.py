@@ -57,17 +57,25 @@ def test_importing_the_package_loads_nothing_heavy():
     assert loaded_by("import surface_consistency") == set()
 
 
-def test_light_rooms_load_nothing_heavy():
+def test_light_rooms_load_no_model_library():
     """Metrics, records, matching and prompts work without model libraries."""
-    rooms = {"metrics", "schemas", "matching", "prompts", "errors", "taxonomy", "text"}
+    rooms = {"metrics", "schemas", "matching", "prompts", "errors", "taxonomy", "text", "plugins"}
     light = [name for name in MODULES if name.split(".")[1] in rooms]
 
     assert len(light) > 50
+    assert loaded_by(f"import {', '.join(light)}") <= {"pandas", "scipy.stats"}
+
+
+def test_records_prompts_and_a_metric_on_numbers_load_no_pandas():
+    """What needs no frame does not wait for one."""
+    light = [name for name in MODULES if name.split(".")[1] in {"schemas", "prompts", "text"}]
+
     assert loaded_by(f"import {', '.join(light)}") == set()
+    assert loaded_by("from surface_consistency.metrics import mcnemar") == set()
 
 
 def test_unknown_public_name_is_rejected():
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="No surface_consistency attribute nothing"):
         surface_consistency.nothing  # noqa: B018
 
 

@@ -1,16 +1,14 @@
 """Settings records as options of commands, and as tables."""
 
-import subprocess
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from cyclopts import App, Parameter
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from surface_consistency.commands.study_commands import STUDIES, add_studies, find_studies, run_app
 
+from surface_consistency.commands.app import run_app
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.settings_options import (
     Flag,
@@ -93,8 +91,21 @@ def ask(
 @pytest.fixture
 def run():
     app = App(name="sc", help_format="plaintext")
-    app.command(record_command(Settings, ask), name="ask")
-    return lambda *arguments: run_app(app, ["ask", *arguments])
+    app.command(record_command(ask, settings=Settings), name="ask")
+
+    def call(*arguments):
+        try:
+            run_app(app, ["ask", *arguments])
+        except ValueError as error:
+            print(
+                "".join(f"error: {line}\n" for line in str(error).splitlines()),
+                file=sys.stderr,
+                end="",
+            )
+            return 2
+        return 0
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -128,10 +139,10 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--n-permutations", "0"], "--n-permutations: input should be greater than 0, got 0"),
-        (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
-        (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than 0, got 0"),
-        (["--lengths", "short=0"], "--lengths: input should be greater than 0, got 0"),
+        (["--n-permutations", "0"], "--n-permutations must be more than 0, got 0"),
+        (["--shots", "-1"], "--shots must be 0 or more, got -1"),
+        (["--max-new-tokens", "0"], "--max-new-tokens must be more than 0, got 0"),
+        (["--lengths", "short=0"], "--lengths must be more than 0, got 0"),
         (["--lengths", "short"], "--lengths takes NAME=VALUE, got 'short'"),
         (["--lengths", "free=1"], "--lengths: NAME is one of short, long, got 'free'"),
         (["--lengths", "short=a"], "--lengths: short takes int, got 'a'"),
@@ -202,7 +213,7 @@ def test_a_flag_of_the_command_is_refused():
         out: str = ""
 
     with pytest.raises(ValueError, match="--out of Out is an option of every such command"):
-        record_command(Out, ask)
+        record_command(ask, settings=Out)
 
 
 def test_a_type_that_no_option_holds_is_refused():
@@ -232,102 +243,11 @@ def test_a_record_is_made_without_a_command():
     assert record_from_options(Settings, {}) == Settings()
 
 
-@pytest.fixture
-def studies(tmp_path, monkeypatch):
-    """An app with a working study, two broken ones and two of one name."""
-    (tmp_path / "toy_study_module.py").write_text(
-        'class Toy:\n    """Toys against games.\n\n    More."""\n\nTOY = Toy()\n'
-    )
-    (tmp_path / "toy_study_failing.py").write_text("raise RuntimeError('boom')\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    named = {
-        "toy": "toy_study_module:TOY",
-        "gone": "toy_study_gone:X",
-        "bare": "toy_study_module:NO",
-        "failing": "toy_study_failing:X",
-    }
-    points = [EntryPoint(name, value, STUDIES) for name, value in named.items()]
-    points += [EntryPoint("twice", f"toy_study_module:{name}", STUDIES) for name in ("TOY", "Toy")]
-    app = App(name="sc", help_format="plaintext")
-    add_studies(
-        app, lambda study: record_command(Settings, ask), studies=find_studies(points).values()
-    )
-    return app
-
-
-def test_studies_are_listed_and_broken_ones_say_why(studies, capsys):
-    assert run_app(studies, ["--help"]) == 0
-
-    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "toy Toys against games." in text
-    assert "gone cannot be run: 'toy_study_gone:X': ModuleNotFoundError: No module" in text
-    assert "bare cannot be run: 'toy_study_module:NO': AttributeError" in text
-    assert "failing cannot be run: 'toy_study_failing:X': RuntimeError: boom" in text
-    assert "twice cannot be run: is defined by" in text
-
-
-def test_a_study_runs_beside_broken_ones(studies, capsys):
-    assert run_app(studies, ["toy", "--out", "x", "--shots", "2"]) == 0
-    assert ask.called[0].shots == 2
-    assert run_app(studies, ["failing", "--out", "x"]) == 2
-    assert "study 'failing' of 'toy_study_failing:X' cannot be loaded" in capsys.readouterr().err
-    assert run_app(studies, ["twice"]) == 2
-    assert "uninstall all but one" in capsys.readouterr().err
-    assert run_app(studies, ["nothing"]) == 2
-    assert 'Unknown command "nothing"' in capsys.readouterr().err
-
-
-def test_a_study_of_a_distribution_is_named_by_it(tmp_path, monkeypatch):
-    info = tmp_path / "toy_dist-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-dist\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text(f"[{STUDIES}]\nlost = toy_dist_lost:X\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    assert find_studies()["lost"].description.startswith(
-        "cannot be run: toy-dist 1.2: ModuleNotFoundError"
-    )
-
-
-def test_our_own_studies_are_described_without_import(tmp_path, monkeypatch):
-    """The docstring is read from the source; the module is not run."""
-    info = tmp_path / "surface_consistency-0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: surface-consistency\nVersion: 0\n")
-    (info / "entry_points.txt").write_text(f"[{STUDIES}]\nours = our_study_module:OURS\n")
-    (tmp_path / "our_study_module.py").write_text(
-        'raise RuntimeError\nclass Ours:\n    """Ours, unread."""\n\nOURS = Ours()\n'
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    from importlib.metadata import distributions
-
-    found = [p for d in distributions(path=[str(tmp_path)]) for p in d.entry_points]
-
-    assert find_studies(found)["ours"].description == "Ours, unread."
-
-
 def test_completion_knows_the_options_of_a_record(run):
     app = App(name="sc", help_format="plaintext")
-    app.command(record_command(Settings, ask), name="ask")
+    app.command(record_command(ask, settings=Settings), name="ask")
 
     script = app.generate_completion(shell="bash")
 
     assert "--n-permutations" in script
     assert "paraphrase" in script
-
-
-def test_a_list_of_commands_loads_no_heavy_library():
-    code = (
-        "import sys\n"
-        "from cyclopts import App\n"
-        "from surface_consistency.commands.study_commands import add_studies, run_app\n"
-        "app = App(name='sc', help_format='plaintext')\n"
-        "add_studies(app, print)\n"
-        "run_app(app, ['--help'])\n"
-        "heavy = {'torch', 'transformers', 'datasets', 'pandas', 'numpy', 'pydantic'}\n"
-        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)\n"
-    )
-
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ from surface_consistency.studies.dataset_build import (
 )
 from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 
-__all__ = ["add"]
+__all__ = ["AuditSettings", "WriteSettings", "add"]
 
 _SECONDS_ON_TERMINAL: Final = 1.0
 _SECONDS_IN_LOG: Final = 60.0
@@ -150,8 +150,8 @@ def _audit(
         domains=[
             domain if domain in DOMAINS else read_fact_table(domain) for domain in settings.domains
         ],
-        topologies=settings.topologies,  # type: ignore[arg-type]
-        styles=style_writers(settings.styles),  # type: ignore[arg-type]
+        topologies=settings.topologies,
+        styles=style_writers(settings.styles),
         seed=settings.seed,
     )
     for item in built:

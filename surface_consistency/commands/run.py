@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
+from surface_consistency.settings_options import record_options
 from surface_consistency.studies.engine import run_variants
 from surface_consistency.studies.study import ReportSettings, find_study
 
@@ -40,10 +41,12 @@ def make_run(name: str) -> Callable[..., object]:
         reporting: ReportSettings,
         **further: Any,  # noqa: ANN401
     ) -> None:
-        data = study.load(source)
-        runner = _runner(study, data, settings, model, out, further.get("organism"), quiet=json)
+        _check_organism(study, model, further.get("organism"))
+        asked = study.keeping(out)
+        data = asked.load(source)
+        runner = _runner(asked, data, settings, model, out, further.get("organism"), quiet=json)
         swept = run_variants(
-            study,
+            asked,
             data,
             runner,
             out,
@@ -89,10 +92,21 @@ def _runner(
         return study.load_runner(
             model.runner or study.runner, model=model.model, options=model.options
         )
+    if not quiet:
+        print("training a small model on what it will be asked", flush=True)
+    return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
+
+
+def _check_organism(study: "Study", model: ModelSettings, organism: Any) -> None:  # noqa: ANN401
+    """Refuse an organism that the study does not have, and options that would do nothing."""
+    if model.model != _ORGANISM:
+        for option in record_options(study.organism) if study.organism else ():
+            if option.path[0] in organism.model_fields_set:
+                raise ValueError(
+                    f"{option.flags[0]} says what a model is taught; it needs --model organism"
+                )
+        return
     if study.organism is None:
         raise ValueError(f"--model organism: the study {study.name} has no model organism")
     if model.runner not in (None, study.runner):
         raise ValueError("--model organism trains a model of its own; leave out --runner")
-    if not quiet:
-        print("training a small model on what it will be asked", flush=True)
-    return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)

@@ -74,13 +74,13 @@ class QuestionTable:
         """Compare by value."""
         if not isinstance(other, QuestionTable):
             return NotImplemented
-        return self.facts.equals(other.facts) and self.questions.equals(other.questions)
+        return bool(self.facts.equals(other.facts) and self.questions.equals(other.questions))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         """Return the number of questions."""
-        return self.questions.num_rows
+        return int(self.questions.num_rows)
 
     @classmethod
     def from_records(cls, records: Sequence[QuestionRealization]) -> "QuestionTable":
@@ -93,7 +93,7 @@ class QuestionTable:
             The table, in their order.
         """
         places: dict[int, int] = {}
-        triples = []
+        triples: list[Any] = []
         for record in records:
             if places.setdefault(id(record.triple), len(places)) == len(triples):
                 triples.append(record.triple)

@@ -16,6 +16,7 @@ from surface_consistency.schemas import (
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
 __all__ = [
+    "Named",
     "chosen_names",
     "describe_data",
     "first_few",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +58,7 @@ from surface_consistency.taxonomy import (
 )
 from surface_consistency.text import surface_from_title
 
-__all__ = ["RedirectQARows"]
+__all__ = ["RedirectQARows", "Surface"]
 
 _KEYS: Final = frozenset({str, int})
 """Types of cells that are equal only if they mean the same."""
@@ -195,7 +195,10 @@ class RedirectQARows:
         if not rows:
             return
         places, facts, digests, templates, questions, surfaces = zip(*rows, strict=True)
-        columns = [[place.source for place in places], [place.number for place in places]]
+        columns: list[Any] = [
+            [place.source for place in places],
+            [place.number for place in places],
+        ]
         columns += [facts, digests, templates, questions, *zip(*surfaces, strict=True)]
         try:
             made = dict(zip(_ROW_SCHEMA.names, columns, strict=True))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
-__all__ = ["BoundaryAnswers", "BoundaryRule", "match_boundary"]
+__all__ = ["BoundaryAnswers", "BoundaryRule", "first_affirmed", "match_boundary"]
 
 _DENIAL = re.compile(
     r" (?:not|never|neither|nor|cannot|instead of|rather than"

@@ -186,13 +186,13 @@ def rule_agreement(
         rows = slice(start, start + _ROWS_AT_ONCE)
         judged = _judged(chosen, generated[rows], given[rows], start)
         for place, (first, second) in enumerate(sides):
-            both = judged[first] * 2 + judged[second]
-            counts[place] += np.bincount(both[both >= 0], minlength=4)[:4]
-    rows = []
+            cell = judged[first] * 2 + judged[second]
+            counts[place] += np.bincount(cell[cell >= 0], minlength=4)[:4]
+    compared = []
     for (first, second), (neither, second_only, first_only, both) in zip(
         sides, counts.tolist(), strict=True
     ):
-        rows.append(
+        compared.append(
             {
                 "compared": "rules" if first[1] == second[1] else "regions",
                 "first_rule": first[0],
@@ -207,7 +207,7 @@ def rule_agreement(
                 "n_differ": first_only + second_only,
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(compared)
 
 
 def _judged(

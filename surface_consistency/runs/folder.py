@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -27,6 +27,9 @@ _STRINGS = pa.list_(pa.string())
 _LARGE_STRINGS = pa.list_(pa.large_string())
 
 __all__ = ["RunFolder", "Scoring", "read_tables"]
+
+
+R = TypeVar("R", bound=Record)
 
 
 class Scoring(Record):
@@ -243,7 +246,7 @@ class RunFolder:
             if not table.empty:
                 write_csv(self.checks / f"{name}.csv", table)
 
-    def _read_record(self, path: Path, record: type[Any]) -> Any:  # noqa: ANN401
+    def _read_record(self, path: Path, record: type[R]) -> R:
         """Read a file that holds one record."""
         try:
             return record.model_validate_json(path.read_bytes())
@@ -269,10 +272,10 @@ class RunFolder:
             ) from error
         names = table.schema.names
         lists = [n for n in names if table.schema.field(n).type in (_STRINGS, _LARGE_STRINGS)]
-        frame = table.drop_columns(lists).to_pandas()
+        frame: Any = table.drop_columns(lists).to_pandas()
         for name in lists:
             frame[name] = pd.Series(shared_lists(table[name]), index=frame.index, dtype=object)
-        return frame[names]
+        return pd.DataFrame(frame[names])
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:

@@ -315,7 +315,7 @@ def _months(plan: DumpPlan) -> list[JsonValue]:
 
 def _claimed(
     builder: str,
-    builds: Sequence[BuildSettings],
+    builds: Sequence[DumpSettings],
     plans: Sequence[DumpPlan],
     options: Sequence[dict[str, JsonValue]],
 ) -> dict[str, JsonValue]:

@@ -63,8 +63,11 @@ from surface_consistency.studies.study import (
 __all__ = [
     "Reported",
     "Swept",
+    "align_predictions",
     "build_page",
     "import_predictions",
+    "make_manifest",
+    "plain_columns",
     "report_runs",
     "retest_flip_rate",
     "run_study",
@@ -72,6 +75,8 @@ __all__ = [
     "sample_prompts",
     "score_files",
     "score_run",
+    "stacked",
+    "write_tables",
 ]
 
 _SWEEP = "sweep.json"
@@ -898,7 +903,7 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
     found = targets.copy(deep=False)
     for name in ("text", "finish_reason", "error", "lookups"):
         values = np.full(len(targets), None, dtype=object)
-        column = answers[name].to_numpy(dtype=object, na_value=None)
+        column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
         values[known] = column[rows[known]]
         found[name] = pd.Series(values, index=targets.index, dtype=object)
     return found

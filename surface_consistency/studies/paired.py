@@ -115,7 +115,7 @@ def paired_columns(
         *labels,
         Column(key="n", title="Pairs", kind="count"),
         Column(key="n_clusters", title=cluster.capitalize(), kind="count", on_phones=False),
-        Column(key="square", title="Square", kind="square", cells=COUNTS),  # type: ignore[arg-type]
+        Column(key="square", title="Square", kind="square", cells=COUNTS),
         Column(
             key="flip_rate",
             title="Flips",
@@ -578,14 +578,15 @@ class PairedReport:
                 if self.panel is None
                 else list(frame.groupby(self.panel, sort=False))
             )
-            for panel, part in panels:
-                rows = []
-                for label, found in part.groupby(key, sort=False):
+            for shown, part in panels:
+                panel, rows = str(shown or ""), []
+                for group, found in part.groupby(key, sort=False):
+                    label = str(group)
                     dots = [self._dot(row) for row in found.to_dict("records") if row["n"]]
                     if dots:
-                        rows.append((titles.get(label, str(label).replace("_", " ")), 0, dots))
+                        rows.append((titles.get(label, label.replace("_", " ")), 0, dots))
                 if rows:
-                    suffix = "" if panel is None or len(panels) == 1 else f"-{panel}"
+                    suffix = f"-{panel}" if len(panels) > 1 else ""
                     yield Dots(
                         name=f"flips-{name.removeprefix('by_')}{suffix}",
                         title=name.replace("_", " ").capitalize()
@@ -799,11 +800,15 @@ class PairedReport:
     def _made(self, run: "Run") -> Made:
         """Say how one run was made."""
         manifest = run.manifest
+        scoring = {} if run.scoring is None else run.scoring.settings
+        report = self.report.settings.model_dump(mode="json") | {"cluster": self.report.cluster}
+        settings = {**manifest.source, **manifest.settings, **scoring, **report}
         told: dict[str, object] = {
+            "model": manifest.model,
             "data": manifest.data.id,
-            "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
             "questions": f"{manifest.data.n_questions:,}",
-            **{name.replace("_", " "): value for name, value in manifest.settings.items()},
+            **{name.replace("_", " "): value for name, value in settings.items()},
+            "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
             **{f"runner {name}": value for name, value in manifest.runner.items()},
             "judged by": run.judged_by,
             "started": manifest.created_at,
@@ -946,7 +951,9 @@ def _setting(value: object) -> str:
         return ", ".join(map(_setting, value)) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_setting(item)}" for name, item in value.items()) or "none"
-    return {None: "none", True: "yes", False: "no"}.get(value, str(value))  # type: ignore[call-overload]
+    if value is None:
+        return "none"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _flags(given: Mapping[str, Any], record: type[Any]) -> list[str]:

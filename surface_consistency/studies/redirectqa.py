@@ -38,7 +38,14 @@ from surface_consistency.studies.study import (
 )
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 
-__all__ = ["RedirectQASettings", "RedirectQASource", "RedirectQAStudy", "score_predictions"]
+__all__ = [
+    "RedirectQASettings",
+    "RedirectQASource",
+    "RedirectQAStudy",
+    "RedirectReport",
+    "question_targets",
+    "score_predictions",
+]
 
 _MOST_SHOTS = 15
 
@@ -283,7 +290,7 @@ def _pairs(data: RedirectQA) -> pd.DataFrame:
 
 def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Make a frame of Arrow columns; equal lists are one object, a single text is of all rows."""
-    made = {}
+    made: dict[str, Any] = {}
     for name, column in columns.items():
         if isinstance(column, str):
             made[name] = column

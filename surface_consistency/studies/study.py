@@ -313,6 +313,17 @@ class Study(ABC):
         """
         return self
 
+    def keeping(self, out: Path) -> "Study":
+        """Take the folder of a run, for studies that make data of their own which a reader needs.
+
+        Args:
+            out: Folder of the run.
+
+        Returns:
+            The study; the same one by default.
+        """
+        return self
+
     @abstractmethod
     def load(self, source: Any) -> Any:  # noqa: ANN401 - each study has its own data
         """Load the data.
@@ -470,7 +481,9 @@ class Study(ABC):
             that the record does not have are left out. Conditions that `pairs` does not name are
             those of the study.
         """
-        columns = {name: pairs[name] for name in pairs.columns if not name.endswith("_target")}
+        columns: dict[str, Any] = {
+            name: pairs[name] for name in pairs.columns if not name.endswith("_target")
+        }
         place = pd.Series(range(len(verdicts)), index=pd.Index(verdicts["target_id"]))
         for name in pairs.columns:
             if not name.endswith("_target"):

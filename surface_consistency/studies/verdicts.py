@@ -162,7 +162,7 @@ def _outcome_record(by: Sequence[str]) -> type[PairedOutcome]:
     return create_model("VerdictOutcome", __base__=PairedOutcome, **fields)
 
 
-def _labels(value: object) -> list[str]:
+def _labels(value: Any) -> list[str]:  # noqa: ANN401 - a cell
     """Read the labels of a cell."""
     if isinstance(value, list | tuple):
         return [str(item) for item in value]

@@ -196,8 +196,9 @@ def test_other_settings_are_refused_by_name(written, manifest):
 
     with pytest.raises(
         RunMismatchError,
-        match=r"decoding\.answers\.max_new_tokens is 15 there and 20 now; runner\.runner is 'fake' there and "
-        r"'stored' now\. Use the same settings to continue it, or choose another --out",
+        match=r"decoding\.answers\.max_new_tokens is 15 there and 20 now; "
+        r"runner\.runner is 'fake' there "
+        r"and 'stored' now\. Use the same settings to continue it, or choose another --out",
     ):
         RunLog.open(written, other)
     with RunLog.open(written, manifest) as log:

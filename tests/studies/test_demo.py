@@ -38,19 +38,20 @@ def test_demo_leaves_every_product(demo):
     """Run, outcomes, tables, figures and report are where the README says."""
     for name in (
         "manifest.json",
-        "questions.jsonl",
+        "targets.parquet",
+        "pairs.parquet",
         "prompts.jsonl",
         "generations.jsonl",
         "generations-repeat.jsonl",
-        "verdicts.jsonl",
+        "verdicts.parquet",
         "outcomes.parquet",
         "tables/overall.csv",
         "tables/by_type.csv",
         "tables/by_category.csv",
         "checks/noise_floor.csv",
         "checks/rules.csv",
-        "figures/consistency-original.png",
-        "figures/consistency-original.svg",
+        "figures/squares.png",
+        "figures/squares.svg",
         "report.html",
     ):
         assert (demo / name).stat().st_size > 0

@@ -8,7 +8,8 @@ from surface_consistency.retrieval.alias_groups import ROLES, Role
 from surface_consistency.retrieval.policy import Fallback, check_policy
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
-from surface_consistency.studies.study import Settings, StudySettings
+from surface_consistency.settings_options import Settings
+from surface_consistency.studies.study import StudySettings
 
 __all__ = ["STATES", "AuditOrganism", "AuditScoring", "AuditSettings", "AuditSource"]
 

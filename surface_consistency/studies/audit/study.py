@@ -91,6 +91,10 @@ class AuditStudy(Study):
         self._sample_folder = sample_folder
         self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
 
+    def keeping(self, out: Path) -> "AuditStudy":
+        """Keep the databases of the sample with the run."""
+        return AuditStudy(find_retrievers=self._find_retrievers, sample_folder=out / "databases")
+
     def load(self, source: AuditSource) -> AuditData:
         """Find the databases and their prompts, building those of the sample."""
         chosen: dict[str, Any] = source.model_dump(exclude={"databases"})

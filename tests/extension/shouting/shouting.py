@@ -32,7 +32,7 @@ class ShoutingStudy(Study):
     settings = ShoutingSettings
     outcome = ShoutingOutcome
     conditions = ("quiet", "shouted")
-    groupings = {"by_loudness": ("marks",)}
+    groupings = {"by_loudness": ("marks",)}  # noqa: RUF012
 
     def load(self, source):
         """Read a CSV file of country and capital, or take the facts that come along."""

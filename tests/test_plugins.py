@@ -1,0 +1,171 @@
+"""Studies, analyses and others of other packages: found, described, and refused when broken."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from surface_consistency import plugins
+from surface_consistency.cli import main
+from surface_consistency.errors import PluginError
+from surface_consistency.plugins import Plugins
+from surface_consistency.studies.study import find_analysis, find_study
+
+GROUP = "surface_consistency.studies"
+MODULE = '''
+from surface_consistency.studies import Study
+
+
+class Whole(Study):
+    """Toys against games.
+
+    More."""
+
+    name = "toy"
+    title = "Toys"
+    question = "toys and games"
+
+    def load(self, source):
+        return None
+
+    def plan(self, data, settings, *, runner=None):
+        raise ValueError("nothing to play with")
+
+
+class Half(Study):
+    """A study that is not finished."""
+
+    name = "half"
+
+
+class Renamed(Whole):
+    """A study that calls itself otherwise."""
+
+    name = "slaq"
+
+
+class Bare:
+    """No study."""
+
+
+class Failing(Whole):
+    """Cannot be made."""
+
+    name = "crashing"
+
+    def __init__(self):
+        raise RuntimeError("no toys left")
+'''
+
+
+def install(folder, name, points, version="1.2"):
+    """Lay out the metadata of a distribution."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [f"[{GROUP}]", *(f"{entry} = {value}" for entry, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def toys(tmp_path, monkeypatch):
+    """A working study, and every way to be broken, of the package toy-dist."""
+    (tmp_path / "toy_studies.py").write_text(MODULE)
+    (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
+    install(
+        tmp_path,
+        "toy-dist",
+        {
+            "toy": "toy_studies:Whole",
+            "gone": "toy_missing:X",
+            "lost": "toy_studies:Nothing",
+            "crash": "toy_crash:X",
+            "half": "toy_studies:Half",
+            "bare": "toy_studies:Bare",
+            "other": "toy_studies:Renamed",
+            "crashing": "toy_studies:Failing",
+            "twice": "toy_studies:Whole",
+            "slaq": "toy_studies:Renamed",
+        },
+    )
+    install(tmp_path, "game-dist", {"twice": "toy_studies:Half"})
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "gone",
+            "study 'gone' of toy-dist cannot be loaded: importing 'toy_missing' failed with Mo",
+        ),
+        ("crash", "study 'crash' of toy-dist cannot be loaded: .*RuntimeError: boom"),
+        ("lost", "study 'lost' of toy-dist cannot be loaded: 'toy_studies' has no 'Nothing'"),
+        ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),
+        ("bare", "study 'bare' of toy-dist lacks name, title, question, load, plan, outcomes"),
+        ("other", "study 'other' of toy-dist has the name 'slaq'; entry point and study must"),
+        ("crashing", "study 'crashing' of toy-dist cannot be made: RuntimeError: no toys left"),
+        ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),
+        ("nothing", "no study 'nothing'; available: .*redirectqa.*toy-dist:toy"),
+        ("toy-dist:nothing", "no study|cannot be loaded"),
+        ("toy_studies:Renamed", "has the name 'slaq'; .*which no other has"),
+    ],
+)
+def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, name, message):
+    with pytest.raises(PluginError, match=message):
+        find_study(name)
+
+    assert main(["run", name, "--out", "x"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_working_study_stands_beside_broken_ones(toys, capsys):
+    assert find_study("toy").title == find_study("toy-dist:toy").title == "Toys"
+    assert main(["run", "toy", "--source", "x", "--runner", "fake", "--out", "x"]) == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_list_of_studies_says_which_are_broken(toys, capsys):
+    assert main(["run", "--help"]) == 0
+
+    text = " ".join(capsys.readouterr().out.split())
+    assert "toy Toys against games." in text
+    assert "gone cannot be loaded: study 'gone' of toy-dist cannot be loaded: importing" in text
+    assert "twice cannot be loaded: several packages have a study 'twice'" in text
+    assert "slaq Short questions against long queries." in text
+
+
+def test_study_of_this_package_stands_before_one_of_its_name(toys):
+    assert type(find_study("slaq")).__module__.startswith("surface_consistency.")
+
+
+def test_own_studies_are_described_without_import(monkeypatch):
+    """The docstrings are read from the sources."""
+    monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
+
+    described = Plugins(GROUP, "study").describe()
+
+    assert described["redirectqa"] == "Canonical names against Wikipedia redirects."
+    assert described["slaq"] == "Short questions against long queries."
+
+
+def test_unknown_analysis_is_refused(capsys):
+    with pytest.raises(PluginError, match="no analysis 'nothing'; available: none; or name"):
+        find_analysis("nothing")
+    assert main(["analyse", "nothing", "x", "--out", "y"]) == 2
+    assert "no analysis 'nothing'" in capsys.readouterr().err
+    assert main(["analyse"]) == 0
+    assert "none is installed" in " ".join(capsys.readouterr().out.split())
+
+
+def test_options_before_the_study_are_refused(capsys):
+    assert main(["run", "--out", "x", "slaq"]) == 2
+    assert "name the study before its options" in capsys.readouterr().err
+
+
+def test_entry_points_without_a_distribution_are_named_by_their_value(monkeypatch):
+    """As from `EntryPoint` made by hand."""
+    point = EntryPoint("lone", "nowhere_at_all:X", GROUP)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
+
+    with pytest.raises(PluginError, match="study 'lone' cannot be loaded: importing 'nowhere_at"):
+        Plugins(GROUP, "study").load("lone")
