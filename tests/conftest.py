@@ -13,6 +13,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
 
 
+collect_ignore = ["extension"]
+"""A package of its own, which a test installs."""
+
+
 @pytest.fixture(scope="session")
 def data_files() -> Path:
     """Folder of files by others, `README.md` there says which; in every clone, not in the sdist."""

@@ -569,7 +569,7 @@ def _cells_of(columns: Iterable[str]) -> Callable[[Mapping[str, object]], tuple[
     return read
 
 
-def _summed(cells: tuple[object, ...]) -> bytes | None:
+def _summed(cells: tuple[Any, ...]) -> bytes | None:
     """Sum up plain cells in a few bytes; None for others, such as arrays."""
     try:
         return hashlib.blake2b(marshal.dumps(cells, _NO_REFERENCES), digest_size=16).digest()
