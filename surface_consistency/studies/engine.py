@@ -8,7 +8,6 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -49,6 +48,7 @@ from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.paired import map_processes
 from surface_consistency.studies.study import (
     Analysis,
     Plan,
@@ -369,10 +369,7 @@ def score_files(
         for name, path in zip(names, predictions, strict=True)
     ]
     del plan
-    if len(tasks) == 1:
-        return [_score_file(tasks[0])]
-    with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as workers:
-        return list(workers.map(_score_file, tasks))
+    return map_processes(_score_file, tasks)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
