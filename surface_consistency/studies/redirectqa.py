@@ -224,13 +224,14 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
         template.
     """
     ids = data.table.column("id")
-    return _frame(
-        {"target_id": ids, "prompt_id": ids}
-        | {
-            name: data.table.column(name)
-            for name in ("answers", "fact_id", "subject_id", "question", "template")
-        }
+    names = ("fact_id", "subject_id", "question", "template")
+    frame = _frame(
+        {"target_id": ids, "prompt_id": ids} | {name: data.table.column(name) for name in names}
     )
+    accepted = shared_lists(data.table.facts["answers"])
+    answers = [accepted[fact] for fact in data.table.column("fact").to_numpy()]
+    frame.insert(2, "answers", pd.Series(answers, dtype=object))
+    return frame
 
 
 def score_predictions(
