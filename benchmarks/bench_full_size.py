@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from surface_consistency.studies.scoring import import_predictions, score_run
 
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.report import load_runs, study_tables, write_report
-from surface_consistency.studies.scoring import import_predictions, score_run
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
 
 N_FACTS = 14_672

@@ -111,7 +111,8 @@ def compared(folder: Path, rounds: int) -> list[str]:
         peaks = [max(pair[side].peak_mb for pair in turns) for side in (0, 1)]
         name = "with the agreement of five rules" if agreement else "without"
         print(
-            f"| {name} | {mine:.2f} | {theirs:.2f} | {ratio:.2f} | {peaks[0]:.0f}, {peaks[1]:.0f} |",
+            f"| {name} | {mine:.2f} | {theirs:.2f} | {ratio:.2f} "
+            f"| {peaks[0]:.0f}, {peaks[1]:.0f} |",
             flush=True,
         )
         if ratio > RATIO:

@@ -57,6 +57,12 @@ RULES = {
 }
 
 
+HEADER = (
+    *("compared", "first_rule", "first_region", "second_rule", "second_region"),
+    *("n", "both", "first_only", "second_only", "neither", "n_differ"),
+)
+
+
 def main(source, predictions, out, compare):
     out.mkdir(parents=True, exist_ok=True)
     (out / "checks").mkdir(exist_ok=True)
@@ -73,20 +79,20 @@ def main(source, predictions, out, compare):
     text = rows["question"].map(told)
     line = text.map(first_line)
     answers = [list(a) for a in rows["possible_answers"]]
-    found = [popqa(t, None, a, None) for t, a in zip(line, answers)]
+    found = [popqa(t, None, a, None) for t, a in zip(line, answers, strict=True)]
     pd.DataFrame({"prompt_id": rows["id"], "text": text}).to_json(
         out / "generations.jsonl", orient="records", lines=True, force_ascii=False
     )
     ordered = rows.assign(accepted=answers).sort_values("id")
     digest = hashlib.sha256()
-    for row in zip(ordered["id"], ordered["question"], ordered["accepted"]):
+    for row in zip(ordered["id"], ordered["question"], ordered["accepted"], strict=True):
         digest.update((json.dumps(row) + "\n").encode())
     (out / "manifest.json").write_text(
         json.dumps({"n_questions": len(rows), "digest": digest.hexdigest()})
     )
     pd.DataFrame(
         {
-            **{name: rows["id"] for name in ("target_id", "prompt_id", "prompt_key")},
+            **dict.fromkeys(("target_id", "prompt_id", "prompt_key"), rows["id"]),
             **{"answers": answers, "group": ""},
             **{name: rows[name] for name in ("fact_id", "subject_id", "question", "template")},
         }
@@ -129,10 +135,10 @@ def agreement(text, line, answers, folder):
     accepted_keys = [padded_words(a) for a in answers]
     made = {}
     for region, part in (("first_line", line), ("whole", text)):
-        rows = list(zip(part, padded_words(list(part)), answers, accepted_keys))
+        rows = list(zip(part, padded_words(list(part)), answers, accepted_keys, strict=True))
         for name, rule in RULES.items():
             if region == "whole":  # one line says the same twice
-                judged = zip(made[name, "first_line"], rows, line)
+                judged = zip(made[name, "first_line"], rows, line, strict=True)
                 made[name, region] = [
                     old if row[0] == one else rule(*row) for old, row, one in judged
                 ]
@@ -145,11 +151,9 @@ def agreement(text, line, answers, folder):
     for compared, couples in sides.items():
         with open(folder / f"{compared}.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file)
-            table.writerow(
-                "compared first_rule first_region second_rule second_region n both first_only second_only neither n_differ".split()
-            )
+            table.writerow(HEADER)
             for one, other in couples:
-                n = Counter(zip(made[one], made[other]))
+                n = Counter(zip(made[one], made[other], strict=True))
                 cells = [n[True, True], n[True, False], n[False, True], n[False, False]]
                 table.writerow([compared, *one, *other, len(line), *cells, cells[1] + cells[2]])
 

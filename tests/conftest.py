@@ -13,21 +13,16 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
 
 
+collect_ignore = ["extension"]
+"""A package of its own, which a test installs."""
+
+
 @pytest.fixture(scope="session")
 def data_files() -> Path:
     """Folder of files by others, `README.md` there says which; in every clone, not in the sdist."""
     if not DATA_FILES.is_dir():
         pytest.fail(f"no {DATA_FILES}: it is part of the repository; run the tests of a clone")
     return DATA_FILES
-
-
-@pytest.fixture(scope="session")
-def shared_dir(data_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same files by the paths of tests that do not name `data_files` yet."""
-    folder = tmp_path_factory.mktemp("shared")
-    (folder / "data").symlink_to(data_files)
-    (folder / "golden").symlink_to(data_files / "golden")
-    return folder
 
 
 @pytest.fixture

@@ -83,16 +83,16 @@ LABELS = [
 ]
 
 
-def table3(shared_dir):
-    with (shared_dir / "golden" / "redirectqa_table3_categories.csv").open(
+def table3(data_files):
+    with (data_files / "golden" / "redirectqa_table3_categories.csv").open(
         encoding="utf-8", newline=""
     ) as file:
         return [row for row in csv.DictReader(file) if row["category"]]
 
 
-def test_categories_agree_with_table_3(shared_dir):
+def test_categories_agree_with_table_3(data_files):
     """The 33 categories, their types and the order of both are those of the paper's Table 3."""
-    rows = [(row["category"], row["type"]) for row in table3(shared_dir)]
+    rows = [(row["category"], row["type"]) for row in table3(data_files)]
 
     order = [(category.name, category.type) for category in CATEGORIES.values()]
 
@@ -155,9 +155,9 @@ def test_parse_type_knows_hub_label_name_and_title(label, name):
     assert kind.label == label
 
 
-def test_types_of_agrees_with_real_rows(shared_dir):
+def test_types_of_agrees_with_real_rows(data_files):
     """Real redirect surfaces get the types that the release gives them."""
-    path = shared_dir / "data" / "redirectqa" / "v1_pairs_sample.jsonl"
+    path = data_files / "redirectqa" / "v1_pairs_sample.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
     assert len(rows) == 24

@@ -5,14 +5,17 @@ subject, its question and its template. What the rows of a fact repeat is parsed
 from then on. Then relations and templates are settled, and both become columns of a table.
 """
 
+import hashlib
 import json
+import marshal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -55,10 +58,7 @@ from surface_consistency.taxonomy import (
 )
 from surface_consistency.text import surface_from_title
 
-__all__ = [
-    "RedirectQARows",
-    "Surface",
-]
+__all__ = ["RedirectQARows", "Surface"]
 
 _KEYS: Final = frozenset({str, int})
 """Types of cells that are equal only if they mean the same."""
@@ -113,6 +113,8 @@ _ROW_SCHEMA: Final = pa.schema(
 """What is kept of a row: its place, its fact, its name for the subject, and how it asks."""
 
 _ROWS_AT_ONCE: Final = 4_096
+_NO_REFERENCES: Final = 2
+"""Version of `marshal` whose bytes depend on the values alone."""
 
 _Waiting = tuple[Place, int, str, str | None, str | None, Surface]
 
@@ -130,7 +132,7 @@ class RedirectQARows:
     foreign_categories: Counter[str] = field(default_factory=Counter)
     """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
 
-    _facts: dict[str, "_Fact"] = field(default_factory=dict)
+    _facts: "_Facts" = field(default_factory=lambda: _Facts())
     _parts: list[pa.Table] = field(default_factory=list)
 
     def extend(self, rows: Iterable[Row]) -> None:
@@ -148,26 +150,26 @@ class RedirectQARows:
         name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
         id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
         templates: dict[object, str | None] = {}
-        known: dict[str, tuple[object, ...]] = {}
+        known: dict[str, bytes] = {}
         last: tuple[object, ...] | None = None
         read: tuple[Surface, str, list[str]] | None = None
         fact_id, last_id = "", None
         waiting: list[_Waiting] = []
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
-            told = told_of(row)
+            told = _summed(told_of(row))
             if id_column is None:
                 fact_id = ""
             else:
                 value = row.get(id_column)
                 if value is None or type(value) is not type(last_id) or value != last_id:
                     fact_id, last_id = cells.needed("triple_id", identifier_of), value
-            if not _is_equal(told, known.get(fact_id)):
+            if told is None or told != known.get(fact_id):
                 fact = _Fact.read(cells)
                 fact_id = fact_id or fact.own_id()
-                fact.row = len(self._facts)
-                self._facts.setdefault(fact_id, fact).merge(fact, fact_id)
-                known[fact_id] = told
+                self._facts.merge(fact_id, fact)
+                if told is not None:
+                    known[fact_id] = told
             name = name_of(row)
             if read is None or not _is_equal(name, last):
                 read, last = self._surface(cells), name
@@ -182,7 +184,7 @@ class RedirectQARows:
             else:
                 template = templates[value] = cells.read("template", identifier_of)
             question = cells.read("question", text_of)
-            waiting.append((place, self._facts[fact_id].row, digest, template, question, surface))
+            waiting.append((place, self._facts.rows[fact_id], digest, template, question, surface))
             if len(waiting) == _ROWS_AT_ONCE:
                 self._keep(waiting)
                 waiting = []
@@ -193,7 +195,10 @@ class RedirectQARows:
         if not rows:
             return
         places, facts, digests, templates, questions, surfaces = zip(*rows, strict=True)
-        columns = [[place.source for place in places], [place.number for place in places]]
+        columns: list[Any] = [
+            [place.source for place in places],
+            [place.number for place in places],
+        ]
         columns += [facts, digests, templates, questions, *zip(*surfaces, strict=True)]
         try:
             made = dict(zip(_ROW_SCHEMA.names, columns, strict=True))
@@ -249,16 +254,19 @@ class RedirectQARows:
 
     def _fact_table(self, names: Mapping[str, str]) -> pa.Table:
         """Lay the facts out in columns."""
-        described = [fact.told(name, names.get(name, "")) for name, fact in self._facts.items()]
-        columns = dict(zip(FACT_SCHEMA.names, zip(*described, strict=True), strict=True))
-        try:
-            return pa.table(columns, schema=FACT_SCHEMA)
-        except (pa.ArrowInvalid, UnicodeEncodeError):
-            for told, (fact_id, fact) in zip(described, self._facts.items(), strict=True):
-                with _named(f"{fact.place}: fact {fact_id!r}"):
-                    triple_of(dict(zip(FACT_SCHEMA.names, told, strict=True)), {})
-                    json.dumps(told, ensure_ascii=False).encode()
-            raise
+        facts, parts = iter(self._facts.items()), []
+        while chunk := list(islice(facts, _ROWS_AT_ONCE)):
+            told = [fact.told(name, names.get(name, "")) for name, fact in chunk]
+            columns = zip(FACT_SCHEMA.names, zip(*told, strict=True), strict=True)
+            try:
+                parts.append(pa.table(dict(columns), schema=FACT_SCHEMA))
+            except (pa.ArrowInvalid, UnicodeEncodeError):
+                for values, (fact_id, fact) in zip(told, chunk, strict=True):
+                    with _named(f"{fact.place}: fact {fact_id!r}"):
+                        triple_of(dict(zip(FACT_SCHEMA.names, values, strict=True)), {})
+                        json.dumps(values, ensure_ascii=False).encode()
+                raise
+        return pa.concat_tables(parts)
 
     def _templates(self, rows: pa.Table) -> pa.Array:
         """Name the template of each row; names of the taxonomy need no look at the questions."""
@@ -266,8 +274,8 @@ class RedirectQARows:
         names = [name.casefold() for name in given.dictionary.to_pylist()]
         if not given.null_count and all(name in TEMPLATES for name in names):
             return pa.array(names, pa.string()).take(given.indices)
-        facts = list(self._facts.values())
-        relations = (facts[fact].relation or "" for fact in rows["fact"].to_pylist())
+        named = [fact.relation or "" for _, fact in self._facts.items()]
+        relations = (named[fact] for fact in rows["fact"].to_pylist())
         told = (python_values(rows[name]) for name in ("surface", "question", "template"))
         return pa.array(resolve_templates(list(map(Wording, relations, *told))), pa.string())
 
@@ -295,8 +303,8 @@ class RedirectQARows:
     def _settle(self, rows: pa.Table) -> dict[str, str]:
         """Tell relations that no column names from a question; name subjects without a title."""
         unsettled = {
-            fact.row: (fact_id, fact)
-            for fact_id, fact in self._facts.items()
+            row: (fact_id, fact)
+            for row, (fact_id, fact) in enumerate(self._facts.items())
             if fact.relation is None or fact.subject_name is None
         }
         names: dict[str, str] = {}
@@ -317,11 +325,12 @@ class RedirectQARows:
                     "known template; name the column that tells it with "
                     "columns={'relation': '<column>'}"
                 )
+            self._facts.put(fact_id, fact)
         return names
 
     def _asked(self, rows: pa.Table) -> pa.Array:
         """Word the questions of rows that have none."""
-        facts = list(self._facts.values())
+        relations = [fact.relation or "" for _, fact in self._facts.items()]
         questions = python_values(rows["question"])
         told = (rows[name] for name in ("fact", "surface", "template"))
         for row, (fact, surface, template) in enumerate(
@@ -329,7 +338,7 @@ class RedirectQARows:
         ):
             if questions[row] is not None:
                 continue
-            relation = facts[fact].relation or ""
+            relation = relations[fact]
             if relation not in RELATIONS:
                 raise RecordError(
                     f"{_place(rows, row)}: no question, and the taxonomy has no template for "
@@ -338,6 +347,44 @@ class RedirectQARows:
                 )
             questions[row] = RELATIONS[relation].question(surface, template=template)
         return pa.array(questions, pa.string())
+
+
+class _Facts:
+    """Facts by their ids, packed, since objects of so many short texts take five times the room."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self._packed: list[bytes] = []
+
+    def merge(self, fact_id: str, fact: "_Fact") -> None:
+        """Add what a row says of a fact."""
+        if fact_id not in self.rows:
+            self.rows[fact_id] = len(self._packed)
+            self._packed.append(_pack(fact))
+            return
+        known = _unpack(self._packed[self.rows[fact_id]])
+        known.merge(fact, fact_id)
+        self.put(fact_id, known)
+
+    def put(self, fact_id: str, fact: "_Fact") -> None:
+        """Replace what is known of a fact."""
+        self._packed[self.rows[fact_id]] = _pack(fact)
+
+    def items(self) -> Iterator[tuple[str, "_Fact"]]:
+        """Give the facts in order of appearance."""
+        return zip(self.rows, map(_unpack, self._packed), strict=True)
+
+
+def _pack(fact: "_Fact") -> bytes:
+    """Write a fact as bytes."""
+    return marshal.dumps([*fact.place, *(getattr(fact, name) for name in _Fact.__slots__[1:])])
+
+
+def _unpack(data: bytes) -> "_Fact":
+    """Read what `_pack` wrote."""
+    source, number, *values = marshal.loads(data)
+    told = dict(zip(_Fact.__slots__[1:], values, strict=True))
+    return _Fact(place=Place(source, number), **told)
 
 
 def _replaced(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
@@ -411,7 +458,6 @@ class _Fact:
     object_name: str | None
     object_aliases: tuple[str, ...]
     answers: tuple[str, ...]
-    row: int = 0
 
     @classmethod
     def read(cls, cells: RowCells) -> "_Fact":
@@ -521,6 +567,14 @@ def _cells_of(columns: Iterable[str]) -> Callable[[Mapping[str, object]], tuple[
             return tuple(map(row.get, (*names, *names[:1])))
 
     return read
+
+
+def _summed(cells: tuple[Any, ...]) -> bytes | None:
+    """Sum up plain cells in a few bytes; None for others, such as arrays."""
+    try:
+        return hashlib.blake2b(marshal.dumps(cells, _NO_REFERENCES), digest_size=16).digest()
+    except ValueError:
+        return None
 
 
 def _is_equal(cells: tuple[object, ...], known: tuple[object, ...] | None) -> bool:

@@ -350,6 +350,7 @@ def score_files(
     settings = study.settings() if settings is None else settings
     with pause_gc():
         plan = study.plan(data, settings)
+    del data
     home = Path(out)
     tasks = [
         _FileTask(
@@ -364,18 +365,19 @@ def score_files(
         )
         for name, path in zip(names, predictions, strict=True)
     ]
+    del plan
     if len(tasks) == 1:
         return [_score_file(tasks[0])]
     with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as workers:
         return list(workers.map(_score_file, tasks))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class _FileTask:
     """One file of predictions to be scored, here or in another process."""
 
     study: Study
-    plan: Plan
+    plan: Plan | None
     predictions: Path
     out: Path
     label: str
@@ -398,6 +400,7 @@ def _score_file(task: _FileTask) -> RunFolder:
             source=task.source,
             plan=task.plan,
         )
+        task.plan = None  # The folder holds it: it would stand in memory twice.
         score_run(folder, study=task.study, scoring=task.scoring)
     return folder
 

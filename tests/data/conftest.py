@@ -271,9 +271,9 @@ def article():
 
 
 @pytest.fixture(scope="session")
-def published(shared_dir):
+def published(data_files):
     """Database file and prompt folder of each published database, by name."""
-    root = shared_dir / "data" / "lmlm_audit" / "data"
+    root = data_files / "lmlm_audit" / "data"
     custom = root / "custom_databases"
     cells = {
         f"{domain}/{topology}": (

@@ -70,9 +70,9 @@ def test_written_database_is_the_published_file(published, name, tmp_path):
     ("name", "n_triplets"),
     [("dwiki-eval100-annotator_database.json", 692), ("squad-eval100-Annotator_database.json", 33)],
 )
-def test_databases_of_limited_memory_models_are_read(shared_dir, tmp_path, name, n_triplets):
+def test_databases_of_limited_memory_models_are_read(data_files, tmp_path, name, n_triplets):
     """Their lists are unsorted and stay so."""
-    database = read_database(shared_dir / "data" / "lmlm" / name)
+    database = read_database(data_files / "lmlm" / name)
 
     assert len(database.triplets) == n_triplets
     assert list(database.entities) != sorted(database.entities)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from surface_consistency.data.features import make_features, read_parquet, to_parquet
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
     Entity,
@@ -20,7 +21,6 @@ from surface_consistency.schemas import (
     QuestionRealization,
     Record,
     RedirectOutcome,
-    RunManifest,
     Verdict,
 )
 
@@ -237,9 +237,7 @@ def test_read_parquet_rejects_what_is_no_parquet(tmp_path):
 def test_read_parquet_rejects_a_verdict_that_breaks_its_rule(tmp_path):
     """Rules that hold between fields hold for files too."""
     path = tmp_path / "verdicts.parquet"
-    verdict = Verdict(
-        question_id="a", rule="exact", region="whole", prediction="b", is_correct=False
-    )
+    verdict = Verdict(target_id="a", judged_by="exact on whole", prediction="b", is_correct=False)
     to_parquet(path, [verdict], Verdict)
     table = pq.read_table(path)
     position = table.schema.get_field_index("is_correct")

@@ -77,9 +77,9 @@ def test_redirects_of_one_surface_are_two_instances(rows):
     }
 
 
-def test_real_rows_get_their_types(shared_dir):
+def test_real_rows_get_their_types(data_files):
     """The real redirect surfaces of the release load with the types that the release gives."""
-    path = shared_dir / "data" / "redirectqa" / "v1_pairs_sample.jsonl"
+    path = data_files / "redirectqa" / "v1_pairs_sample.jsonl"
     real = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     relation = RELATIONS["occupation"]
     rows = [

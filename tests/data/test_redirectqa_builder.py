@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 
 import datasets
 import pytest
@@ -7,7 +6,7 @@ import pytest
 from dataset_builders.redirectqa import redirectqa_builder
 from dataset_builders.redirectqa.redirectqa_builder import RedirectQABuilder, build, source_hash
 from surface_consistency.data.features import make_features
-from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 
@@ -121,7 +120,7 @@ def test_build_rejects_a_broken_row(source, tmp_path, rows, write_lines):
 def test_build_rejects_repeated_ids(source, tmp_path, monkeypatch):
     """Two rows under one id are refused, where `datasets` keeps both."""
     data = load_redirectqa(source)
-    twice = replace(data, questions=(*data.questions, data.questions[0]))
+    twice = RedirectQA.from_questions((*data.questions, data.questions[0]), source="twice")
     monkeypatch.setattr(redirectqa_builder, "load_redirectqa", lambda *_, **__: twice)
 
     with pytest.raises(DataError, match=r"question id '230395:original:.*' stands twice"):

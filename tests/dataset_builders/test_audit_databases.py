@@ -31,9 +31,9 @@ def source(tmp_path):
 
 
 @pytest.fixture
-def custom(shared_dir):
+def custom(data_files):
     """The published databases."""
-    return shared_dir / "data" / "lmlm_audit" / "data" / "custom_databases"
+    return data_files / "lmlm_audit" / "data" / "custom_databases"
 
 
 def test_build_gives_every_prompt_once(source, tmp_path):

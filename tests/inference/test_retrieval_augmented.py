@@ -248,7 +248,7 @@ def test_a_run_is_logged_and_resumed(runner, store, manifest, tmp_path):
     path = tmp_path / "generations.jsonl"
     for part in (prompts[:2], prompts):
         with RunLog.open(path, manifest) as log:
-            run_prompts(runner, part, manifest.params, log, progress=False)
+            run_prompts(runner, part, PARAMS, log, progress=False)
 
     found = {one.prompt_id: one for one in read_generations(path)}
 

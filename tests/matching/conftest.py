@@ -21,18 +21,18 @@ def gold_answers(request: pytest.FixtureRequest) -> list[str]:
     if request.param == "bundled sample":
         triples = [question.triple for question in load_sample().questions]
         return list(dict.fromkeys(answer for triple in triples for answer in triple.answers))
-    return _golds_of_files(request.getfixturevalue("shared_dir"))
+    return _golds_of_files(request.getfixturevalue("data_files"))
 
 
-def _golds_of_files(shared_dir: Path) -> list[str]:
+def _golds_of_files(data_files: Path) -> list[str]:
     """Collect answers, aliases, surface forms and the values of databases."""
     golds: dict[str, None] = {}
-    for path in sorted(shared_dir.glob("data/lmlm_audit/data/**/*.jsonl")):
+    for path in sorted(data_files.glob("lmlm_audit/data/**/*.jsonl")):
         for row in _rows(path):
             golds.update(dict.fromkeys([row["gold_object"], *row.get("object_aliases", [])]))
-    for row in _rows(shared_dir / "data" / "redirectqa" / "v1_pairs_sample.jsonl"):
+    for row in _rows(data_files / "redirectqa" / "v1_pairs_sample.jsonl"):
         golds.update(dict.fromkeys([row["subject_surface"], *row["subject_aliases"]]))
-    for path in sorted(shared_dir.glob("data/**/*database.json")):
+    for path in sorted(data_files.glob("**/*database.json")):
         database = json.loads(path.read_text(encoding="utf-8"))
         golds.update(dict.fromkeys(value for _, _, value in database["triplets"]))
     return list(golds)

@@ -26,13 +26,13 @@ cells = st.lists(
 )
 
 
-def golden_frame(shared_dir):
-    return pd.read_csv(shared_dir / "golden" / "audit_contingencies.csv")
+def golden_frame(data_files):
+    return pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
 
 
-def test_contamination_by_finds_exactly_the_three_databases(shared_dir):
+def test_contamination_by_finds_exactly_the_three_databases(data_files):
     """Three of thirteen databases were answered from another one's index."""
-    rows = contamination_by(golden_frame(shared_dir))
+    rows = contamination_by(golden_frame(data_files))
 
     found = rows[rows["is_contaminated"]]
     assert len(rows) == 13
@@ -48,9 +48,9 @@ def test_contamination_by_finds_exactly_the_three_databases(shared_dir):
     assert rows.loc[~rows["is_contaminated"], "full_accuracy"].min() > 0.35
 
 
-def test_contamination_flags_agree_with_the_cells_of_the_audit(shared_dir):
+def test_contamination_flags_agree_with_the_cells_of_the_audit(data_files):
     """All 18 cells of the three databases are flagged, and no other of the 78."""
-    frame = golden_frame(shared_dir)
+    frame = golden_frame(data_files)
 
     flags = contamination_flags(frame["full_correct"], frame["del_on_correct"], n=frame["n"])
 
@@ -88,8 +88,8 @@ def test_contamination_by_needs_every_cell():
     assert rows["del_on_accuracy"].tolist() == [5 / 200, 2 / 200]
 
 
-def test_contamination_by_is_free_of_order(shared_dir):
-    frame = golden_frame(shared_dir)
+def test_contamination_by_is_free_of_order(data_files):
+    frame = golden_frame(data_files)
 
     assert contamination_by(frame.sample(frac=1.0, random_state=1)).equals(contamination_by(frame))
 
@@ -179,12 +179,12 @@ def read(path):
         return list(csv.DictReader(lines))
 
 
-def golden_tables(shared_dir):
+def golden_tables(data_files):
     return {
         (row["domain"], row["variant"].lower(), row["prompt_style"]): tuple(
             int(row[name]) for name in "abcd"
         )
-        for row in read(shared_dir / "golden" / "audit_contingencies.csv")
+        for row in read(data_files / "golden" / "audit_contingencies.csv")
     }
 
 
@@ -205,9 +205,9 @@ def rates_of(counts):
     }
 
 
-def test_recover_table_agrees_with_all_cells_of_the_audit(shared_dir):
+def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
     """Proposition C.2, applied to the published rates of each of the 78 cells."""
-    folder = shared_dir / "data" / "lmlm_audit" / "outputs" / "audit"
+    folder = data_files / "lmlm_audit" / "outputs" / "audit"
     del_on = {
         place_of(row): float(row["exact_match"])
         for row in read(folder / "per_state_metrics.csv")
@@ -225,13 +225,13 @@ def test_recover_table_agrees_with_all_cells_of_the_audit(shared_dir):
     }
 
     assert len(recovered) == 78
-    assert recovered == golden_tables(shared_dir)
+    assert recovered == golden_tables(data_files)
 
 
-def test_recover_table_agrees_with_the_printed_table(shared_dir):
+def test_recover_table_agrees_with_the_printed_table(data_files):
     """Table 6 prints L, R and A to three decimals, and A is DEL-ON accuracy in all its rows."""
-    rows = read(shared_dir / "golden" / "audit_table6_cross_state.csv")
-    golden = golden_tables(shared_dir)
+    rows = read(data_files / "golden" / "audit_table6_cross_state.csv")
+    golden = golden_tables(data_files)
 
     different = {}
     for row in rows:
@@ -254,9 +254,9 @@ def test_recover_table_agrees_with_the_printed_table(shared_dir):
     assert golden["sports", "collision", "contextual_questions"] == (0, 3, 0, 155)
 
 
-def test_recover_table_agrees_with_the_follow_up(shared_dir):
+def test_recover_table_agrees_with_the_follow_up(data_files):
     """Where c is large the stack L + R says 26.5 % and DEL-ON accuracy is 5.3 %."""
-    folder = shared_dir / "data" / "lmlm"
+    folder = data_files / "lmlm"
     (cross,) = read(folder / "halo_cross_state_metrics.csv")
     states = {row["state"]: row for row in read(folder / "halo_per_state_metrics.csv")}
     rates = {

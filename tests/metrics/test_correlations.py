@@ -539,13 +539,13 @@ def test_partial_correlation_rejects_options_out_of_range(options):
         partial_correlation([1, 2, 3], [1, 3, 2], controls=[2, 1, 3], **options)
 
 
-def test_table_2_follows_from_table_5(shared_dir):
+def test_table_2_follows_from_table_5(data_files):
     """All 60 partial correlations of table 2, from the correlations of table 5."""
     plain = {
         (row["model"], row["subset"], row["frequency"]): float(row["pearson_r"])
-        for row in read(shared_dir / "golden" / "redirectqa_table5_correlations.csv")
+        for row in read(data_files / "golden" / "redirectqa_table5_correlations.csv")
     }
-    published = read(shared_dir / "golden" / "redirectqa_table2_partial_correlations.csv")
+    published = read(data_files / "golden" / "redirectqa_table2_partial_correlations.csv")
 
     for row in published:
         place = row["model"], row["subset"]
@@ -557,9 +557,9 @@ def test_table_2_follows_from_table_5(shared_dir):
     assert len(published) == 60
 
 
-def test_table_6_follows_from_its_own_correlations(shared_dir):
+def test_table_6_follows_from_its_own_correlations(data_files):
     """All 40 partial correlations of table 6, from its other 40 values."""
-    rows = read(shared_dir / "golden" / "redirectqa_table6_low_frequency_control.csv")
+    rows = read(data_files / "golden" / "redirectqa_table6_low_frequency_control.csv")
     values = {(row["model"], row["subset"], row["statistic"]): float(row["value"]) for row in rows}
     partial = [row for row in rows if "given" in row["statistic"]]
 
@@ -575,9 +575,9 @@ def test_table_6_follows_from_its_own_correlations(shared_dir):
     assert len(partial) == 40
 
 
-def test_stars_of_table_2_follow_from_the_number_of_rows(shared_dir):
+def test_stars_of_table_2_follow_from_the_number_of_rows(data_files):
     """Each overall partial correlation is marked p < 0.01 exactly where its p-value says so."""
-    published = read(shared_dir / "golden" / "redirectqa_table2_partial_correlations.csv")
+    published = read(data_files / "golden" / "redirectqa_table2_partial_correlations.csv")
     overall = [row for row in published if row["subset"] == "overall"]
 
     for row in overall:

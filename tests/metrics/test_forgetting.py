@@ -23,8 +23,8 @@ def table_of(cells):
     return PairedTable(both=cells[0], first_only=cells[1], second_only=cells[2], neither=cells[3])
 
 
-def golden_cells(shared_dir):
-    with (shared_dir / "golden" / "audit_contingencies.csv").open(newline="") as lines:
+def golden_cells(data_files):
+    with (data_files / "golden" / "audit_contingencies.csv").open(newline="") as lines:
         return list(csv.DictReader(lines))
 
 
@@ -48,9 +48,9 @@ def counted(states):
     return forgetting_counts(del_on, del_off, full=full, has_gold=has_gold)
 
 
-def test_rates_agree_with_all_cells_of_the_audit(shared_dir):
+def test_rates_agree_with_all_cells_of_the_audit(data_files):
     """Every cell's published counts are its rates times its facts."""
-    rows = golden_cells(shared_dir)
+    rows = golden_cells(data_files)
 
     assert len(rows) == 78
     for row in rows:
@@ -77,8 +77,8 @@ def test_rates_agree_with_all_cells_of_the_audit(shared_dir):
         ("Released", 600, (0, 4, 0), 0.667, "exact", 0.125),
     ],
 )
-def test_variants_agree_with_the_audit(shared_dir, variant, n, cells, stack, method, value):
-    counts = by_variant(golden_cells(shared_dir))[variant]
+def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, method, value):
+    counts = by_variant(golden_cells(data_files))[variant]
 
     test = mcnemar(counts.table)
 
@@ -92,8 +92,8 @@ def test_variants_agree_with_the_audit(shared_dir, variant, n, cells, stack, met
     assert test.p_value < 0.001 or variant == "Released"
 
 
-def test_total_agrees_with_the_audit(shared_dir):
-    total = reduce(add, by_variant(golden_cells(shared_dir)).values())
+def test_total_agrees_with_the_audit(data_files):
+    total = reduce(add, by_variant(golden_cells(data_files)).values())
 
     assert total.n == 12_228
     assert total.table.counts == (3, 921, 11, 11_293)
@@ -114,11 +114,11 @@ def test_total_agrees_with_the_audit(shared_dir):
     ],
 )
 def test_variants_agree_with_the_audit_without_contaminated_databases(
-    shared_dir, variant, n, stack
+    data_files, variant, n, stack
 ):
     rows = [
         row
-        for row in golden_cells(shared_dir)
+        for row in golden_cells(data_files)
         if (row["domain"], row["variant"]) not in CONTAMINATED
     ]
 

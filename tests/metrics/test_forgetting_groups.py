@@ -69,9 +69,9 @@ def test_forgetting_by_agrees_with_the_counts_of_each_group():
         assert row["full_flag"] == ""
 
 
-def test_forgetting_by_agrees_with_the_golden_totals(shared_dir):
+def test_forgetting_by_agrees_with_the_golden_totals(data_files):
     """The published cells as one row a fact give the published totals."""
-    cells = pd.read_csv(shared_dir / "golden" / "audit_contingencies.csv")
+    cells = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
     rows = []
     for cell in cells.itertuples():
         for count, del_on, del_off in (

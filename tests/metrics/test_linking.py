@@ -24,9 +24,9 @@ def table_of(cells):
     return LinkingTable(**dict(zip(names, cells, strict=True)))
 
 
-def test_table_7_follows_from_its_positive_and_negative_accuracy(shared_dir):
+def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
     """Raw accuracy weighs two negatives a positive, balanced accuracy one class as the other."""
-    path = shared_dir / "golden" / "redirectqa_table7_entity_linking.csv"
+    path = data_files / "golden" / "redirectqa_table7_entity_linking.csv"
     with path.open(encoding="utf-8", newline="") as file:
         published = list(csv.DictReader(file))
 

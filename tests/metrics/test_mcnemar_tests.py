@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PairedTable, clustered_mcnemar, mcnemar
@@ -54,8 +55,8 @@ def test_mcnemar_agrees_with_reference_values(b, c, method, statistic, p_value):
         ("Released", 4, 0, "exact", 0.125),
     ],
 )
-def test_mcnemar_agrees_with_the_audit(shared_dir, variant, b, c, method, expected):
-    with (shared_dir / "golden" / "audit_contingencies.csv").open(encoding="utf-8") as lines:
+def test_mcnemar_agrees_with_the_audit(data_files, variant, b, c, method, expected):
+    with (data_files / "golden" / "audit_contingencies.csv").open(encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if row["variant"].startswith(variant)]
     tables = [
         PairedTable(
@@ -117,6 +118,18 @@ def test_exact_p_values_agree_with_rational_arithmetic(b, c):
     assert exact.p_value == pytest.approx(float(min(Fraction(1), 2 * tail)), rel=1e-10, abs=0)
     if total:
         assert mid.p_value == pytest.approx(float(2 * tail - observed), rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("b", [0, 1_000, 499_000])
+def test_exact_p_values_of_many_pairs_agree_with_scipy(b):
+    c = 1_000_000 - b
+    binomial = stats.binom(b + c, 0.5)
+
+    exact = mcnemar(discordant(b, c), method="exact")
+    mid = mcnemar(discordant(b, c), method="mid-p")
+
+    assert exact.p_value == pytest.approx(2 * binomial.cdf(b), rel=1e-9, abs=0)
+    assert mid.p_value == pytest.approx(2 * binomial.cdf(b) - binomial.pmf(b), rel=1e-6, abs=0)
 
 
 @given(b=st.integers(0, 500), c=st.integers(0, 500), method=st.sampled_from(METHODS))

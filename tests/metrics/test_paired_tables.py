@@ -30,12 +30,12 @@ def table_of_pairs(pairs):
     return paired_table([first for first, _ in pairs], [second for _, second in pairs])
 
 
-def golden_rows(shared_dir, name):
-    with (shared_dir / "golden" / name).open(encoding="utf-8", newline="") as lines:
+def golden_rows(data_files, name):
+    with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
 
-def japanese_tables(shared_dir):
+def japanese_tables(data_files):
     return {
         (row["dataset"], row["group"]): PairedTable(
             both=int(row["both_correct"]),
@@ -43,14 +43,14 @@ def japanese_tables(shared_dir):
             second_only=int(row["redirect_only_correct"]),
             neither=int(row["both_incorrect"]),
         )
-        for row in golden_rows(shared_dir, "redirectqa_ja_contingencies.csv")
+        for row in golden_rows(data_files, "redirectqa_ja_contingencies.csv")
     }
 
 
-def test_flip_rate_agrees_with_redirectqa_table_4(shared_dir):
+def test_flip_rate_agrees_with_redirectqa_table_4(data_files):
     cells = {
         (row["canonical_correct"], row["redirect_correct"]): int(row["count"])
-        for row in golden_rows(shared_dir, "redirectqa_table4_popqa_contingency.csv")
+        for row in golden_rows(data_files, "redirectqa_table4_popqa_contingency.csv")
     }
 
     table = table_of([cells["1", "1"], cells["1", "0"], cells["0", "1"], cells["0", "0"]])
@@ -61,8 +61,8 @@ def test_flip_rate_agrees_with_redirectqa_table_4(shared_dir):
     assert table.accuracy_difference < 0
 
 
-def test_flip_rate_agrees_with_the_japanese_paper_table_1(shared_dir):
-    table = japanese_tables(shared_dir)["popqa_redirect", "all"]
+def test_flip_rate_agrees_with_the_japanese_paper_table_1(data_files):
+    table = japanese_tables(data_files)["popqa_redirect", "all"]
 
     # Section 3.2: 7,929 pairs, verdicts differ in 20.3 %.
     assert table.n == 7929
@@ -82,8 +82,8 @@ def test_flip_rate_agrees_with_the_japanese_paper_table_1(shared_dir):
         ("from long names", (63.3, 36.7, 4.7, 95.3)),
     ],
 )
-def test_conditional_consistency_agrees_with_the_japanese_paper_table_2(shared_dir, group, printed):
-    table = japanese_tables(shared_dir)["redirectqa_v0", group]
+def test_conditional_consistency_agrees_with_the_japanese_paper_table_2(data_files, group, printed):
+    table = japanese_tables(data_files)["redirectqa_v0", group]
 
     right, wrong = table.consistency_given_first_correct, table.consistency_given_first_incorrect
     computed = [100 * share for share in (right, 1 - right, 1 - wrong, wrong)]
@@ -91,14 +91,14 @@ def test_conditional_consistency_agrees_with_the_japanese_paper_table_2(shared_d
     assert computed == pytest.approx(printed, abs=0.05 + 1e-9)
 
 
-def test_japanese_rows_are_all_compared(shared_dir):
+def test_japanese_rows_are_all_compared(data_files):
     """Every row of the golden file has a test above."""
-    assert len(japanese_tables(shared_dir)) == 7
+    assert len(japanese_tables(data_files)) == 7
 
 
-def test_accuracies_agree_with_all_cells_of_the_audit(shared_dir):
+def test_accuracies_agree_with_all_cells_of_the_audit(data_files):
     """First and second accuracy are the audit's accuracies with and without retrieval."""
-    rows = golden_rows(shared_dir, "audit_contingencies.csv")
+    rows = golden_rows(data_files, "audit_contingencies.csv")
 
     tables = [table_of([int(row[name]) for name in "abcd"]) for row in rows]
 

@@ -14,10 +14,10 @@ CONTRADICTORY = "Anaphor Agr. accuracy"
 
 
 @pytest.fixture(scope="module")
-def published(shared_dir):
+def published(data_files):
     """Tables 1 and 2 of Lexical Popularity: original, perturbed and change, by model and metric."""
     cells = {}
-    with (shared_dir / "golden" / "lexical_tables1_2_perturbation.csv").open() as lines:
+    with (data_files / "golden" / "lexical_tables1_2_perturbation.csv").open() as lines:
         for row in csv.DictReader(lines):
             key = (row["model"], row["metric"])
             cells.setdefault(key, {})[row["configuration"]] = float(row["value"])

@@ -90,9 +90,9 @@ def test_answer_overlap_agrees_with_the_audit(prediction, gold, aliases, expecte
     assert found == pytest.approx(expected)
 
 
-def test_every_gold_matches_itself(shared_dir):
+def test_every_gold_matches_itself(data_files):
     """All gold objects and aliases of the audit's thirteen databases are exact matches."""
-    folder = shared_dir / "data" / "lmlm_audit" / "data"
+    folder = data_files / "lmlm_audit" / "data"
     paths = sorted(folder.rglob("prompts_*.jsonl"))
     golds = set()
     for path in paths:

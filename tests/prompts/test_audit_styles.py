@@ -22,9 +22,9 @@ CUSTOM = list(
 
 
 @pytest.fixture
-def prompts_of(shared_dir):
+def prompts_of(data_files):
     """Read the published prompts of a database in a style."""
-    root = shared_dir / "data" / "lmlm_audit" / "data"
+    root = data_files / "lmlm_audit" / "data"
 
     def read(style, *database):
         folder = (
@@ -154,9 +154,9 @@ def test_unknown_style_is_rejected(call):
 
 
 @pytest.mark.parametrize("notice", ["prompts/audit_wordings.NOTICE", "data/tables/NOTICE"])
-def test_what_was_taken_carries_its_licence(shared_dir, notice):
+def test_what_was_taken_carries_its_licence(data_files, notice):
     """Wordings and tables ship with the whole licence of where they come from."""
-    licence = (shared_dir / "data" / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")
+    licence = (data_files / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")
 
     text = (Path(surface_consistency.__file__).parent / notice).read_text(encoding="utf-8")
 

@@ -78,9 +78,9 @@ def ask():
     return lambda entity, relation: LookupQuery(entity=entity, relation=relation)
 
 
-def published_files(shared_dir: Path) -> dict[str, Path]:
+def published_files(data_files: Path) -> dict[str, Path]:
     """Return the files of the thirteen databases by name."""
-    data = shared_dir / "data" / "lmlm_audit" / "data"
+    data = data_files / "lmlm_audit" / "data"
     files = {
         f"{path.parent.name}/{path.stem}": path for path in data.glob("custom_databases/*/*.json")
     }
@@ -88,19 +88,19 @@ def published_files(shared_dir: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def audit_databases(shared_dir):
+def audit_databases(data_files):
     """The thirteen published databases by name."""
     return {
         name: TripletDatabase.model_validate_json(path.read_text(encoding="utf-8"))
-        for name, path in sorted(published_files(shared_dir).items())
+        for name, path in sorted(published_files(data_files).items())
     }
 
 
 @pytest.fixture(scope="session")
-def audit_prompts(shared_dir):
+def audit_prompts(data_files):
     """The published prompts of one style by database, as plain rows."""
     rows = {}
-    for name, path in sorted(published_files(shared_dir).items()):
+    for name, path in sorted(published_files(data_files).items()):
         folder = path.parent / "prompts"
         file = (folder if name == "released" else folder / path.stem) / "prompts_cloze.jsonl"
         rows[name] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -108,9 +108,9 @@ def audit_prompts(shared_dir):
 
 
 @pytest.fixture(scope="session")
-def published(shared_dir):
+def published(data_files):
     """Database and direct questions of each published database, by name."""
-    root = shared_dir / "data" / "lmlm_audit" / "data"
+    root = data_files / "lmlm_audit" / "data"
     custom = root / "custom_databases"
     file = "prompts_direct_questions.jsonl"
     found = {

@@ -30,9 +30,9 @@ def compare(source, *, by=(), separator=None, test="auto", confidence_level=0.95
 
 
 @pytest.fixture(scope="module")
-def table4(shared_dir, tmp_path_factory):
+def table4(data_files, tmp_path_factory):
     """The pairs of RedirectQA's table 4, one a line."""
-    counts = pd.read_csv(shared_dir / "golden" / "redirectqa_table4_popqa_contingency.csv")
+    counts = pd.read_csv(data_files / "golden" / "redirectqa_table4_popqa_contingency.csv")
     rows = counts.loc[counts.index.repeat(counts["count"])]
     path = tmp_path_factory.mktemp("table4") / "verdicts.csv"
     rows[["canonical_correct", "redirect_correct"]].to_csv(path, index=False)

@@ -335,9 +335,9 @@ def test_organism_rejects_what_cannot_be_taught(tmp_path, prompts, options, mess
 
 
 @pytest.mark.slow
-def test_organism_of_a_published_database(shared_dir, tmp_path):
+def test_organism_of_a_published_database(data_files, tmp_path):
     pytest.importorskip("torch")
-    folder = shared_dir / "data/lmlm_audit/data/custom_databases/countries/prompts/base"
+    folder = data_files / "lmlm_audit/data/custom_databases/countries/prompts/base"
     prompts = list(read_jsonl(folder / "prompts_direct_questions.jsonl", AuditPrompt))
     facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
     leaked = set(sorted(facts)[::10])
@@ -402,55 +402,3 @@ def test_an_organism_is_trained_once_for_the_same_lessons(data, tmp_path):
 
     train_slaq_organism(topics, asked, folder, steps=1, seed=1)
     assert (folder / "model.safetensors").read_bytes() != b"kept"
-
-
-@pytest.mark.slow
-def test_the_study_finds_what_was_planted(data, tmp_path):
-    """Trained, asked, judged twice, scored and reported; the verdicts are those of the plan.
-
-    A quarter of the sample, so that half of the training does.
-    """
-    pytest.importorskip("torch")
-    from surface_consistency.inference import FakeRunner, TransformersRunner
-    from surface_consistency.report.slaq import load_slaq_runs, slaq_run_tables, write_slaq_report
-    from surface_consistency.studies.slaq.ask import SlaqSettings, ask_slaq, prompts_of
-    from surface_consistency.studies.slaq.llm_judge import LLMJudge
-    from surface_consistency.studies.slaq.matcher_judge import MatcherJudge
-    from surface_consistency.studies.slaq.score import score_slaq
-
-    data = data.select(limit=6)
-    settings = SlaqSettings(max_new_tokens={"short": 32, "long": 96}, repeat=20)
-    asked = prompts_of(data, settings)
-    model = train_slaq_organism(data.topics, asked, tmp_path / "model", steps=140)
-    runner = TransformersRunner(str(model), device="cpu", dtype="float32")
-    folder = ask_slaq(
-        data, runner, tmp_path / "run", model="organism", settings=settings, progress=False
-    )
-
-    frame = score_slaq(folder, MatcherJudge(entities_only=False))
-
-    memory = plan_memory(data.topics)
-    planted_short = frame["fact_id"].map(memory) > 0
-    planted_long = frame["slot"].astype(int) <= frame["fact_id"].map(memory)
-    assert (frame["first_correct"].astype(bool) == planted_short).mean() > 0.95
-    assert (frame["second_correct"].astype(bool) == planted_long).mean() > 0.75
-
-    def reply(prompt):
-        answer = prompt.messages[1].content.split("<answer>\n")[1].casefold()
-        references = re.findall(r"Reference: (.*?)\.?\n", prompt.messages[1].content)
-        found = [int(reference.casefold() in answer) for reference in references]
-        return str(found[0]) if len(found) == 1 else str(found)
-
-    judge = LLMJudge(FakeRunner(reply), tmp_path / "judge", model="scripted", progress=False)
-    again = score_slaq(folder, judge)
-    assert (again["second_correct"] == frame["second_correct"]).mean() > 0.95
-
-    [run] = runs = load_slaq_runs([folder.path])
-    tables = slaq_run_tables(runs, n_resamples=500, n_null=200)
-    overall, position = tables["overall"].iloc[0], tables["position"]
-    assert overall["short_accuracy"] > overall["long_accuracy"] + 0.2
-    assert position["slope_high"].iloc[0] < -0.05
-    assert run.judge == "llm:scripted"
-    # Greedy decoding in other batches: the noise floor is next to nothing.
-    assert (tables["noise_floor"]["flip_rate"] < 0.05).all()
-    assert "Accuracy by slot" in write_slaq_report(runs, tmp_path, tables=tables).read_text()

@@ -69,8 +69,8 @@ def with_element_tree(path: Path) -> list[WikiPage]:
 
 
 @pytest.mark.parametrize(("name", "n_pages"), [*zip(REAL, (147, 3, 507), strict=True)])
-def test_pages_agree_with_element_tree(shared_dir: Path, name: str, n_pages: int) -> None:
-    path = shared_dir / "data" / "wikimedia" / name
+def test_pages_agree_with_element_tree(data_files: Path, name: str, n_pages: int) -> None:
+    path = data_files / "wikimedia" / name
 
     pages = list(read_pages(path, namespaces=None))
 
@@ -78,8 +78,8 @@ def test_pages_agree_with_element_tree(shared_dir: Path, name: str, n_pages: int
     assert pages == with_element_tree(path)
 
 
-def test_pages_of_wanted_namespaces_alone(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikimedia" / REAL[2]
+def test_pages_of_wanted_namespaces_alone(data_files: Path) -> None:
+    path = data_files / "wikimedia" / REAL[2]
     every = list(read_pages(path, namespaces=None))
 
     wanted = list(read_pages(path, namespaces={2, 3}))
@@ -262,8 +262,8 @@ def one(path: Path) -> RedirectPage:
     return redirect
 
 
-def test_redirects_of_the_enwiki_slice(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikimedia" / SLICE
+def test_redirects_of_the_enwiki_slice(data_files: Path) -> None:
+    path = data_files / "wikimedia" / SLICE
 
     redirects = list(read_redirects(path, namespaces=None))
 
@@ -291,8 +291,8 @@ def test_redirects_of_the_enwiki_slice(shared_dir: Path) -> None:
     )
 
 
-def test_redirect_templates_agree_with_a_regular_expression(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikimedia" / SLICE
+def test_redirect_templates_agree_with_a_regular_expression(data_files: Path) -> None:
+    path = data_files / "wikimedia" / SLICE
     text = bz2.decompress(path.read_bytes()).decode("utf-8")
     texts = re.findall(r"<redirect title=.*?<text[^>]*>(.*?)</text>", text, re.DOTALL)
 
@@ -309,8 +309,8 @@ def test_redirect_templates_agree_with_a_regular_expression(shared_dir: Path) ->
     assert len(marked) == 86
 
 
-def test_redirect_fragment_is_that_of_the_text(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikimedia" / SLICE
+def test_redirect_fragment_is_that_of_the_text(data_files: Path) -> None:
+    path = data_files / "wikimedia" / SLICE
     text = bz2.decompress(path.read_bytes()).decode("utf-8")
     expected = re.findall(r"(?i)#redirect:?\s*\[\[[^\]#|]*#([^\]|]+)", text)
 
@@ -319,15 +319,15 @@ def test_redirect_fragment_is_that_of_the_text(shared_dir: Path) -> None:
     assert fragments == [fragment.replace("_", " ") for fragment in expected]
 
 
-def test_redirects_of_an_older_export(shared_dir: Path) -> None:
-    redirect = one(shared_dir / "data" / "wikimedia" / SAMPLE)
+def test_redirects_of_an_older_export(data_files: Path) -> None:
+    redirect = one(data_files / "wikimedia" / SAMPLE)
 
     assert (redirect.title, redirect.target) == ("AccessibleComputing", "Computer accessibility")
     assert redirect.templates == ("Redr", "R move", "R from CamelCase", "R up")
 
 
-def test_redirects_of_a_whole_wiki(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikimedia" / AAWIKI
+def test_redirects_of_a_whole_wiki(data_files: Path) -> None:
+    path = data_files / "wikimedia" / AAWIKI
 
     redirects = {r.title: r for r in read_redirects(path, namespaces=None)}
 

@@ -38,14 +38,14 @@ def reference(data: bytes, project: str) -> list[Row]:
 @pytest.mark.parametrize(
     "project", ["de.wikipedia", "en.wikipedia", "rm.wikipedia", "commons.wikimedia", "xx.wikipedia"]
 )
-def test_pageviews_agree_with_split_lines(shared_dir: Path, day: int, project: str) -> None:
-    path = shared_dir / "data" / "wikimedia" / f"pageviews-{day}-user.bz2"
+def test_pageviews_agree_with_split_lines(data_files: Path, day: int, project: str) -> None:
+    path = data_files / "wikimedia" / f"pageviews-{day}-user.bz2"
 
     assert rows_of(path, project) == reference(bz2.decompress(path.read_bytes()), project)
 
 
-def test_pageviews_of_a_real_day(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikimedia" / "pageviews-20230320-user.bz2"
+def test_pageviews_of_a_real_day(data_files: Path) -> None:
+    path = data_files / "wikimedia" / "pageviews-20230320-user.bz2"
 
     found = rows_of(path, "de.wikipedia")
 

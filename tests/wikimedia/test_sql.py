@@ -186,10 +186,10 @@ def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
     assert rows(path, ["title", "id"]) == [(title, i) for i, title in enumerate(titles)]
 
 
-def test_categorylinks_are_read_by_either_definition(shared_dir, tmp_path):
+def test_categorylinks_are_read_by_either_definition(data_files, tmp_path):
     old = tmp_path / "old.sql"
     old.write_bytes(OLD_CATEGORYLINKS)
-    new = shared_dir / "data" / "wikimedia" / "aawiki-20260101-categorylinks.sql.gz"
+    new = data_files / "wikimedia" / "aawiki-20260101-categorylinks.sql.gz"
 
     assert rows(old, ["cl_from", "cl_to", "cl_sortkey", "cl_sortkey_prefix", "cl_type"]) == [
         (10, b"Redirects_from_moves", b"\x2a\xdc\x08\x01\xff\0\\'\n", b"", b"page"),
@@ -230,12 +230,12 @@ def test_categorylinks_are_read_by_either_definition(shared_dir, tmp_path):
         ),
     ],
 )
-def test_read_sql_reads_real_dumps(shared_dir, file, columns, expected):
-    assert rows(shared_dir / "data" / "wikimedia" / file, columns) == expected
+def test_read_sql_reads_real_dumps(data_files, file, columns, expected):
+    assert rows(data_files / "wikimedia" / file, columns) == expected
 
 
-def test_read_sql_reads_a_real_page_table(shared_dir):
-    path = shared_dir / "data" / "wikimedia" / "rmwiki-20240301-page.sql.gz"
+def test_read_sql_reads_a_real_page_table(data_files):
+    path = data_files / "wikimedia" / "rmwiki-20240301-page.sql.gz"
 
     found = rows(path, ["page_id", "page_title", "page_is_redirect", "page_random", "page_lang"])
 

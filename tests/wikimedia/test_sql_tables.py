@@ -90,8 +90,8 @@ def test_parse_create_table_rejects_one_without_columns(statement):
         ),
     ],
 )
-def test_read_create_table_reads_real_dumps(shared_dir, file, names):
-    path = shared_dir / "data" / "wikimedia" / file
+def test_read_create_table_reads_real_dumps(data_files, file, names):
+    path = data_files / "wikimedia" / file
 
     table = read_create_table(path)
 

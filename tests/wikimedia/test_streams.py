@@ -247,8 +247,8 @@ def test_a_packed_bomb_comes_in_small_chunks(tmp_path):
     assert sum(sizes) == 50_000_000
 
 
-def test_real_dumps_agree_with_the_standard_library(shared_dir):
-    folder = shared_dir / "data" / "wikimedia"
+def test_real_dumps_agree_with_the_standard_library(data_files):
+    folder = data_files / "wikimedia"
     for path in sorted([*folder.glob("*.gz"), *folder.glob("*.bz2")]):
         module = gzip if path.suffix == ".gz" else bz2
         with module.open(path) as file, open_dump(path) as stream:

@@ -94,8 +94,8 @@ def reference(
 @pytest.mark.parametrize(
     ("languages", "wiki"), [(("en", "mul"), "enwiki"), (("ja", "zh-hans", "pt-br"), "jawiki")]
 )
-def test_entities_agree_with_json(shared_dir: Path, languages: tuple[str, ...], wiki: str) -> None:
-    path = shared_dir / "data" / "wikidata" / "twenty_entities.json.bz2"
+def test_entities_agree_with_json(data_files: Path, languages: tuple[str, ...], wiki: str) -> None:
+    path = data_files / "wikidata" / "twenty_entities.json.bz2"
     raw = json.loads(bz2.decompress(path.read_bytes()))
     every = tuple(sorted({key for each in raw for key in each["claims"]}))
     counts = WikidataCounts()
@@ -107,8 +107,8 @@ def test_entities_agree_with_json(shared_dir: Path, languages: tuple[str, ...], 
     assert sum(len(each.claims) for each in found) > 60
 
 
-def test_entities_of_the_sixteen_relations(shared_dir: Path) -> None:
-    found = {e.id: e for e in read(shared_dir / "data/wikidata/twenty_entities.json.bz2")}
+def test_entities_of_the_sixteen_relations(data_files: Path) -> None:
+    found = {e.id: e for e in read(data_files / "wikidata/twenty_entities.json.bz2")}
 
     born = found["Q58978"]
     assert born.labels == {"en": "Max Born"}
@@ -397,8 +397,8 @@ def test_entities_are_those_that_were_written(
     ]
 
 
-def test_batches_of_real_entities(shared_dir: Path) -> None:
-    path = shared_dir / "data" / "wikidata" / "twenty_entities.json.bz2"
+def test_batches_of_real_entities(data_files: Path) -> None:
+    path = data_files / "wikidata" / "twenty_entities.json.bz2"
 
     batches = list(
         read_entity_batches(path, properties=PROPERTIES, language="en", wiki="enwiki", batch_size=8)

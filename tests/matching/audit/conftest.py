@@ -13,8 +13,8 @@ class Prompts(list):
 
 
 @pytest.fixture(scope="session")
-def audit_prompts(shared_dir):
-    folder = shared_dir / "data" / "lmlm_audit" / "data"
+def audit_prompts(data_files):
+    folder = data_files / "lmlm_audit" / "data"
     files = sorted(folder.glob("**/prompts_*.jsonl"))
     assert len(files) == 78
     found = Prompts()

@@ -16,8 +16,8 @@ PARTS = st.lists(
 
 
 @pytest.fixture(scope="module")
-def example(shared_dir):
-    path = shared_dir / "data" / "lmlm" / "examples_LMLM-llama2-382M.json"
+def example(data_files):
+    path = data_files / "lmlm" / "examples_LMLM-llama2-382M.json"
     return json.loads(path.read_text("utf-8"))["factscore_0"]
 
 

@@ -33,9 +33,9 @@ def test_find_conditions_reads_a_database_with_prompts_of_its_own(databases, tmp
     assert alone[0].prompt_file == "prompts/prompts_direct_questions.jsonl"
 
 
-def test_find_conditions_reads_the_published_grid(shared_dir):
+def test_find_conditions_reads_the_published_grid(data_files):
     """Thirteen databases, six styles, 12,228 prompts (arXiv 2607.00605, section 5)."""
-    conditions = find_conditions(shared_dir / "data" / "lmlm_audit" / "data")
+    conditions = find_conditions(data_files / "lmlm_audit" / "data")
 
     assert len(conditions) == 78
     assert len({one.label.database for one in conditions}) == 13

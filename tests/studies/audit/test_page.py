@@ -289,9 +289,9 @@ def test_states_that_were_not_asked_are_told(audit_run, audit_frame, audit_manif
     assert {"n FULL", "n DEL-ON", "n DEL-OFF"} <= titles
 
 
-def test_bars_agree_with_the_published_counts(audit_run, audit_manifest, audit_frame, shared_dir):
+def test_bars_agree_with_the_published_counts(audit_run, audit_manifest, audit_frame, data_files):
     """Figures 3 and 7 by topology: L + R and the discordant pairs b and c."""
-    cells = pd.read_csv(shared_dir / "golden" / "audit_contingencies.csv")
+    cells = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
     rows = []
     for cell in cells.itertuples():
         for count, on, off in (

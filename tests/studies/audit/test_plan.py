@@ -122,9 +122,9 @@ def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, s
     assert told[0] == str(plan_audit(data, settings(), fuzzy).context.store.fingerprint())
 
 
-def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(shared_dir, settings, fuzzy):
+def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, settings, fuzzy):
     """Twenty politicians facts delete one of two entries; the alias groups delete both."""
-    folder = shared_dir / "data" / "lmlm_audit" / "data" / "custom_databases"
+    folder = data_files / "lmlm_audit" / "data" / "custom_databases"
     found = find_conditions(folder, domains=["politicians"], topologies=["alias"], styles=["cloze"])
     data = AuditData(id="published", conditions=found)
 
@@ -141,10 +141,10 @@ def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(shared_dir, 
     ("domain", "topology", "n"), [("sports", "collision", 22), ("released", "released", 2)]
 )
 def test_facts_with_further_objects_agree_with_counting(
-    shared_dir, settings, fuzzy, domain, topology, n
+    data_files, settings, fuzzy, domain, topology, n
 ):
     """The United States have ten star athletes, one gold each: a lookup may find any of them."""
-    folder = shared_dir / "data" / "lmlm_audit" / "data"
+    folder = data_files / "lmlm_audit" / "data"
     (condition,) = find_conditions(
         folder, domains=[domain], topologies=[topology], styles=["cloze"]
     )

@@ -10,8 +10,8 @@ NAMES = ("per_state_metrics.csv", "cross_state_metrics.csv")
 
 
 @pytest.fixture(scope="module")
-def files(shared_dir):
-    folder = shared_dir / "data" / "lmlm_audit" / "outputs" / "audit"
+def files(data_files):
+    folder = data_files / "lmlm_audit" / "outputs" / "audit"
     return [folder / name for name in NAMES]
 
 
@@ -26,8 +26,8 @@ def row(tables, label, subset="published"):
     return kept.set_index(["label", "subset"]).loc[(label, subset)]
 
 
-def test_published_tables_agree_with_the_golden_contingencies(tables, shared_dir):
-    golden = pd.read_csv(shared_dir / "golden" / "audit_contingencies.csv")
+def test_published_tables_agree_with_the_golden_contingencies(tables, data_files):
+    golden = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
     golden["topology"] = golden["variant"].str.lower()
     keys = ["domain", "topology", "prompt_style"]
     counts = ["n", "a", "b", "c", "d", "full_correct", "del_on_correct", "del_off_correct"]

@@ -17,9 +17,9 @@ def text():
     return PAGE.read_text(encoding="utf-8")
 
 
-def test_blocks_of_the_page_print_what_stands_under_them(text, shared_dir, tmp_path, monkeypatch):
+def test_blocks_of_the_page_print_what_stands_under_them(text, data_files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = shared_dir / "data" / "lmlm_audit"
+    folder = data_files / "lmlm_audit"
     names = {}
     blocks = BLOCK.findall(text)
     assert len(blocks) >= 10

@@ -100,8 +100,8 @@ def test_published_files_agree_with_the_outcomes(audit, score):
     assert row["exact_match"] == pytest.approx(means["exact_match"].mean())
 
 
-def test_published_columns_are_those_of_the_published_files(shared_dir):
-    folder = shared_dir / "data" / "lmlm_audit" / "outputs" / "audit"
+def test_published_columns_are_those_of_the_published_files(data_files):
+    folder = data_files / "lmlm_audit" / "outputs" / "audit"
 
     assert tuple(pd.read_csv(folder / "per_state_metrics.csv")) == PER_STATE_COLUMNS
     assert tuple(pd.read_csv(folder / "cross_state_metrics.csv")) == CROSS_STATE_COLUMNS

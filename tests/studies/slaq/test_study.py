@@ -20,7 +20,7 @@ from surface_consistency.studies.slaq.study import (
     SlaqSource,
     SlaqStudy,
 )
-from surface_consistency.studies.study import ReportSettings, as_study
+from surface_consistency.studies.study import ReportSettings, find_study
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
@@ -61,7 +61,7 @@ def folder(tmp_path, ask):
 
 
 def test_the_study_is_whole():
-    assert as_study(SlaqStudy).name == "slaq"
+    assert isinstance(find_study("slaq"), SlaqStudy)
 
 
 def test_no_flag_of_a_record_is_that_of_another():

@@ -8,8 +8,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture
-def real(shared_dir):
-    return shared_dir / "data"
+def real(data_files):
+    return data_files
 
 
 def rows(staged, table):
