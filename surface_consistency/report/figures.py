@@ -104,6 +104,7 @@ def write_figures(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
             for kind, metadata in _FORMATS.items():
                 content = io.BytesIO()
                 figure.savefig(content, format=kind, dpi=200, metadata=dict(metadata))
+                figure.set_layout_engine("none")  # All formats are laid out as the first.
                 path = home / f"{stem}.{kind}"
                 write_bytes(path, content.getvalue())
                 written.append(path)

@@ -2,9 +2,16 @@
 
 import hashlib
 import math
+import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     from surface_consistency.runs.loader import Run
     from surface_consistency.studies.study import Report, Study
 
-__all__ = ["COUNTS", "PairedReport", "cell_of", "interval_value", "paired_columns"]
+__all__ = ["COUNTS", "PairedReport", "cell_of", "interval_value", "map_processes", "paired_columns"]
 
 COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""
@@ -48,6 +55,13 @@ _CELLS: Final = {
     (False, True): "second_only",
     (False, False): "neither",
 }
+_VERDICTS: Final = ("first_correct", "second_correct")
+_FEW_ROWS: Final = 50_000
+"""Pairs for which further processes do not pay."""
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
 _FEW_CLUSTERS: Final = 20
 _LOW_ACCURACY: Final = 0.05
 
@@ -152,6 +166,91 @@ def paired_columns(
     ]
 
 
+def map_processes(
+    function: Callable[[_Task], _Result], tasks: Sequence[_Task], *, n_workers: int | None = None
+) -> list[_Result]:
+    """Do tasks in processes of their own, so that all cores are used.
+
+    Args:
+        function: A function of a module, of one task; tasks and results are pickled.
+        tasks: The tasks.
+        n_workers: Processes at most; None for one a core, 1 for none but this one. On systems where
+            a process cannot be forked, which would read the caller's script anew, it is this one.
+
+    Returns:
+        The results, in order; they do not depend on the number of processes.
+    """
+    n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    n_workers = min(len(tasks), n_cores, n_workers or n_cores)
+    if n_workers < 2:
+        return [function(task) for task in tasks]
+    with warnings.catch_warnings():
+        # Python warns of threads at a fork; the workers use none of theirs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with ProcessPoolExecutor(n_workers, mp_context=get_context("fork")) as workers:
+            return list(workers.map(function, tasks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Paired:
+    """The pairs of one model, and how to compare their verdicts."""
+
+    frame: pd.DataFrame
+    keys: list[str]
+    cluster: str
+    n_resamples: int
+    seed: int
+    has_kappa: bool
+
+
+def _paired_table(task: _Paired) -> pd.DataFrame:
+    """Compute the metrics by some columns."""
+    table = paired_by(
+        task.frame,
+        by=task.keys,
+        cluster=task.cluster,
+        n_resamples=task.n_resamples,
+        rng=task.seed,
+    )
+    tested = paired_by(
+        task.frame,
+        by=task.keys,
+        cluster=task.cluster,
+        rates={"kappa": kappa_of_counts},
+        n_resamples=task.n_resamples if task.has_kappa else 1,
+        rng=task.seed,
+        test="obuchowski",
+    )
+    for name in ("kappa", "kappa_low", "kappa_high") if task.has_kappa else ():
+        table[name] = tested[name].to_numpy()
+    table["clustered_p_value"] = tested["mcnemar_p_value"].to_numpy()
+    return table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Contrast:
+    """The pairs of two models."""
+
+    frame: pd.DataFrame
+    cluster: str
+    n_resamples: int
+    seed: int
+
+
+def _contrast(task: _Contrast) -> pd.DataFrame | None:
+    """Compare two models; None where they share no pair."""
+    is_scored = task.frame["first_correct"].notna() & task.frame["second_correct"].notna()
+    if not task.frame.loc[is_scored, "pair_id"].duplicated().any():
+        return None
+    return compare_models(
+        task.frame,
+        rate=["flip_rate", "first_accuracy", "accuracy_difference"],
+        cluster=task.cluster,
+        n_resamples=task.n_resamples,
+        rng=task.seed,
+    )
+
+
 class PairedReport:
     """Computes the tables of a study's runs and says what stands on their page.
 
@@ -235,23 +334,28 @@ class PairedReport:
         Returns:
             "contrasts", one row a panel, rate and two models; nothing where no two share a pair.
         """
-        rows = []
+        wanted = list(dict.fromkeys(["model", "pair_id", self.report.cluster, *_VERDICTS]))
+        tasks, panels = [], []
         for panel, part in self._panels():
-            for one, other in (
-                (a, b) for i, a in enumerate(self.labels) for b in self.labels[i + 1 :]
-            ):
-                pairs = part[part["model"].isin([one, other])]
-                scored = pairs[pairs["first_correct"].notna() & pairs["second_correct"].notna()]
-                if scored["pair_id"].duplicated().sum() == 0:
-                    continue
-                found = compare_models(
-                    pairs,
-                    rate=["flip_rate", "first_accuracy", "accuracy_difference"],
-                    cluster=self.report.cluster,
-                    n_resamples=self.report.settings.resamples,
-                    rng=self.report.settings.bootstrap_seed,
+            frames = dict(list(part[wanted].groupby("model", sort=False)))
+            for one, other in combinations(filter(frames.__contains__, self.labels), 2):
+                frame = pd.concat([frames[one], frames[other]], ignore_index=True)
+                tasks.append(
+                    _Contrast(
+                        frame=frame,
+                        cluster=self.report.cluster,
+                        n_resamples=self.report.settings.resamples,
+                        seed=self.report.settings.bootstrap_seed,
+                    )
                 )
-                rows.append(found if panel is None else found.assign(**{panel[0]: panel[1]}))
+                panels.append(panel)
+        n_rows = sum(len(task.frame) for task in tasks)
+        made = map_processes(_contrast, tasks, n_workers=None if n_rows > _FEW_ROWS else 1)
+        rows = [
+            found if panel is None else found.assign(**{panel[0]: panel[1]})
+            for panel, found in zip(panels, made, strict=True)
+            if found is not None
+        ]
         if not rows:
             return {}
         frame = pd.concat(rows, ignore_index=True)
@@ -323,25 +427,21 @@ class PairedReport:
 
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
         """Compute the metrics by some columns; sort the rows for reading."""
-        settings = self.report.settings
-        shared = {"by": keys, "cluster": self.report.cluster}
-        table = paired_by(
-            self._frame,
-            **shared,  # type: ignore[arg-type]
-            n_resamples=settings.resamples,
-            rng=settings.bootstrap_seed,
-        )
-        tested = paired_by(
-            self._frame,
-            **shared,  # type: ignore[arg-type]
-            rates={"kappa": kappa_of_counts},
-            n_resamples=settings.resamples if has_kappa else 1,
-            rng=settings.bootstrap_seed,
-            test="obuchowski",
-        )
-        for name in ("kappa", "kappa_low", "kappa_high") if has_kappa else ():
-            table[name] = tested[name].to_numpy()
-        table["clustered_p_value"] = tested["mcnemar_p_value"].to_numpy()
+        wanted = list(dict.fromkeys([*keys, self.report.cluster, *_VERDICTS]))
+        tasks = [
+            _Paired(
+                frame=run.outcomes[wanted],
+                keys=keys,
+                cluster=self.report.cluster,
+                n_resamples=self.report.settings.resamples,
+                seed=self.report.settings.bootstrap_seed,
+                has_kappa=has_kappa,
+            )
+            for run in self.report.runs
+        ]
+        n_rows = sum(len(task.frame) for task in tasks)
+        parts = map_processes(_paired_table, tasks, n_workers=None if n_rows > _FEW_ROWS else 1)
+        table = pd.concat(parts, ignore_index=True)
         return self._sorted(table.rename(columns=dict(self.study.singular)), keys)
 
     def _sorted(self, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ import hashlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.paired import map_processes
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
 
 __all__ = [
@@ -79,6 +79,7 @@ def import_predictions(
     """
     plan = plan or study.plan(data, study.settings() if settings is None else settings)
     texts = align_predictions(plan.targets, predictions)
+    del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
@@ -97,10 +98,12 @@ def import_predictions(
                 "another --out, or delete the folder first"
             )
     write_targets(folder, plan, plan.targets["prompt_id"], "")
-    with atomic_path(folder.log()) as part:
-        _predictions_as_log(texts).to_json(
-            part, orient="records", lines=True, force_ascii=False, mode="w"
-        )
+    with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as lines:
+        given = texts[texts.notna()]
+        for start in range(0, len(given), _ROWS_AT_ONCE):
+            _predictions_as_log(given.iloc[start : start + _ROWS_AT_ONCE]).to_json(
+                lines, orient="records", lines=True, force_ascii=False
+            )
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
@@ -163,10 +166,7 @@ def score_files(
         for name, path in zip(names, predictions, strict=True)
     ]
     del plan
-    if len(tasks) == 1:
-        return [_score_file(tasks[0])]
-    with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as workers:
-        return list(workers.map(_score_file, tasks))
+    return map_processes(_score_file, tasks)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -412,10 +412,9 @@ def _writable(text: str | None) -> str | None:
     return text if text is None or text.isascii() else replace_surrogates(text)
 
 
-def _predictions_as_log(texts: pd.Series) -> pd.DataFrame:
+def _predictions_as_log(given: pd.Series) -> pd.DataFrame:
     """Lay predictions out as lines of `Generation`."""
-    given = texts[texts.notna()]
-    return pd.DataFrame({"prompt_id": given.index, "text": given.to_numpy()})
+    return pd.DataFrame({"prompt_id": given.index, "text": given.array})
 
 
 def _digest(texts: pd.Series) -> str:
