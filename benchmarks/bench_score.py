@@ -66,10 +66,12 @@ def score(words: Sequence[str]) -> None:
     score_files(study, study.load(source), [*map(Path, files)], out, source=source, scoring=scoring)
 
 
-def cost_of(command: Sequence[object]) -> Cost:
-    """Run a process and take its costs, which the system knows."""
+def cost_of(command: Sequence[object], *, quiet: bool = False) -> Cost:
+    """Run a Python process and take its costs, which the system knows."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *map(str, command)])
+    process = subprocess.Popen(
+        [sys.executable, *map(str, command)], stdout=subprocess.DEVNULL if quiet else None
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

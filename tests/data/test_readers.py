@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from surface_consistency.data.readers import Place, read_rows
+from surface_consistency.data.readers import Place, python_values, read_rows
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 
 ROWS = [
@@ -127,3 +127,25 @@ def test_read_rows_is_bounded_in_memory(suffix, tmp_path):
 
     assert count == 20_000
     assert peak < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", None, "é", ""], pa.string()),
+        (["a", None], pa.large_string()),
+        ([["a", "b"], [], None, ["c"]], pa.list_(pa.string())),
+        ([[1], None], pa.list_(pa.int64())),
+        ([1, None, 3], pa.int64()),
+        ([True, None], pa.bool_()),
+        ([], pa.list_(pa.string())),
+    ],
+)
+def test_python_values_agrees_with_to_pylist(values, kind):
+    """Whole columns, parts of them, and columns of several chunks."""
+    column = pa.array(values, kind)
+
+    assert python_values(column) == values
+    assert python_values(column[1:]) == values[1:]
+    assert python_values(column[1:3]) == values[1:3]
+    assert python_values(pa.chunked_array([column, column])) == values * 2

@@ -9,7 +9,7 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies import reporting
+from surface_consistency.studies import paired, reporting
 from surface_consistency.studies.redirectqa import RedirectQAStudy
 from surface_consistency.studies.study import Report, ReportSettings
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
@@ -217,3 +217,28 @@ def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
 
     content = (tmp_path / "by_category.csv").read_bytes().decode("utf-8")
     assert "模型–é,original,Redirects_from_letter–word_combinations," in content
+
+
+def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
+    """The same bytes from one process and from several."""
+    alone = study_tables(runs)
+    monkeypatch.setattr(paired, "_FEW_ROWS", 0)
+
+    apart = study_tables(runs)
+
+    assert alone.keys() == apart.keys()
+    for name, table in alone.items():
+        assert table.to_csv() == apart[name].to_csv()
+
+
+@pytest.mark.parametrize("n_workers", [None, 1, 2, 5])
+def test_map_processes_keeps_the_order(n_workers):
+    """Results are in the order of the tasks, of which there may be none."""
+    assert paired.map_processes(abs, [-3, 2, -1], n_workers=n_workers) == [3, 2, 1]
+    assert paired.map_processes(abs, [], n_workers=n_workers) == []
+
+
+def test_map_processes_raises_what_a_task_raises():
+    """An error in another process is that of the call."""
+    with pytest.raises(TypeError, match="bad operand"):
+        paired.map_processes(abs, ["a", "b"])
