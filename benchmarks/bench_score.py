@@ -56,8 +56,8 @@ def main() -> None:
 
 def score(words: Sequence[str]) -> None:
     """Do what `score --predictions` does before the page: QUESTIONS OUT AGREEMENT FILE..."""
-    from surface_consistency.studies.engine import score_files
     from surface_consistency.studies.redirectqa import RedirectQASource, RedirectQAStudy
+    from surface_consistency.studies.scoring import score_files
     from surface_consistency.studies.study import RuleScoring
 
     questions, out, agreement, *files = words

@@ -10,6 +10,5 @@ from .inference.transformers_runner import TransformersRunner as TransformersRun
 from .matching.rules import match as match
 from .metrics.mcnemar_tests import mcnemar as mcnemar
 from .metrics.paired_groups import paired_by as paired_by
-from .metrics.paired_tables import PairedTable as PairedTable
-from .metrics.paired_tables import paired_table as paired_table
+from .metrics.paired_tables import PairedTable as PairedTable, paired_table as paired_table
 from .studies.redirectqa import score_predictions as score_predictions

@@ -10,8 +10,8 @@ from surface_consistency.cli import main
 from surface_consistency.commands.options import ModelSettings
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import option_table, record_from_options, record_options
-from surface_consistency.studies.engine import report_runs
 from surface_consistency.studies.paired import PairedReport
+from surface_consistency.studies.reporting import report_runs
 from surface_consistency.studies.study import STUDIES, ReportSettings, find_study
 
 RUNNER = """

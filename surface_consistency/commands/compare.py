@@ -146,7 +146,7 @@ def _write_page(
 ) -> None:
     """Write the page of a comparison."""
     # The engine is loaded for a page alone: the table on the terminal starts faster without it.
-    from surface_consistency.studies.engine import report_runs
+    from surface_consistency.studies.reporting import report_runs
     from surface_consistency.studies.study import ReportSettings
     from surface_consistency.studies.verdicts import import_verdicts
 

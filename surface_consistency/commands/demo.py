@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from surface_consistency.commands.options import Json, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.studies.demo import DEFAULT_STEPS, run_demo
-from surface_consistency.studies.engine import report_runs
+from surface_consistency.studies.reporting import report_runs
 
 __all__ = ["make_demo"]
 

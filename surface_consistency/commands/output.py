@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from surface_consistency.report.numbers import table_text
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.engine import Reported
+    from surface_consistency.studies.reporting import Reported
 
 __all__ = ["finish"]
 

@@ -10,7 +10,7 @@ from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.runs.loader import study_name
-from surface_consistency.studies.engine import report_runs
+from surface_consistency.studies.reporting import report_runs
 from surface_consistency.studies.study import ReportSettings, find_analysis, find_study
 
 __all__ = ["make_analyse", "make_report"]

@@ -8,8 +8,8 @@ from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.settings_options import record_options
-from surface_consistency.studies.engine import run_variants
 from surface_consistency.studies.study import ReportSettings, find_study
+from surface_consistency.studies.variants import run_variants
 
 if TYPE_CHECKING:
     from surface_consistency.studies.study import Study

@@ -11,7 +11,8 @@ from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import record_from_options, record_options
-from surface_consistency.studies.engine import report_runs, score_files, score_run
+from surface_consistency.studies.reporting import report_runs
+from surface_consistency.studies.scoring import score_files, score_run
 from surface_consistency.studies.study import STUDIES, ReportSettings, find_study
 
 __all__ = ["foreign_option", "make_score"]

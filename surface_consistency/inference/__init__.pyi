@@ -1,12 +1,8 @@
 from .fake import FakeRunner as FakeRunner
-from .generate import RunSummary as RunSummary
-from .generate import run_prompts as run_prompts
+from .generate import RunSummary as RunSummary, run_prompts as run_prompts
 from .openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
 from .predictions import read_predictions as read_predictions
-from .registry import available_runners as available_runners
-from .registry import load_runner as load_runner
-from .runner import BatchPlanner as BatchPlanner
-from .runner import Rebatchable as Rebatchable
-from .runner import Runner as Runner
+from .registry import available_runners as available_runners, load_runner as load_runner
+from .runner import BatchPlanner as BatchPlanner, Rebatchable as Rebatchable, Runner as Runner
 from .stored import StoredRunner as StoredRunner
 from .transformers_runner import TransformersRunner as TransformersRunner

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Generic, TypeVar
 
-from surface_consistency.text import normalize as default_normalize
-from surface_consistency.text import padded_words, tokenize
+from surface_consistency.text import normalize as default_normalize, padded_words, tokenize
 
 __all__ = ["Match", "Normalizer", "Rule", "check_answers", "padded_keys", "plain_keys"]
 

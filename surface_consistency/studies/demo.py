@@ -12,7 +12,7 @@ from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.metrics import paired_by
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.studies.engine import run_study, score_run
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.organisms import (
     Exposure,
     count_names,
@@ -25,6 +25,7 @@ from surface_consistency.studies.redirectqa import (
     RedirectQASource,
     RedirectQAStudy,
 )
+from surface_consistency.studies.scoring import score_run
 
 __all__ = ["DEFAULT_STEPS", "exposure_table", "run_demo"]
 

@@ -647,7 +647,7 @@ class PairedReport:
         Returns:
             One table a title.
         """
-        from surface_consistency.studies.engine import plain_columns, stacked
+        from surface_consistency.studies.reporting import plain_columns, stacked
 
         blocks = []
         for title in dict.fromkeys(title for run in self.report.runs for title in run.highlights):

@@ -26,9 +26,9 @@ from surface_consistency.schemas import (
     QuestionRealization,
     RedirectOutcome,
 )
-from surface_consistency.studies.engine import align_predictions
 from surface_consistency.studies.judging import RuleJudge, judge_targets
 from surface_consistency.studies.paired import PairedReport
+from surface_consistency.studies.scoring import align_predictions
 from surface_consistency.studies.study import (
     Plan,
     PromptGroup,

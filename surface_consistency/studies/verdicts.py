@@ -14,7 +14,7 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
-from surface_consistency.studies.engine import make_manifest
+from surface_consistency.studies.asking import make_manifest
 from surface_consistency.studies.study import Plan, Study, StudySettings
 
 __all__ = ["VerdictsSettings", "VerdictsStudy", "import_verdicts"]

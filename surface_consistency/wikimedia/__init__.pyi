@@ -1,11 +1,6 @@
-from .pages_xml import read_pages as read_pages
-from .pages_xml import read_redirects as read_redirects
+from .pages_xml import read_pages as read_pages, read_redirects as read_redirects
 from .pageviews import read_pageviews as read_pageviews
-from .sql import read_create_table as read_create_table
-from .sql import read_sql as read_sql
+from .sql import read_create_table as read_create_table, read_sql as read_sql
 from .streams import open_dump as open_dump
-from .wikidata import read_entities as read_entities
-from .wikidata import read_entity_batches as read_entity_batches
-from .wikis import WIKIS as WIKIS
-from .wikis import WikiConfig as WikiConfig
-from .wikis import load_wiki as load_wiki
+from .wikidata import read_entities as read_entities, read_entity_batches as read_entity_batches
+from .wikis import WIKIS as WIKIS, WikiConfig as WikiConfig, load_wiki as load_wiki

@@ -1,8 +1,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.data.audit_files import read_database
 from surface_consistency.data.audit_topologies import (

@@ -5,8 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.data.features import make_features, read_parquet, to_parquet
 from surface_consistency.data.redirectqa import load_redirectqa

@@ -1,7 +1,6 @@
 import random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.data.questions import describe_data, pair_questions, question_id
 from surface_consistency.data.redirectqa import load_redirectqa

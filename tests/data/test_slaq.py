@@ -4,8 +4,7 @@ from collections import Counter
 
 import datasets
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.data import slaq as slaq_module
 from surface_consistency.data.features import read_parquet, to_parquet

@@ -52,8 +52,10 @@ def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
     from surface_consistency.data.redirectqa import RedirectQA
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.engine import _check_tables, run_study, score_run
+    from surface_consistency.studies.asking import run_study
     from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
+    from surface_consistency.studies.reporting import _check_tables
+    from surface_consistency.studies.scoring import score_run
     from surface_consistency.studies.study import Report, ReportSettings, RuleScoring
 
     class FirstFacts(RedirectQA):
@@ -110,7 +112,9 @@ def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
     from surface_consistency.data.slaq import Slaq, load_slaq_sample
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.engine import _check_tables, run_study, score_run
+    from surface_consistency.studies.asking import run_study
+    from surface_consistency.studies.reporting import _check_tables
+    from surface_consistency.studies.scoring import score_run
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
     from surface_consistency.studies.slaq.page import SlaqReport
     from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
@@ -283,8 +287,9 @@ class Asking:
 
 def audit(home: Path) -> GoldenRun:
     """One audit by words: the model reads what the store finds."""
+    from surface_consistency.studies.asking import run_study
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
-    from surface_consistency.studies.engine import run_study, score_run
+    from surface_consistency.studies.scoring import score_run
 
     study, data = AuditStudy(), audit_data(home)
     reader = audit_reader([prompt for one in data.conditions for prompt in one.prompts])
@@ -302,8 +307,9 @@ def audit(home: Path) -> GoldenRun:
 
 def audit_sweep(home: Path) -> GoldenRun:
     """A model that looks facts up by letters, at two thresholds, and what changes between them."""
+    from surface_consistency.studies.asking import run_study
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
-    from surface_consistency.studies.engine import run_study, score_run
+    from surface_consistency.studies.scoring import score_run
 
     study, data = AuditStudy(), audit_data(home)
     folders = []
@@ -355,7 +361,7 @@ def compare(home: Path) -> GoldenRun:
 
 def _of_study(study, folders, more) -> GoldenRun:
     """Report runs of a study; `more` are tables besides those of the page."""
-    from surface_consistency.studies.engine import build_page
+    from surface_consistency.studies.reporting import build_page
     from surface_consistency.studies.study import ReportSettings
 
     page, tables, runs = build_page(

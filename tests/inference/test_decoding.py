@@ -1,8 +1,7 @@
 """How a continuation is chosen and where it ends."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.inference._decoding import SeededSampling, StopTracker, cut_at_stop
 from surface_consistency.schemas import GenerationParams

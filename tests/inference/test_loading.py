@@ -5,8 +5,7 @@ import shutil
 import huggingface_hub
 import pytest
 from huggingface_hub import errors
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from surface_consistency.errors import RunnerError, SourceNotFoundError
 from surface_consistency.inference.loading import find_model

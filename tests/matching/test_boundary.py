@@ -1,8 +1,7 @@
 import re
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from surface_consistency.matching import match_boundary
 from surface_consistency.text import normalize, tokenize

@@ -1,8 +1,7 @@
 """Laws that every rule keeps, on real answers and on any text."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.matching import RULES, match, match_columns
 from surface_consistency.text import first_line

@@ -1,8 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.matching import match_token_f1
 from surface_consistency.text import normalize

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics.audit_checks import (

@@ -4,8 +4,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics._correlations import (

@@ -2,8 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.dependent_correlations import compare_dependent_correlations

@@ -3,8 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UnscoredWarning
 from surface_consistency.metrics.frequency_rows import log_frequency, surface_accuracy

@@ -1,8 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics import adjust_p_values, paired_by, with_adjusted_p_values

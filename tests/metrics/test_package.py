@@ -19,7 +19,7 @@ MODULES = sorted(
     ("code", "loaded"),
     [
         ("import surface_consistency.metrics", []),
-        ("from surface_consistency.metrics import mcnemar", ["numpy", "scipy"]),
+        ("from surface_consistency.metrics import mcnemar", ["numpy"]),
         ("from surface_consistency.metrics import PairedTable, alignment_scores", ["numpy"]),
     ],
 )
@@ -48,7 +48,7 @@ def test_all_is_sorted_and_names_what_is_there(name):
 
 def test_names_are_loaded_on_first_use():
     assert set(metrics.__all__) <= set(dir(metrics))
-    with pytest.raises(AttributeError, match=r"'surface_consistency.metrics' has no .* 'median'"):
+    with pytest.raises(AttributeError, match=r"No surface_consistency\.metrics attribute median"):
         _ = metrics.median
 
 

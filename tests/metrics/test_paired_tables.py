@@ -6,8 +6,7 @@ from operator import add
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (

@@ -3,8 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import majority_macro_f1, predict_correctness, prediction

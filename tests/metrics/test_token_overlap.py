@@ -3,8 +3,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.metrics.token_overlap import (
     AnswerOverlapResult,

@@ -2,8 +2,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import surface_consistency
 from surface_consistency.data.audit_files import read_audit_prompts

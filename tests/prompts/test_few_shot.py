@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.prompts.few_shot import DemonstrationPool, build_prompts
 from surface_consistency.schemas import (

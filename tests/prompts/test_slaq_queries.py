@@ -3,8 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.metrics.topic_layout import is_balanced

@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surface_consistency.data import (
-    DOMAINS,
-    PUBLISHED_TOPOLOGIES,
-    read_audit_prompts,
-    read_database,
-)
+from surface_consistency.data import read_audit_prompts, read_database
+from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES
+from surface_consistency.data.fact_tables import DOMAINS
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet, TripletDatabase
 
 

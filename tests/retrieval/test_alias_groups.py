@@ -1,5 +1,4 @@
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.retrieval import AliasGroups
 from surface_consistency.text import folded, token_key

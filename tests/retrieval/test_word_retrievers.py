@@ -6,8 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.retrieval import BM25Retriever, FuzzyRetriever, Retriever, lookup_key

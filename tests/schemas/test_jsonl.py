@@ -2,8 +2,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
 from surface_consistency.runs.files import write_text

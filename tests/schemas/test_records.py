@@ -1,8 +1,7 @@
 import inspect
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from surface_consistency import schemas

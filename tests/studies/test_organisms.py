@@ -192,7 +192,7 @@ def audit_prompts(rows=ROWS):
 
 def answers(folder, prompts, facts, off):
     """Ask every prompt in every state; give the answers by position and state."""
-    runner = LookupRunner(folder, source=ExactStore(facts, off), device="cpu", batch_size=64)
+    runner = LookupRunner(folder, store=ExactStore(facts, off), device="cpu", batch_size=64)
     asked = [
         Prompt(id=f"{number}/{state}", text=prompt.prompt_text, condition=state)
         for number, prompt in enumerate(prompts)

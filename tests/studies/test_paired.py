@@ -9,7 +9,7 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies import engine, paired
+from surface_consistency.studies import paired, reporting
 from surface_consistency.studies.redirectqa import RedirectQAStudy
 from surface_consistency.studies.study import Report, ReportSettings
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
@@ -36,7 +36,7 @@ def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
     report = Report(runs=runs, settings=settings, cluster=cluster)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        return {**RedirectQAStudy().tables(report)} | engine._check_tables(runs)
+        return {**RedirectQAStudy().tables(report)} | reporting._check_tables(runs)
 
 
 def study_tables(runs, **options):
@@ -185,7 +185,7 @@ def test_report_rejects_clusters(
     folder = make_run("run", frame, make_manifest())
 
     with pytest.raises(ValueError, match=message):
-        engine.report_runs([folder], tmp_path / "out", settings=ReportSettings(cluster=cluster))
+        reporting.report_runs([folder], tmp_path / "out", settings=ReportSettings(cluster=cluster))
 
 
 def test_write_tables_is_read_back_without_options(runs, tmp_path):
@@ -193,7 +193,7 @@ def test_write_tables_is_read_back_without_options(runs, tmp_path):
     specs = tables_of(runs, n_resamples=50)
     tables = {name: table.frame for name, table in specs.items()}
 
-    written = engine.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
+    written = reporting.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
 
     assert [path.name for path in written] == [*(f"{n}.csv" for n in tables), "SOURCES.txt"]
     for name, table in tables.items():
@@ -213,7 +213,7 @@ def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
         ),
     )
 
-    engine.write_tables(tables_of([run], n_resamples=20), tmp_path, runs=[run])
+    reporting.write_tables(tables_of([run], n_resamples=20), tmp_path, runs=[run])
 
     content = (tmp_path / "by_category.csv").read_bytes().decode("utf-8")
     assert "模型–é,original,Redirects_from_letter–word_combinations," in content

@@ -14,8 +14,9 @@ from surface_consistency.errors import (
 )
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
-from surface_consistency.studies.engine import run_study, sample_prompts, score_run
+from surface_consistency.studies.asking import run_study, sample_prompts
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.scoring import score_run
 from surface_consistency.taxonomy import RELATIONS
 
 LONG = "Redirects_from_long_names"

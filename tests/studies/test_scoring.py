@@ -21,15 +21,15 @@ from surface_consistency.schemas import (
     Verdict,
     write_jsonl,
 )
-from surface_consistency.studies import engine
-from surface_consistency.studies.engine import score_run
+from surface_consistency.studies import scoring
 from surface_consistency.studies.redirectqa import RedirectQAStudy, score_predictions
+from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import RuleScoring
 
 
 def import_predictions(data, predictions, out, **options):
     """Import predictions of RedirectQA."""
-    return engine.import_predictions(RedirectQAStudy(), data, predictions, out, **options)
+    return scoring.import_predictions(RedirectQAStudy(), data, predictions, out, **options)
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.wikimedia.pages_xml import (

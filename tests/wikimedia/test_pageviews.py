@@ -5,8 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.wikimedia import pageviews

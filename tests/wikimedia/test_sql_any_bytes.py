@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 
 from surface_consistency.errors import DumpError
 from surface_consistency.wikimedia import _sql_rows, _sql_statements

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.wikimedia.construction import steps_articles as articles
-from surface_consistency.wikimedia.construction import steps_facts as facts
-from surface_consistency.wikimedia.construction import steps_surfaces as surfaces
+from surface_consistency.wikimedia.construction import (
+    steps_articles as articles,
+    steps_facts as facts,
+    steps_surfaces as surfaces,
+)
 from surface_consistency.wikimedia.construction._arrow import TABLES, table_schema
 from surface_consistency.wikimedia.construction._work_folder import Checkpoints, Marker, digest_of
 from surface_consistency.wikimedia.construction.database import quoted

@@ -1,8 +1,7 @@
 """Verdicts on answers: the published columns, and the default that mends their faults."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from surface_consistency.matching.audit import EQUIVALENCES, audit_key, judge_answer
 from surface_consistency.matching.audit.judgement import token_overlap

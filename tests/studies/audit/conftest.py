@@ -19,6 +19,7 @@ from surface_consistency.schemas import DataSource, Generation, LookupQuery, Tri
 from surface_consistency.schemas.audit import Attribution, AuditOutcome
 from surface_consistency.schemas.memory import Candidate, Lookup, RetrievalTrace
 from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
@@ -27,7 +28,7 @@ from surface_consistency.studies.audit import (
     audit_tables,
     find_conditions,
 )
-from surface_consistency.studies.engine import run_study, score_run
+from surface_consistency.studies.scoring import score_run
 
 STYLES = ("direct_questions", "cloze")
 COUNTRIES = {

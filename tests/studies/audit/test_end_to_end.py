@@ -12,6 +12,7 @@ from surface_consistency.retrieval import FuzzyRetriever
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Triplet
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
@@ -21,8 +22,8 @@ from surface_consistency.studies.audit import (
     audit_tables,
     find_conditions,
 )
-from surface_consistency.studies.engine import run_study, score_run
 from surface_consistency.studies.organisms import train_memory_organism
+from surface_consistency.studies.scoring import score_run
 
 pytestmark = [pytest.mark.slow]
 

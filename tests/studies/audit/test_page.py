@@ -10,7 +10,7 @@ from surface_consistency.report.page import Bars, Flow, Prose, Squares, Story, V
 from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
 from surface_consistency.studies.audit.tables import check_states
-from surface_consistency.studies.engine import build_page
+from surface_consistency.studies.reporting import build_page
 from surface_consistency.studies.study import ReportSettings
 
 FEW = ReportSettings(resamples=100, answers=10)

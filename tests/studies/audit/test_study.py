@@ -17,7 +17,8 @@ from surface_consistency.inference import FakeRunner
 from surface_consistency.retrieval import FuzzyRetriever
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
-from surface_consistency.studies import engine
+from surface_consistency.studies import reporting
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditOrganism,
     AuditScoring,
@@ -29,8 +30,10 @@ from surface_consistency.studies.audit import (
     retrievers_by_name,
 )
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
-from surface_consistency.studies.engine import build_page, run_study, run_variants, score_run
+from surface_consistency.studies.reporting import build_page
+from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import ReportSettings
+from surface_consistency.studies.variants import run_variants
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 FEW = ReportSettings(resamples=50, answers=20)
@@ -46,7 +49,7 @@ def pages(monkeypatch):
         path.write_text("page", encoding="utf-8")
         return path
 
-    monkeypatch.setattr(engine, "write_page", write)
+    monkeypatch.setattr(reporting, "write_page", write)
     return taken
 
 

@@ -14,8 +14,9 @@ import pytest
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.inference import FakeRunner
 from surface_consistency.schemas.slaq import SlaqVerdict
-from surface_consistency.studies.engine import run_study, score_run
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
 
 REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")

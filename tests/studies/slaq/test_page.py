@@ -166,7 +166,7 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
 
 
 def test_unjudged_facts_are_a_check_with_their_reasons(make_slaq_run, coin):
-    from surface_consistency.studies.engine import _check_tables
+    from surface_consistency.studies.reporting import _check_tables
 
     with pytest.warns(UnscoredWarning, match="answers have no verdict"):
         folder = make_slaq_run("x", judge=coin(unjudged=("long",)))

@@ -11,7 +11,7 @@ from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
 from surface_consistency.inference import FakeRunner
 from surface_consistency.settings_options import record_from_options, record_options
-from surface_consistency.studies import engine
+from surface_consistency.studies.scoring import import_predictions, score_run
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.study import (
     SlaqOrganism,
@@ -155,7 +155,7 @@ def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder
 
     def judge(**options):
         scoring = SlaqScoring(judge="llm", **options)
-        return engine.score_run(folder, study=SlaqStudy(), scoring=scoring)
+        return score_run(folder, study=SlaqStudy(), scoring=scoring)
 
     frame = judge(judge_runner=f"{runners}:judging", judge_label="first")
     kept = {path: path.read_bytes() for path in (folder.verdicts, folder.outcomes, folder.scoring)}
@@ -171,7 +171,7 @@ def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder
 def test_the_same_label_for_another_judge_is_refused(folder, runners):
     def judge(**more):
         scoring = SlaqScoring(judge="llm", judge_runner=f"{runners}:judging", **more)
-        engine.score_run(folder, study=SlaqStudy(), scoring=scoring)
+        score_run(folder, study=SlaqStudy(), scoring=scoring)
 
     judge()
 
@@ -183,7 +183,7 @@ def test_labels_go_from_the_sheet_to_the_checks(folder, runners, tmp_path):
     llm = {"judge": "llm", "judge_runner": f"{runners}:judging"}
 
     def judge(**more):
-        engine.score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(**llm | more))
+        score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(**llm | more))
 
     judge(labelling_sheet=tmp_path / "sheet.csv", labelling_sample=15)
     with (tmp_path / "sheet.csv").open(newline="") as lines:
@@ -268,10 +268,10 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     answers = dict(zip(alone["question"], alone["answers"].str[0], strict=True))
     answers |= dict.fromkeys(plan.targets.loc[plan.targets["form"] == "long", "prompt_id"], "no")
 
-    folder = engine.import_predictions(
+    folder = import_predictions(
         SlaqStudy(), data, answers, tmp_path / "run", model="m", origin="mine"
     )
-    frame = engine.score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
+    frame = score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
 
     assert frame["first_correct"].all()
     assert not frame["second_correct"].any()
@@ -301,6 +301,6 @@ def test_a_judges_folder_is_named_after_its_label(folder, runners, score):
 
     assert isinstance(judge, SlaqLLMJudge)
     assert judge.name == "llm:org/Judge 7B!"
-    engine.score_run(folder, study=SlaqStudy(), scoring=scoring)
+    score_run(folder, study=SlaqStudy(), scoring=scoring)
     [home] = (folder.path / "judges").iterdir()
     assert re.fullmatch(r"org-Judge-7B-[0-9a-f]{8}", home.name)

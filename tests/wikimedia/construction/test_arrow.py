@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.text import surface_from_title
 from surface_consistency.wikimedia.construction._arrow import (

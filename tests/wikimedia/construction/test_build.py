@@ -13,10 +13,10 @@ from surface_consistency.taxonomy import CANONICAL_LABEL
 from surface_consistency.wikimedia.construction import (
     BuiltRow,
     attrition_frame,
+    build as build_module,
     build_redirectqa,
     find_dumps,
 )
-from surface_consistency.wikimedia.construction import build as build_module
 from surface_consistency.wikimedia.wikis import UNCATEGORISED_LABEL, load_wiki
 
 ENWIKI = load_wiki("enwiki")

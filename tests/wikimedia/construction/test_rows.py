@@ -1,8 +1,7 @@
 import pytest
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.wikimedia.construction import BuiltRow, read_rows
-from surface_consistency.wikimedia.construction import rows as rows_module
+from surface_consistency.wikimedia.construction import BuiltRow, read_rows, rows as rows_module
 from surface_consistency.wikimedia.construction.rows import row_schema, write_rows
 
 pa = pytest.importorskip("pyarrow")

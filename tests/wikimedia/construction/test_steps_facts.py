@@ -1,8 +1,7 @@
 import hashlib
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from surface_consistency.wikimedia.construction.steps_articles import join_articles, sum_views
 from surface_consistency.wikimedia.construction.steps_facts import (

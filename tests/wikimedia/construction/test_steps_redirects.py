@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from surface_consistency.wikimedia.construction.steps_articles import resolve_redirects
 from surface_consistency.wikimedia.construction.steps_facts import insert_facts, pair_given_facts

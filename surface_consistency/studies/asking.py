@@ -1,0 +1,248 @@
+"""One study is asked of one model: planned, logged line by line, and continued where it stopped."""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import surface_consistency
+from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
+from surface_consistency.inference.generate import Progress, run_prompts
+from surface_consistency.inference.runner import Rebatchable, Runner
+from surface_consistency.inference.stored import StoredRunner
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import DataSource, Prompt, write_jsonl
+from surface_consistency.settings_options import Settings
+from surface_consistency.studies.study import Plan, Study
+
+__all__ = [
+    "SWEEP_FILE",
+    "ProgressOption",
+    "make_manifest",
+    "run_study",
+    "sample_prompts",
+    "write_targets",
+]
+
+SWEEP_FILE = "sweep.json"
+
+ProgressOption = bool | Callable[[Progress], None]
+
+
+def run_study(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    progress: ProgressOption = True,
+    shared: RunFolder | None = None,
+) -> RunFolder:
+    """Ask a model what a study plans, and a sample of it twice.
+
+    Started again with the same arguments it goes on where it was stopped.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        runner: Who answers.
+        out: Folder of the run.
+        model: Label of the model in tables.
+        settings: How to ask; None for the study's defaults.
+        source: Where the data came from, for the manifest.
+        progress: Whether to show a progress bar on a terminal, or a function that is told.
+        shared: A run of the same sweep, whose answers to groups that depend on the model alone,
+            the repeated ones too, are taken over.
+
+    Returns:
+        The run folder, with targets, pairs, prompts, generations and manifest.
+
+    Raises:
+        DataError: If nothing is left to ask.
+        RunMismatchError: If the folder holds a run with other settings or a sweep, or `shared` is
+            a run of another model or decoding; names them.
+        RunLogLockedError: If another process writes to this run.
+        PromptTooLongError: If a prompt does not fit the model.
+    """
+    settings = study.settings() if settings is None else settings
+    _refuse_sweep(Path(out))
+    plan = study.plan(data, settings, runner=runner if isinstance(runner, Runner) else None)
+    if plan.pairs.empty:
+        raise DataError(f"no pair to ask in {plan.data.id} with these settings")
+    settings = plan.settings or settings
+    asked = study.prepare_runner(runner, plan, settings)
+    manifest = make_manifest(
+        study,
+        plan.data,
+        model=model,
+        settings=settings.model_dump(mode="json"),
+        decoding={
+            name or "answers": group.params.model_dump(mode="json")
+            for name, group in plan.groups.items()
+        },
+        runner=asked.fingerprint(),
+        source=source,
+    )
+    _warn_uncovered(asked, [prompt for group in plan.groups.values() for prompt in group.prompts])
+    if shared is not None:
+        _check_shared(shared, plan, manifest)
+    folder = RunFolder.create(out)
+    with ExitStack() as stack:
+        logs = {
+            (name, repeat): stack.enter_context(
+                RunLog.open(
+                    folder.log(name, repeat=repeat), manifest, manifest_path=folder.manifest
+                )
+            )
+            for name in plan.groups
+            for repeat in ((False, True) if settings.repeat else (False,))
+        }
+        _write_plan(folder, plan)
+        again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked
+        for (name, repeat), log in logs.items():
+            group, prompts = plan.groups[name], plan.groups[name].prompts
+            if repeat:
+                prompts = sample_prompts(prompts, settings.repeat, seed=settings.seed)
+            if shared is not None and group.is_shared:
+                _take_over(shared.log(name, repeat=repeat), prompts, log)
+            run_prompts(again if repeat else asked, prompts, group.params, log, progress=progress)
+    return folder
+
+
+def make_manifest(
+    study: Study,
+    data: DataSource,
+    *,
+    model: str,
+    runner: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    decoding: Mapping[str, Any] | None = None,
+    source: Settings | None = None,
+) -> RunManifest:
+    """Write down what makes a run.
+
+    Args:
+        study: The study.
+        data: Which rows were used.
+        model: Label of the model.
+        runner: The runner's fingerprint.
+        settings: The study's settings, dumped whole; None when predictions were made elsewhere.
+        decoding: Decoding by group; None when predictions were made elsewhere.
+        source: Where the data came from.
+
+    Returns:
+        The manifest.
+    """
+    return RunManifest(
+        study=study.name,
+        model=model,
+        data=data,
+        settings=dict(settings or {}),
+        decoding=dict(decoding or {}),
+        source={} if source is None else source.model_dump(mode="json"),
+        runner=dict(runner),
+        package_version=surface_consistency.__version__,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[Prompt]:
+    """Choose prompts to ask again, by the hash of their content.
+
+    Args:
+        prompts: All prompts of a group.
+        n: How many; all of them when there are no more.
+        seed: Seed of the choice.
+
+    Returns:
+        Distinct prompts, in an order that has nothing to do with the run's.
+    """
+    distinct = {prompt.key: prompt for prompt in reversed(prompts)}
+
+    def rank(key: str) -> bytes:
+        return hashlib.sha256(f"{seed}|{key}".encode()).digest()
+
+    return [distinct[key] for key in sorted(distinct, key=rank)[:n]]
+
+
+def _refuse_sweep(out: Path) -> None:
+    """Refuse to write a single run into the folder of a sweep."""
+    if (out / SWEEP_FILE).is_file():
+        raise RunMismatchError(
+            f"{out} holds a sweep, a folder a run, whose tables a single run would replace; choose "
+            "another --out, or give several values again to go on with the sweep"
+        )
+
+
+def _write_plan(folder: RunFolder, plan: Plan) -> None:
+    """Write what is asked, judged and compared."""
+    keys, groups = {}, {}
+    for name, group in plan.groups.items():
+        for prompt in group.prompts:
+            keys[prompt.id], groups[prompt.id] = prompt.key, name
+    asked = plan.targets["prompt_id"]
+    missing = asked[pd.Index(list(keys)).get_indexer(pd.Index(asked)) < 0]
+    if len(missing):
+        raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
+    write_targets(folder, plan, asked.map(keys), asked.map(groups))
+    write_jsonl(
+        folder.prompts, (prompt for group in plan.groups.values() for prompt in group.prompts)
+    )
+
+
+def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str) -> None:
+    """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
+    folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
+    folder.write_checks(plan.checks)
+
+
+def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:
+    """Refuse to take answers over that this run's model would not give."""
+    groups = tuple(
+        f"decoding.{name or 'answers'}." for name, group in plan.groups.items() if group.is_shared
+    )
+    differing = [
+        name
+        for name in shared.read_manifest().differences(manifest)
+        if name == "model"
+        or name.startswith(groups)
+        # Another store has no bearing on groups that depend on the model alone.
+        or (name.startswith("runner.") and not name.endswith(".source.sha256"))
+    ]
+    if groups and differing:
+        raise RunMismatchError(
+            f"the answers in {shared.path} were made with another {', '.join(differing)}; take a "
+            "run of the same model and decoding, or none"
+        )
+
+
+def _take_over(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
+    """Copy the answers that another run of the sweep has to some prompts."""
+    wanted = {prompt.key for prompt in prompts if prompt.key not in log}
+    if wanted and source.is_file():
+        log.append(
+            [
+                answer
+                for answer in read_generations(source)
+                if answer.prompt_key in wanted and answer.finish_reason != "error"
+            ]
+        )
+
+
+def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:
+    """Say which prompts stored predictions lack, and which predictions are of other questions."""
+    if isinstance(runner, StoredRunner):
+        told = runner.coverage(prompts).describe()
+        if told is not None:
+            warnings.warn(told, UnscoredWarning, stacklevel=3)

@@ -1,0 +1,250 @@
+"""Scored runs become tables, figures and one page."""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from surface_consistency.data.questions import pause_gc
+from surface_consistency.errors import (
+    DataError,
+    MissingDependencyError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.report.figures import write_figures
+from surface_consistency.report.html import write_page
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Page
+from surface_consistency.report.table import Column, Table
+from surface_consistency.runs.files import write_csv, write_text
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run, load_runs, study_name
+from surface_consistency.studies.study import Analysis, Report, ReportSettings, Study, find_study
+
+__all__ = ["Reported", "build_page", "plain_columns", "report_runs", "stacked", "write_tables"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reported:
+    """Result of `report_runs`."""
+
+    page: Path
+    """The page."""
+
+    tables: Mapping[str, Table]
+    """The tables, as written to `tables/`."""
+
+    runs: Sequence[Run]
+    """The runs."""
+
+    notes: Sequence[str]
+    """What a reader must know before the numbers, in sentences."""
+
+    warnings: Sequence[str]
+    """What could not be made, such as figures without matplotlib."""
+
+
+def report_runs(
+    folders: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    study: Study | None = None,
+    settings: ReportSettings | None = None,
+    analyses: Mapping[Analysis, Any] | None = None,
+) -> Reported:
+    """Write tables, figures and page of scored runs.
+
+    Args:
+        folders: The run folders, each once.
+        out: Folder for `report.html`, `tables/` and `figures/`.
+        study: Their study; None for the one that the manifests name.
+        settings: How to compute.
+        analyses: Further analyses with their settings, which add tables and sections.
+
+    Returns:
+        The page and the tables.
+
+    Raises:
+        ValueError: If no folder is given, one twice, or runs of several studies; if an analysis is
+            not for this study, or names a table that is there.
+        DataError: If a run cannot be read.
+    """
+    page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
+    home = Path(out)
+    home.mkdir(parents=True, exist_ok=True)
+    write_tables(tables, home / "tables", runs=runs)
+    target = write_page(page, home / "report.html")
+    told = []
+    try:
+        write_figures(page, home / "figures")
+    except MissingDependencyError as error:
+        told.append(str(error))
+    notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
+    return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
+
+
+def build_page(
+    folders: Sequence[str | os.PathLike[str]],
+    *,
+    study: Study | None = None,
+    settings: ReportSettings | None = None,
+    analyses: Mapping[Analysis, Any] | None = None,
+) -> tuple[Page, dict[str, Table], list[Run]]:
+    """Compute tables and page of scored runs, and write nothing; see `report_runs`.
+
+    Args:
+        folders: The run folders, each once.
+        study: Their study; None for the one that the manifests name.
+        settings: How to compute.
+        analyses: Further analyses with their settings.
+
+    Returns:
+        Page, tables by name, and runs.
+
+    Raises:
+        ValueError: As `report_runs`.
+        DataError: If a run cannot be read.
+    """
+    settings = settings or ReportSettings()
+    if study is None:
+        found = find_study(study_name(folders))
+        study = found.configured(RunFolder.open(folders[0]).read_manifest().settings)
+    runs = load_runs(folders, outcome=study.outcome)
+    cluster = settings.cluster or next(iter(study.clusters))
+    if cluster not in study.clusters:
+        raise ValueError(
+            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
+            f"{cluster!r}"
+        )
+    _check_clusters(runs, cluster)
+    report = Report(runs=runs, settings=settings, cluster=cluster)
+    with pause_gc(), warnings.catch_warnings():
+        # What is missing or undefined stands in the tables.
+        warnings.simplefilter("ignore", UnscoredWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        tables = {**study.tables(report)}
+        tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
+        page = study.page(report, tables)
+        for analysis, chosen in (analyses or {}).items():
+            added = _analysed(analysis, chosen, study, report, tables)
+            page = replace(page, sections=[*page.sections, *analysis.sections(report, added)])
+            tables |= added
+    return page, tables, runs
+
+
+def write_tables(
+    tables: Mapping[str, Table], folder: str | os.PathLike[str], *, runs: Sequence[Run]
+) -> list[Path]:
+    """Write tables as CSV files that `pandas.read_csv` loads without options.
+
+    Args:
+        tables: The tables.
+        folder: Where to write; made when absent. Files of the same names are replaced.
+        runs: What the tables were made from; their signatures go into `SOURCES.txt`.
+
+    Returns:
+        The files written: `<name>.csv` for each table, then `SOURCES.txt`.
+    """
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, table in tables.items():
+        written.append(home / f"{name}.csv")
+        write_csv(written[-1], table.frame)
+    written.append(home / "SOURCES.txt")
+    write_text(written[-1], "".join(f"{run.label}\t{run.signature}\n" for run in runs))
+    return written
+
+
+def _analysed(
+    analysis: Analysis,
+    settings: Any,  # noqa: ANN401 - the analysis's settings record
+    study: Study,
+    report: Report,
+    tables: Mapping[str, Table],
+) -> dict[str, Table]:
+    """Compute the tables of an analysis, and hold it to its study and to names of its own."""
+    if analysis.studies and study.name not in analysis.studies:
+        raise ValueError(
+            f"the analysis {analysis.name!r} reads runs of {', '.join(analysis.studies)}, not of "
+            f"{study.name}"
+        )
+    added = dict(analysis.tables(report, settings))
+    if clash := sorted(added.keys() & tables.keys()):
+        raise ValueError(
+            f"the analysis {analysis.name!r} has the table {', '.join(clash)}, which {study.name} "
+            "has already; it must choose another name"
+        )
+    return added
+
+
+def _check_clusters(runs: Sequence[Run], cluster: str) -> None:
+    """Refuse pairs that belong to no cluster."""
+    for run in runs:
+        n_without = int(run.outcomes[cluster].isna().sum())
+        if n_without:
+            raise DataError(
+                f"run {run.label!r} has {n_without} pairs without {cluster}, so they belong to no "
+                "cluster; use --cluster fact_id"
+            )
+
+
+def _check_tables(runs: Sequence[Run]) -> dict[str, Table]:
+    """Put the checks of all runs one below the other."""
+    tables = {}
+    for name in dict.fromkeys(name for run in runs for name in run.checks):
+        frame = stacked(runs, {run.label: run.checks.get(name) for run in runs})
+        tables[name] = Table(
+            frame=frame, caption=name.replace("_", " ").capitalize(), columns=plain_columns(frame)
+        )
+    return tables
+
+
+def plain_columns(frame: pd.DataFrame) -> list[Column]:
+    """Describe the columns of a frame that nobody described: text, counts and numbers as they are.
+
+    Args:
+        frame: The frame.
+
+    Returns:
+        One column each, told apart by the types of their values alone.
+    """
+    kinds = {"i": "count", "u": "count", "f": "number"}
+    return [
+        Column(
+            key=str(name),
+            title=str(name).replace("_", " "),
+            kind=kinds.get(frame[name].dtype.kind, "label"),  # type: ignore[arg-type]
+        )
+        for name in frame.columns
+    ]
+
+
+def stacked(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame | None]) -> pd.DataFrame:
+    """Put one table of each run below each other with the column `model` first.
+
+    Args:
+        runs: The runs.
+        tables: A table by the run's label; None where there is none.
+
+    Returns:
+        The rows. Those of a table that names models itself keep theirs, save the run's own, which
+        gets its label.
+    """
+    parts = []
+    for run in runs:
+        table = tables.get(run.label)
+        if table is None:
+            continue
+        labels = [run.label] * len(table)
+        if "model" in table:
+            labels = [run.label if m == run.manifest.model else m for m in table["model"]]
+        rest = table.drop(columns="model", errors="ignore")
+        rest.insert(0, "model", pd.Series(labels, index=rest.index, dtype="object"))
+        parts.append(rest)
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)

@@ -1,0 +1,497 @@
+"""Answers are judged: of a run, of a file of predictions, of many files at once."""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.data.questions import pause_gc
+from surface_consistency.errors import (
+    DataError,
+    RunLogError,
+    RunMismatchError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.inference.predictions import read_predictions
+from surface_consistency.matching.verdict_records import rule_agreement
+from surface_consistency.metrics import paired_by, wilson_interval
+from surface_consistency.runs.files import atomic_path, write_text
+from surface_consistency.runs.folder import RunFolder, Scoring
+from surface_consistency.runs.frames import write_frame
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.settings_options import Settings
+from surface_consistency.studies.asking import make_manifest, write_targets
+from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.paired import map_processes
+from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
+
+__all__ = [
+    "align_predictions",
+    "import_predictions",
+    "retest_flip_rate",
+    "score_files",
+    "score_run",
+]
+
+_ROWS_AT_ONCE = 8_192
+
+
+def import_predictions(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    predictions: Mapping[str, str] | Sequence[str | None],
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    origin: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    plan: Plan | None = None,
+) -> RunFolder:
+    """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        predictions: Generated text by prompt id or by question text; or one text a prompt, in the
+            order of the data, None where there is none.
+        out: Folder of the run; made, or taken as it is when it holds these predictions already.
+        model: Label of the model in tables.
+        origin: Where the predictions came from, for the manifest.
+        settings: The study's settings, as far as they say what is compared.
+        source: Where the data came from, for the manifest.
+        plan: The plan of this data and these settings, to save making it again.
+
+    Returns:
+        The run folder.
+
+    Raises:
+        DataError: If no prediction belongs to a prompt, or the folder holds a model's own run.
+        RunMismatchError: If the folder holds other predictions.
+    """
+    plan = plan or study.plan(data, study.settings() if settings is None else settings)
+    texts = align_predictions(plan.targets, predictions)
+    del predictions
+    folder = RunFolder.create(out)
+    if folder.prompts.exists():
+        raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
+    manifest = make_manifest(
+        study,
+        plan.data,
+        model=model,
+        runner={"runner": "stored", "predictions": origin, "sha256": _digest(texts)},
+        source=source,
+    )
+    if folder.manifest.exists():
+        found = folder.read_manifest().differences(manifest)
+        if found:
+            raise RunMismatchError(
+                f"{folder.path} holds other predictions ({', '.join(found)} differ); give these "
+                "another --out, or delete the folder first"
+            )
+    write_targets(folder, plan, plan.targets["prompt_id"], "")
+    with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as lines:
+        given = texts[texts.notna()]
+        for start in range(0, len(given), _ROWS_AT_ONCE):
+            _predictions_as_log(given.iloc[start : start + _ROWS_AT_ONCE]).to_json(
+                lines, orient="records", lines=True, force_ascii=False
+            )
+    write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
+    return folder
+
+
+def score_files(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    predictions: Sequence[Path],
+    out: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    id_column: str | None = None,
+    text_column: str | None = None,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+) -> list[RunFolder]:
+    """Score files of predictions, one a model; the data are loaded once, all cores are used.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        predictions: The files; see `inference.read_predictions`.
+        out: Folder of the run, or with several files of the runs' folders, named after the files.
+        label: Label of the model; None for the file's name.
+        id_column: Column of ids or question texts; None to look for it.
+        text_column: Column of the generated text; None to look for it.
+        settings: The study's settings, as far as they say what is compared.
+        source: Where the data came from, for the manifest.
+        scoring: How to judge.
+
+    Returns:
+        The scored run folders, in the order of the files.
+
+    Raises:
+        ValueError: If two files have one name, or a label is given for several files.
+        DataError: If a file cannot be read or belongs to other data.
+    """
+    names = [path.name.partition(".")[0] for path in predictions]
+    if len(set(names)) < len(names):
+        raise ValueError("two files of --predictions have one name; rename one of them")
+    if label is not None and len(names) > 1:
+        raise ValueError("--label names one model; leave it out where there are several files")
+    settings = study.settings() if settings is None else settings
+    with pause_gc():
+        plan = study.plan(data, settings)
+    del data
+    home = Path(out)
+    tasks = [
+        _FileTask(
+            study=study,
+            plan=plan,
+            predictions=path,
+            out=home / name if len(names) > 1 else home,
+            label=label or name,
+            columns=(id_column, text_column),
+            source=source,
+            scoring=scoring,
+        )
+        for name, path in zip(names, predictions, strict=True)
+    ]
+    del plan
+    return map_processes(_score_file, tasks)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _FileTask:
+    """One file of predictions to be scored, here or in another process."""
+
+    study: Study
+    plan: Plan | None
+    predictions: Path
+    out: Path
+    label: str
+    columns: tuple[str | None, str | None]
+    source: Settings | None
+    scoring: Any
+
+
+def _score_file(task: _FileTask) -> RunFolder:
+    """Import and score one file of predictions."""
+    id_column, text_column = task.columns
+    with pause_gc():
+        folder = import_predictions(
+            task.study,
+            None,
+            read_predictions(task.predictions, id_column=id_column, text_column=text_column),
+            task.out,
+            model=task.label,
+            origin=str(task.predictions),
+            source=task.source,
+            plan=task.plan,
+        )
+        task.plan = None  # The folder holds it: it would stand in memory twice.
+        score_run(folder, study=task.study, scoring=task.scoring)
+    return folder
+
+
+def score_run(
+    folder: RunFolder,
+    *,
+    study: Study | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+) -> pd.DataFrame:
+    """Judge the answers of a run and write verdicts, outcomes and checks beside them.
+
+    May be called again with another rule or judge: nothing is asked anew.
+
+    Args:
+        folder: The run.
+        study: Its study; None for the one that the manifest names.
+        scoring: How to judge; None for the study's defaults.
+
+    Returns:
+        The outcomes frame, as written to `outcomes.parquet`.
+
+    Raises:
+        SourceNotFoundError: If a file of the run is missing.
+        RunLogError: If the run has no answer yet.
+        DataError: If the judge decided nothing; earlier verdicts are kept then.
+
+    Warns:
+        UnscoredWarning: If answers are missing or could not be judged.
+    """
+    manifest = folder.read_manifest()
+    study = study or find_study(manifest.study)
+    scoring = study.scoring() if scoring is None else scoring
+    with pause_gc():
+        return _score(folder, manifest, study, scoring)
+
+
+def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
+    """Judge, pair, check, write."""
+    targets, pairs = folder.read_plan()
+    judge = study.judge(scoring, folder)
+    answered = _answered(folder, targets, repeat=False)
+    if answered["text"].isna().all():
+        raise RunLogError(
+            f"{folder.path} holds no answer{_first_error(folder, targets)}; let the run finish "
+            "first"
+        )
+    verdicts = judge_targets(judge, answered, study.verdict)
+    _refuse_no_verdict(verdicts, judge.name)
+    outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
+    again = _answered(folder, targets, repeat=True)
+    again = again[again["text"].notna()].reset_index(drop=True)
+    repeated = judge_targets(judge, again, study.verdict) if len(again) else None
+    scored = Scored(
+        folder=folder,
+        model=manifest.model,
+        targets=answered,
+        verdicts=verdicts,
+        outcomes=outcomes,
+        repeated=repeated,
+        scoring=scoring,
+    )
+    checks = {**_agreement(answered, scoring)}
+    if repeated is not None:
+        checks["noise_floor"] = retest_flip_rate(
+            targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
+        ).assign(model=manifest.model)
+    checks |= study.checks(scored)
+    _remove_checks(folder)
+    write_frame(folder.verdicts, verdicts, study.verdict)
+    if repeated is not None:
+        write_frame(folder.repeat_verdicts, repeated, study.verdict)
+    write_frame(folder.outcomes, outcomes, study.outcome)
+    folder.write_checks(checks)
+    study.export(scored)
+    made = Scoring(
+        judged_by=judge.name, settings=scoring.model_dump(mode="json"), checks=tuple(checks)
+    )
+    write_text(folder.scoring, made.model_dump_json(indent=2) + "\n")
+    _warn_unscored(verdicts)
+    return outcomes
+
+
+def retest_flip_rate(
+    targets: pd.DataFrame,
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    *,
+    stratum: str | None = None,
+    cluster: str = "fact_id",
+) -> pd.DataFrame:
+    """Compare the verdicts on two answers to the same prompts: the noise floor.
+
+    Greedy decoding is not a function of the prompt alone: reduced precision makes it depend on the
+    other prompts of the batch. A flip rate between conditions means something only above this.
+
+    Args:
+        targets: What was judged, `Plan.targets`.
+        first: Verdicts of the run.
+        second: Verdicts of the repetition, on some of the targets.
+        stratum: Column of the targets by which the rate is told; None for all together.
+        cluster: Column of the targets that is resampled as a whole.
+
+    Returns:
+        One row a stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
+        `flip_rate_low` and `flip_rate_high` (95 %, resamples of clusters; Wilson's interval where
+        no or every verdict flips), and n_text_changes: judged parts that differ at all. Empty when
+        no target has both verdicts.
+    """
+    both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
+        targets, on="target_id", validate="many_to_one"
+    )
+    name = stratum or "stratum"
+    frame = pd.DataFrame(
+        {
+            name: both[stratum] if stratum else "all",
+            "fact_id": both[cluster],
+            "first_correct": both["is_correct_1"],
+            "second_correct": both["is_correct_2"],
+            "changed": both["prediction_1"].fillna("") != both["prediction_2"].fillna(""),
+        }
+    )
+    frame = frame[frame["first_correct"].notna() & frame["second_correct"].notna()]
+    bounds = ["flip_rate_low", "flip_rate_high"]
+    columns = [name, "n_repeated", "n_verdict_flips", "flip_rate", *bounds, "n_text_changes"]
+    if frame.empty:
+        return pd.DataFrame(columns=columns)
+    with warnings.catch_warnings():
+        # Only the flip rate is read, which is defined; the other rates may not be.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = paired_by(frame, by=name)
+    table["n_repeated"] = table["n"]
+    table["n_verdict_flips"] = table["first_only"] + table["second_only"]
+    for row in table.index[table["n_verdict_flips"].isin([0]) | (table["flip_rate"] == 1)]:
+        # Resamples of a sample without variation have no width; Wilson's interval has.
+        interval = wilson_interval(int(table.loc[row, "n_verdict_flips"]), int(table.loc[row, "n"]))
+        table.loc[row, bounds] = [interval.low, interval.high]
+    table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
+    if stratum:
+        order = {value: place for place, value in enumerate(targets[stratum].unique())}
+        table = table.sort_values(name, key=lambda values: values.map(order), ignore_index=True)
+    return table[columns]
+
+
+def align_predictions(
+    targets: pd.DataFrame, predictions: Mapping[str, str] | Sequence[str | None]
+) -> pd.Series:
+    """Find the prediction of each prompt.
+
+    Args:
+        targets: `Plan.targets`; the column question, where it is there, may name a prompt too.
+        predictions: As for `import_predictions`.
+
+    Returns:
+        Text by prompt id, missing where there is none; lone surrogates are replaced.
+
+    Raises:
+        TypeError: If the predictions are one string.
+        DataError: If a sequence has another length than the prompts, or no key of a mapping is the
+            id or the text of a question.
+
+    Warns:
+        UnscoredWarning: If predictions belong to no prompt.
+    """
+    if isinstance(predictions, str):
+        raise TypeError("predictions is one string; give a mapping, or one text for each question")
+    ids = targets["prompt_id"].drop_duplicates()
+    if not isinstance(predictions, Mapping):
+        if len(predictions) != len(ids):
+            raise DataError(
+                f"{len(predictions)} predictions for {len(ids)} questions; give one for each "
+                "question, or a mapping from question id to text"
+            )
+        return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype="str")
+    questions = None
+    if "question" in targets:
+        # A prompt with several targets asks for more than the question of one of them.
+        is_alone = ~targets["prompt_id"].duplicated(keep=False)
+        questions = targets["question"].where(is_alone, None).loc[ids.index]
+    places = {key: place for place, key in enumerate(predictions)}
+    said = list(predictions.values())
+    is_known = bytearray(len(said))
+    texts: list[str | None] = []
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        names = ids.iloc[rows].tolist()
+        asked = [None] * len(names) if questions is None else questions.iloc[rows].tolist()
+        for name, question in zip(names, asked, strict=True):
+            found = [places[key] for key in (name, question) if key in places]
+            for place in found:
+                is_known[place] = True
+            texts.append(_writable(said[found[0]]) if found else None)
+    if not any(is_known):
+        raise DataError(
+            "no prediction belongs to a question: keys are question ids such as "
+            f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
+        )
+    n_foreign = is_known.count(False)
+    if n_foreign:
+        first = next(key for key, known in zip(predictions, is_known, strict=True) if not known)
+        warnings.warn(
+            f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
+            f"and were left out, the first under {first!r}",
+            UnscoredWarning,
+            stacklevel=3,
+        )
+    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
+
+
+def _writable(text: str | None) -> str | None:
+    """Replace what no file in UTF-8 can hold."""
+    return text if text is None or text.isascii() else replace_surrogates(text)
+
+
+def _predictions_as_log(given: pd.Series) -> pd.DataFrame:
+    """Lay predictions out as lines of `Generation`."""
+    return pd.DataFrame({"prompt_id": given.index, "text": given.array})
+
+
+def _digest(texts: pd.Series) -> str:
+    """Name the content of predictions by SHA-256."""
+    hashed = pd.util.hash_pandas_object(texts.fillna("\x00"), index=True)
+    return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
+
+
+def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.DataFrame:
+    """Put the answers beside the targets; prompts of equal content share one."""
+    answers = folder.read_answers(targets["group"].unique(), repeat=repeat)
+    key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
+    rows = np.full(len(targets), -1)
+    for group, places in targets.groupby("group", sort=False).indices.items():
+        of_group = np.flatnonzero(answers["group"] == group)
+        wanted = pd.Index(targets["prompt_key"].iloc[places], dtype=object)
+        at = pd.Index(key.iloc[of_group], dtype=object).get_indexer(wanted)
+        rows[places[at >= 0]] = of_group[at[at >= 0]]
+    known = rows >= 0
+    found = targets.copy(deep=False)
+    for name in ("text", "finish_reason", "error", "lookups"):
+        values = np.full(len(targets), None, dtype=object)
+        column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
+        values[known] = column[rows[known]]
+        found[name] = pd.Series(values, index=targets.index, dtype=object)
+    return found
+
+
+def _cluster(study: Study, targets: pd.DataFrame) -> str:
+    """Name the column of the targets that is resampled: the study's cluster where it is there."""
+    first = next(iter(study.clusters))
+    return first if first in targets else "fact_id"
+
+
+def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:  # noqa: ANN401
+    """Compare the verdicts of all rules, where the scoring is by a rule and asks for it."""
+    if not isinstance(scoring, RuleScoring) or not scoring.agreement:
+        return {}
+    table = rule_agreement(
+        answered["text"].tolist(), answered["answers"].tolist(), region=scoring.region
+    )
+    return {str(name): rows for name, rows in table.groupby("compared")}
+
+
+def _remove_checks(folder: RunFolder) -> None:
+    """Remove the checks of an earlier scoring, which must not stand beside the verdicts of this."""
+    found = folder.read_scoring()
+    for name in () if found is None else found.checks:
+        (folder.checks / f"{name}.csv").unlink(missing_ok=True)
+
+
+def _first_error(folder: RunFolder, targets: pd.DataFrame) -> str:
+    """Quote the first error of a run's logs."""
+    errors = folder.read_answers(targets["group"].unique())["error"].dropna()
+    return "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
+
+
+def _refuse_no_verdict(verdicts: pd.DataFrame, judge: str) -> None:
+    """Refuse to put nothing in the place of earlier verdicts."""
+    if verdicts["is_correct"].isna().all():
+        raise DataError(
+            f"judge {judge!r} decided none of {len(verdicts)} facts, the first because "
+            f"{verdicts['reason'].iloc[0]}; mend that and score again: what was judged before is "
+            "kept"
+        )
+
+
+def _warn_unscored(verdicts: pd.DataFrame) -> None:
+    """Say how many targets have no verdict, and why."""
+    reasons = verdicts["reason"].dropna()
+    if reasons.empty:
+        return
+    counts = reasons.str.split(":").str[0].value_counts(sort=False)
+    counted = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    warnings.warn(
+        f"{len(reasons)} of {len(verdicts)} answers have no verdict: {counted}; their pairs are "
+        f"left out of the tables; the first: {reasons.iloc[0]}",
+        UnscoredWarning,
+        stacklevel=4,
+    )
