@@ -104,6 +104,33 @@ class Plugins:
         """
         return self._loaded(spec, self._point(spec))
 
+    def make(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
+        """Load what a name stands for, and make an instance where that is a class.
+
+        Args:
+            spec: As for `load`.
+
+        Returns:
+            The instance, or what stands there.
+
+        Raises:
+            PluginError: As for `load`; or if the class leaves a member undefined, or cannot be
+                made without arguments.
+        """
+        found = self.load(spec)
+        if not isinstance(found, type):
+            return found
+        whose = f"{self.what} {spec!r}{self.owner(spec)}"
+        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+            raise self._error(f"{whose} lacks {', '.join(missing)}, which a subclass must define")
+        try:
+            return found()
+        except Exception as error:
+            # A plugin is anyone's code: whatever it raises is told the same way.
+            raise self._error(
+                f"{whose} cannot be made: {type(error).__name__}: {error}; repair or uninstall it"
+            ) from error
+
     def _point(self, spec: str) -> EntryPoint:
         """Find the one entry point that a name stands for, or make one of what is importable."""
         package, separator, name = spec.partition(":")

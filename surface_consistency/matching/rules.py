@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from surface_consistency.errors import PluginError
 from surface_consistency.matching.boundary import BoundaryRule
 from surface_consistency.matching.exact import ExactRule
 from surface_consistency.matching.fuzzy import FuzzyRule
@@ -75,6 +76,7 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     Raises:
         TypeError: If it is neither a name nor a rule.
         ValueError: If no rule has that name.
+        PluginError: If what is named cannot be imported or made, or is no rule.
 
     References:
         None; the names are this package's own, "popqa" and "exact" after the papers that used them.
@@ -91,10 +93,12 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
         return RULES[rule]
     if rule not in _PLUGINS.points() and ":" not in rule:
         raise ValueError(f"`rule` must be one of {', '.join(rule_names())}; got {rule!r}")
-    found = _PLUGINS.load(rule)
-    made = found() if isinstance(found, type) else found
+    made = _PLUGINS.make(rule)
     if not isinstance(made, Rule):
-        raise TypeError(f"rule {rule!r} is a {type(made).__name__}; it must be a `matching.Rule`")
+        raise PluginError(
+            f"{_PLUGINS.what} {rule!r}{_PLUGINS.owner(rule)} is a {type(made).__name__}; derive it "
+            f"from surface_consistency.matching.Rule, or name one of {', '.join(rule_names())}"
+        )
     return made
 
 

@@ -268,10 +268,11 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
     elif isinstance(block, Bars):
         figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
         _draw_bars(figure.subplots(), block)
-    else:
-        assert isinstance(block, Flow)
+    elif isinstance(block, Flow):
         figure = Figure(figsize=(6.8, 3.4))
         _draw_flow(figure.subplots(), block)
+    else:
+        raise TypeError(f"no figure is drawn of a {type(block).__name__}")
     return figure
 
 

@@ -266,17 +266,19 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
         ).assign(model=manifest.model)
     checks |= study.checks(scored)
+    # A run is scored once it has outcomes, so a stopped scoring leaves none under another's name.
+    folder.outcomes.unlink(missing_ok=True)
     _remove_checks(folder)
     write_frame(folder.verdicts, verdicts, study.verdict)
     if repeated is not None:
         write_frame(folder.repeat_verdicts, repeated, study.verdict)
-    write_frame(folder.outcomes, outcomes, study.outcome)
     folder.write_checks(checks)
     study.export(scored)
     made = Scoring(
         judged_by=judge.name, settings=scoring.model_dump(mode="json"), checks=tuple(checks)
     )
     write_text(folder.scoring, made.model_dump_json(indent=2) + "\n")
+    write_frame(folder.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
     return outcomes
 

@@ -640,24 +640,13 @@ def find_analysis(name: str) -> Analysis:
 
 
 def _made(plugins: Plugins, spec: str, members: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """Load what is registered, make it where it is a class, and hold it to its members and name."""
-    found = plugins.load(spec)
-    whose = f"{plugins.what} {spec!r}{plugins.owner(spec)}"
-    if isinstance(found, type):
-        if missing := sorted(getattr(found, "__abstractmethods__", ())):
-            raise PluginError(f"{whose} lacks {', '.join(missing)}, which a subclass must define")
-        try:
-            found = found()
-        except Exception as error:
-            # A plugin is anyone's code: whatever it raises is told the same way.
-            raise PluginError(
-                f"{whose} cannot be made: {type(error).__name__}: {error}; repair or uninstall it"
-            ) from error
+    """Make what is registered, and hold it to its members and name."""
+    found = plugins.make(spec)
     plugins.check(spec, found, members)
     registered = [entry.rpartition(":")[2] for entry in plugins.names()]
     if found.name != spec.rpartition(":")[2] and (":" not in spec or found.name in registered):
         raise PluginError(
-            f"{whose} has the name {found.name!r}; entry point and {plugins.what} must have one "
-            "name, which no other has"
+            f"{plugins.what} {spec!r}{plugins.owner(spec)} has the name {found.name!r}; entry "
+            f"point and {plugins.what} must have one name, which no other has"
         )
     return found

@@ -149,10 +149,11 @@ def import_verdicts(
         settings=settings.model_dump(mode="json"),
         runner={"runner": "verdicts"},
     )
-    write_frame(folder.outcomes, outcomes, study.outcome)
+    folder.outcomes.unlink(missing_ok=True)
     scoring = Scoring(judged_by="verdicts as given")
     write_text(folder.scoring, scoring.model_dump_json(indent=2) + "\n")
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
+    write_frame(folder.outcomes, outcomes, study.outcome)
     return folder
 
 

@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import pytest
 
+from surface_consistency.errors import PluginError
 from surface_consistency.matching import (
     RULES,
     Match,
@@ -54,6 +55,20 @@ def test_match_rejects_what_is_no_rule():
     """A rule is a name or a Rule."""
     with pytest.raises(TypeError, match="`rule` must be a name or a Rule, got function"):
         match("x", ["x"], rule=match_popqa)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("json:JSONDecoder", "is a JSONDecoder; derive it from .*Rule, or name one of popqa"),
+        ("pathlib:PurePath.joinpath", "is a function; derive it from"),
+        ("http.client:HTTPConnection", "cannot be made: TypeError: .*host.*; repair or uninstall"),
+        ("collections.abc:Sized", "lacks __len__, which a subclass must define"),
+    ],
+)
+def test_match_rejects_importable_names_of_no_rule(rule, message):
+    with pytest.raises(PluginError, match=f"matching rule '{rule}' {message}"):
+        match("x", ["x"], rule=rule)
 
 
 @EVERY

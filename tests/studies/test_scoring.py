@@ -15,6 +15,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import (
     Generation,
     RedirectOutcome,
@@ -182,6 +183,30 @@ def test_score_run_judges_again_by_another_rule(data, predictions, tmp_path):
 
     assert not predictions_whole["first_correct"].any()
     assert score_run(folder, scoring=RuleScoring(rule="exact"))["first_correct"].all()
+
+
+@pytest.mark.parametrize("writer", ["write_frame", "write_text"])
+def test_a_stopped_scoring_leaves_no_verdicts_under_another_rule(
+    data, predictions, tmp_path, monkeypatch, writer
+):
+    """Whatever file it stops at, the run asks to be scored again rather than showing a mixture."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    score_run(folder)
+    write = getattr(scoring, writer)
+
+    def stop(path, *arguments):
+        write(path, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scoring, writer, stop)
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            score_run(folder, scoring=RuleScoring(rule="exact"))
+
+    with pytest.raises(SourceNotFoundError, match="score"):
+        load_runs([folder.path], outcome=RedirectOutcome)
+    score_run(folder, scoring=RuleScoring(rule="exact"))
+    assert load_runs([folder.path], outcome=RedirectOutcome)[0].judged_by == "exact on first_line"
 
 
 def test_import_predictions_does_not_replace_others(data, predictions, tmp_path):
