@@ -1,6 +1,7 @@
 """Finding studies, analyses, runners and matching rules by name, whoever wrote them.
 
-Packages register them as entry points; those of this package are registered in the same way.
+Packages register them as entry points. The studies of this package are registered in the same way;
+its runners and rules are built in.
 """
 
 import re
@@ -9,9 +10,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from surface_consistency.errors import PluginError
+from surface_consistency.errors import PluginError, SurfaceConsistencyError
 
 __all__ = ["Plugins", "distribution_of"]
 
@@ -25,12 +27,21 @@ class Plugins:
     Args:
         group: Name of the group, such as "surface_consistency.studies".
         what: What stands in it, for messages, such as "study".
+        built_in: Those of this package that no entry point registers, as "module:attribute".
         error: What to raise when one cannot be found or loaded.
     """
 
-    def __init__(self, group: str, what: str, *, error: type[PluginError] = PluginError) -> None:
+    def __init__(
+        self,
+        group: str,
+        what: str,
+        *,
+        built_in: Mapping[str, str] = MappingProxyType({}),
+        error: type[SurfaceConsistencyError] = PluginError,
+    ) -> None:
         self.group = group
         self.what = what
+        self._built_in = [EntryPoint(name, value, group) for name, value in built_in.items()]
         self._error = error
 
     def names(self) -> tuple[str, ...]:
@@ -40,12 +51,11 @@ class Plugins:
             Names of this package, then "package:name" of every other, each sorted.
         """
         own, others = set(), set()
-        for point in entry_points(group=self.group):
-            owner = distribution_of(point)
-            if _canonical(owner) == _OWN:
+        for point in self._registered():
+            if self._is_own(point):
                 own.add(point.name)
             else:
-                others.add(f"{owner}:{point.name}")
+                others.add(f"{distribution_of(point)}:{point.name}")
         return (*sorted(own), *sorted(others))
 
     def points(self) -> Mapping[str, EntryPoint]:
@@ -58,7 +68,7 @@ class Plugins:
             PluginError: If two packages register one name; names both.
         """
         found: dict[str, EntryPoint] = {}
-        for point in sorted(entry_points(group=self.group), key=lambda item: item.name):
+        for point in sorted(self._registered(), key=lambda item: item.name):
             known = found.setdefault(point.name, point)
             if known.value != point.value:
                 raise self._error(
@@ -77,12 +87,12 @@ class Plugins:
             By name, sorted: the first line of a docstring, or why it cannot be loaded.
         """
         lines = {}
-        for name in sorted({point.name for point in entry_points(group=self.group)}):
+        for name in sorted({point.name for point in self._registered()}):
             try:
                 point = self._named(name)
-                is_own = _canonical(distribution_of(point)) == _OWN
+                is_own = self._is_own(point)
                 text = _doc_in_source(point) if is_own else _doc(self._loaded(name, point))
-            except PluginError as error:
+            except self._error as error:
                 lines[name] = f"cannot be loaded: {error}".partition("\n")[0].partition("; ")[0]
             else:
                 lines[name] = text.strip().partition("\n")[0]
@@ -131,19 +141,32 @@ class Plugins:
                 f"{whose} cannot be made: {type(error).__name__}: {error}; repair or uninstall it"
             ) from error
 
+    def _registered(self) -> list[EntryPoint]:
+        """Gather what is built in and what any package registers."""
+        return [*self._built_in, *entry_points(group=self.group)]
+
+    def _is_own(self, point: EntryPoint) -> bool:
+        """Tell whether an entry point is of this package."""
+        return point in self._built_in or _same(distribution_of(point), _OWN)
+
     def _point(self, spec: str) -> EntryPoint:
         """Find the one entry point that a name stands for, or make one of what is importable."""
         package, separator, name = spec.partition(":")
         if not separator:
             return self._named(spec)
-        points = entry_points(group=self.group)
-        own = [p for p in points if p.name == name and _same(distribution_of(p), package)]
+        points = self._registered()
+        own = [
+            point
+            for point in points
+            if point.name == name
+            and _same(_OWN if self._is_own(point) else distribution_of(point), package)
+        ]
         return own[0] if own else EntryPoint(name=spec, value=spec, group=self.group)
 
     def _named(self, name: str) -> EntryPoint:
         """Find the one entry point of a bare name; this package's own stands before others."""
-        points = [point for point in entry_points(group=self.group) if point.name == name]
-        ours = [point for point in points if _canonical(distribution_of(point)) == _OWN]
+        points = [point for point in self._registered() if point.name == name]
+        ours = [point for point in points if self._is_own(point)]
         if len({point.value for point in points}) > 1 and not ours:
             owners = ", ".join(f"{distribution_of(point)}:{name}" for point in points)
             raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
@@ -184,7 +207,7 @@ class Plugins:
         """
         try:
             point = self._point(spec)
-        except PluginError:
+        except self._error:
             return ""
         return "" if point.dist is None else f" of {distribution_of(point)}"
 

@@ -5,6 +5,7 @@ default the default and its docstring the help. Fields of a record inside stand 
 without a prefix. `Flag` in a field's annotation gives another flag, or more of them.
 """
 
+import json
 import re
 import types
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ __all__ = [
     "option_table",
     "record_from_options",
     "record_options",
+    "values_of_items",
 ]
 
 R = TypeVar("R", bound=BaseModel)
@@ -462,3 +464,25 @@ def _as_typed(value: object) -> str:
         return " ".join(map(_as_typed, value)) or "nothing"
     text = str(value)
     return text if text.isprintable() and text and " " not in text else repr(text)
+
+
+def values_of_items(given: Mapping[str, str]) -> dict[str, object]:
+    """Read the values of NAME=VALUE items, which are JSON, or else text.
+
+    Args:
+        given: Values by name.
+
+    Returns:
+        The values.
+
+    Examples:
+        >>> values_of_items({"concurrency": "32", "base_url": "http://localhost"})
+        {'concurrency': 32, 'base_url': 'http://localhost'}
+    """
+    options: dict[str, object] = {}
+    for name, value in given.items():
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options

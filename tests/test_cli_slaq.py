@@ -41,7 +41,7 @@ def silly(model=None):
 
 @pytest.fixture
 def runners(tmp_path, monkeypatch):
-    """Make `cli_runners` importable."""
+    """Make `cli_slaq_runners` importable."""
     (tmp_path / "cli_slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
     return "cli_slaq_runners"

@@ -1,6 +1,5 @@
 """Options that several commands share: who answers, and where results go."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,9 +7,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from pydantic import Field
 
-from surface_consistency.settings_options import Settings
+from surface_consistency.settings_options import Settings, values_of_items
 
-__all__ = ["Json", "ModelSettings", "Out", "options_of"]
+__all__ = ["Json", "ModelSettings", "Out"]
 
 Out = Annotated[Path, Parameter(help="Folder of the results.")]
 """The option --out."""
@@ -59,7 +58,7 @@ class ModelSettings(Settings):
             "quantization": "int8" if self.int8 else None,
             "batch_size": self.batch_size,
         }
-        given = options_of(self.runner_option)
+        given = values_of_items(self.runner_option)
         return given | {name: value for name, value in named.items() if value is not None}
 
     def name(self, runner: Any) -> str:  # noqa: ANN401 - a runner, or what makes one
@@ -77,21 +76,3 @@ class ModelSettings(Settings):
             return str(runner.name)
         path = Path(self.model)
         return path.resolve().name if path.exists() else self.model
-
-
-def options_of(given: Mapping[str, str]) -> dict[str, object]:
-    """Read values that are JSON, or else text.
-
-    Args:
-        given: Values by name.
-
-    Returns:
-        The values.
-    """
-    options: dict[str, object] = {}
-    for name, value in given.items():
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
-    return options

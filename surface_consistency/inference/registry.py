@@ -1,28 +1,30 @@
 """Finding a runner by name: built in, of another package, or importable."""
 
 import inspect
-import re
 from collections.abc import Mapping
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import Final
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.inference.runner import Runner
+from surface_consistency.plugins import Plugins
 
 __all__ = ["GROUP", "available_runners", "load_runner"]
 
 GROUP = "surface_consistency.runners"
 """Entry point group under which packages register runners."""
 
-_BUILT_IN = {
-    "fake": "surface_consistency.inference.fake:FakeRunner",
-    "openai": "surface_consistency.inference.openai_compatible:OpenAICompatibleRunner",
-    "stored": "surface_consistency.inference.stored:StoredRunner",
-    "transformers": "surface_consistency.inference.transformers_runner:TransformersRunner",
-}
-_IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _MEMBERS = ("name", "fingerprint", "generate")
-_OWN = "surface-consistency"
+_RUNNERS: Final = Plugins(
+    GROUP,
+    "runner",
+    built_in={
+        "fake": "surface_consistency.inference.fake:FakeRunner",
+        "openai": "surface_consistency.inference.openai_compatible:OpenAICompatibleRunner",
+        "stored": "surface_consistency.inference.stored:StoredRunner",
+        "transformers": "surface_consistency.inference.transformers_runner:TransformersRunner",
+    },
+    error=RunnerError,
+)
 
 
 def available_runners() -> tuple[str, ...]:
@@ -35,8 +37,7 @@ def available_runners() -> tuple[str, ...]:
         >>> available_runners()[:3]
         ('fake', 'openai', 'stored')
     """
-    others = {f"{_distribution(point)}:{point.name}" for point in _foreign_points()}
-    return (*sorted(_BUILT_IN), *sorted(others))
+    return _RUNNERS.names()
 
 
 def load_runner(
@@ -62,7 +63,7 @@ def load_runner(
         >>> load_runner("stored", model={"q1": "London"}).name
         'stored'
     """
-    found = _find(spec)
+    found = _RUNNERS.load(spec)
     given = dict(options or {})
     if isinstance(found, Runner) and not isinstance(found, type):
         if model is not None or given:
@@ -106,76 +107,3 @@ def _make(
         return factory(*arguments, **options)
     except TypeError as error:
         raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error
-
-
-def _find(spec: str) -> object:
-    """Resolve a name to the object behind it."""
-    package, separator, name = spec.partition(":")
-    if not separator:
-        return _find_entry_point(spec)
-    for point in _foreign_points():
-        if point.name == name and _canonical(_distribution(point)) == _canonical(package):
-            return _load(spec, point)
-    if _canonical(package) == _OWN and name in _BUILT_IN:
-        return _find_entry_point(name)
-    return _load(spec, EntryPoint(name=spec, value=spec, group=GROUP))
-
-
-def _find_entry_point(name: str) -> object:
-    """Resolve a name without a package: built in, or registered by exactly one package."""
-    if name in _BUILT_IN:
-        return _load(name, EntryPoint(name=name, value=_BUILT_IN[name], group=GROUP))
-    points = [point for point in _foreign_points() if point.name == name]
-    if not points:
-        raise RunnerError(f"no runner {name!r}; {_remedy()}")
-    if len(points) > 1:
-        owners = ", ".join(f"{_distribution(point)}:{name}" for point in points)
-        raise RunnerError(f"several packages have a runner {name!r}; name one of {owners}")
-    return _load(name, points[0])
-
-
-def _load(spec: str, point: EntryPoint) -> object:
-    """Import what an entry point names."""
-    module, _, attribute = point.value.partition(":")
-    if not _IMPORTABLE.fullmatch(point.value):
-        raise RunnerError(f"no runner {spec!r}; {_remedy()}")
-    try:
-        loaded = import_module(module)
-    except ImportError as error:
-        raise RunnerError(
-            f"runner {spec!r} cannot be loaded: importing {module!r} failed with "
-            f"{type(error).__name__}: {error}; {_remedy()}"
-        ) from error
-    found: object = loaded
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise RunnerError(
-                f"runner {spec!r} cannot be loaded: {module!r} has no {attribute!r}; {_remedy()}"
-            )
-        found = getattr(found, part)
-    return found
-
-
-def _foreign_points() -> list[EntryPoint]:
-    """List the entry points of other packages."""
-    return [
-        point for point in entry_points(group=GROUP) if _canonical(_distribution(point)) != _OWN
-    ]
-
-
-def _distribution(point: EntryPoint) -> str:
-    """Name the package that registered an entry point."""
-    return point.dist.name if point.dist is not None else "unknown"
-
-
-def _canonical(name: str) -> str:
-    """Spell a package name as the package index compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _remedy() -> str:
-    """Say what could be named instead."""
-    return (
-        f"available: {', '.join(available_runners())}; or name anything importable as "
-        "'module:attribute'"
-    )

@@ -40,6 +40,13 @@ class AnswerSets:
         Args:
             rows: Answer sets; an empty one gives None.
             first_row: Number of the first row in messages.
+
+        Returns:
+            One prepared set a row.
+
+        Raises:
+            TypeError: If an answer is not a string; names the row.
+            ValueError: If an answer is blank; names the row.
         """
         if self._n_answers > _MAX_ANSWERS:
             self._prepared, self._n_answers = {(): None}, 0

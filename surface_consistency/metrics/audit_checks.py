@@ -93,7 +93,7 @@ def contamination_flags(
 def contamination_by(
     frame: pd.DataFrame,
     *,
-    by: str | Sequence[str] = ("domain", "variant"),
+    by: str | Sequence[str] = ("domain", "topology"),
     full_correct: str = "full_correct",
     del_on_correct: str = "del_on_correct",
     n: str = "n",
@@ -129,10 +129,11 @@ def contamination_by(
     Examples:
         >>> import pandas as pd
         >>> cells = pd.DataFrame(
-        ...     {"domain": "sports", "variant": ["Base", "Base", "Noise", "Noise"],
+        ...     {"domain": "sports", "topology": ["Base", "Base", "Noise", "Noise"],
         ...      "n": [100, 100, 160, 160], "full_correct": [1, 1, 43, 74],
         ...      "del_on_correct": [1, 1, 6, 9]})
-        >>> contamination_by(cells)[["variant", "full_accuracy", "is_contaminated"]].values.tolist()
+        >>> rows = contamination_by(cells)
+        >>> rows[["topology", "full_accuracy", "is_contaminated"]].values.tolist()
         [['Base', 0.01, True], ['Noise', 0.365625, False]]
     """
     keys = grouping_columns(by, _RESULTS)

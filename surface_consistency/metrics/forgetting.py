@@ -219,7 +219,7 @@ class FactCounts:
     """Ten counts of each fact, each 0 or 1."""
 
     counts: Integers
-    """Shape `(n_facts, 10)`, columns as in `forgetting_rates`; zeros where not scored."""
+    """Shape `(n_facts, 10)`, columns as in `forgetting_of_totals`; zeros where not scored."""
     is_scored: Flags
     """Facts that lack nothing."""
     has_full: bool

@@ -96,7 +96,7 @@ def forgetting_by(
 
     Args:
         frame: One row a deleted fact under one prompt, with the columns named below.
-        by: Columns that make the groups, such as variant; none gives one row for all.
+        by: Columns that make the groups, such as topology; none gives one row for all.
         del_on: Column of verdicts with the fact deleted and retrieval on.
         del_off: Column of verdicts with the fact deleted and retrieval off.
         full: Column of verdicts with the database whole; None where it was not asked.
@@ -136,10 +136,10 @@ def forgetting_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": np.arange(120) // 2, "variant": ["Base", "Noise"] * 60,
+        ...     {"fact_id": np.arange(120) // 2, "topology": ["Base", "Noise"] * 60,
         ...      "full": 1, "first_correct": [0, 1] * 60, "second_correct": 0})
-        >>> rows = forgetting_by(frame, by="variant", full="full", n_resamples=500)
-        >>> rows[["variant", "leakage", "retrieval_mediated", "full_flag"]].values.tolist()
+        >>> rows = forgetting_by(frame, by="topology", full="full", n_resamples=500)
+        >>> rows[["topology", "leakage", "retrieval_mediated", "full_flag"]].values.tolist()
         [['Base', 0.0, 0.0, ''], ['Noise', 0.0, 1.0, 'full_equals_del_on']]
     """
     has_full = full is not None

@@ -119,9 +119,10 @@ def instance_popularity(
         One score an instance, in [1, n_bins], shape `(n_instances,)`; higher is more common.
 
     Raises:
-        ValueError: When a count is negative or NaN, or infinite and no scale is given, an
-            instance's counts are not one-dimensional, or no instance has an n-gram and no scale is
-            given.
+        TypeError: When `n_bins` is no integer.
+        ValueError: When a count is negative, NaN or no number, or infinite and no scale is given,
+            an instance's counts are not one-dimensional, or, without a scale, no instance has an
+            n-gram or `n_bins` is below 2.
 
     Notes:
         An instance without n-grams, being shorter than n tokens, is NaN, with an

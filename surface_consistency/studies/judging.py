@@ -376,8 +376,8 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
         One row a target, columns of the record.
 
     Raises:
-        DataError: If the judge returns other rows than it was given, or a verdict without a reason
-            why it is missing.
+        DataError: If the judge returns other rows than it was given, a column that the record does
+            not have, or neither verdict nor reason for a target.
     """
     found = judge.judge(targets)
     if len(found) != len(targets):

@@ -70,8 +70,9 @@ def report_runs(
         The page and the tables.
 
     Raises:
-        ValueError: If no folder is given, one twice, or runs of several studies; if an analysis is
-            not for this study, or names a table that is there.
+        ValueError: If no folder is given, one twice, or runs of several studies; if
+            `settings.cluster` is no cluster of the study; if an analysis is not for this study, or
+            names a table that is there.
         DataError: If a run cannot be read.
     """
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)

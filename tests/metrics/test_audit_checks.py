@@ -26,7 +26,9 @@ cells = st.lists(
 
 
 def golden_frame(data_files):
-    return pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
+    """The published contingencies, which call a topology a variant."""
+    frame = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
+    return frame.rename(columns={"variant": "topology"})
 
 
 def test_contamination_by_finds_exactly_the_three_databases(data_files):
@@ -35,7 +37,7 @@ def test_contamination_by_finds_exactly_the_three_databases(data_files):
 
     found = rows[rows["is_contaminated"]]
     assert len(rows) == 13
-    assert list(found[["domain", "variant"]].itertuples(index=False, name=None)) == [
+    assert list(found[["domain", "topology"]].itertuples(index=False, name=None)) == [
         ("politicians", "Noise"),
         ("sports", "Alias"),
         ("sports", "Base"),
@@ -54,10 +56,10 @@ def test_contamination_flags_agree_with_the_cells_of_the_audit(data_files):
     flags = contamination_flags(frame["full_correct"], frame["del_on_correct"], n=frame["n"])
 
     suspect = {("sports", "Base"), ("sports", "Alias"), ("politicians", "Noise")}
-    expected = [(d, v) in suspect for d, v in zip(frame["domain"], frame["variant"], strict=True)]
+    expected = [(d, v) in suspect for d, v in zip(frame["domain"], frame["topology"], strict=True)]
     assert (flags != "").tolist() == expected
     # FULL equals DEL-ON in every cell of sports / Base.
-    in_base = (frame["domain"] == "sports") & (frame["variant"] == "Base")
+    in_base = (frame["domain"] == "sports") & (frame["topology"] == "Base")
     assert set(flags[in_base]) == {"both"}
 
 
@@ -154,7 +156,7 @@ def test_contamination_flags_of_no_cells_are_none():
 )
 def test_contamination_by_rejects_bad_frames(spoil, options, error, message):
     frame = pd.DataFrame(
-        {"domain": ["x"], "variant": ["y"], "n": [5], "full_correct": [1], "del_on_correct": [0]}
+        {"domain": ["x"], "topology": ["y"], "n": [5], "full_correct": [1], "del_on_correct": [0]}
     )
 
     with pytest.raises(error, match=message):

@@ -54,12 +54,15 @@ def test_another_process_holds_a_lock_until_it_ends(tmp_path, end):
 def test_a_lock_can_be_released_in_another_thread(tmp_path):
     from threading import Thread
 
-    lock = FileLock(tmp_path / "a.lock", RunLogLockedError)
+    path = tmp_path / "a.lock"
+    lock = FileLock(path, RunLogLockedError)
     thread = Thread(target=lock.release)
     thread.start()
     thread.join()
 
-    FileLock(tmp_path / "a.lock", RunLogLockedError).release()
+    assert not path.exists()
+    with FileLock(path, RunLogLockedError):
+        assert path.read_text() == str(os.getpid())
 
 
 def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, caplog):

@@ -1,10 +1,9 @@
 """SLAQ's judges: strings for names and dates, a model for whatever is said, people."""
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.prompts.judge import judge_free
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Prompt
+from surface_consistency.settings_options import values_of_items
 from surface_consistency.studies.judging import NO_ANSWER, Judge, LLMJudge, facts_of
 from surface_consistency.studies.slaq.labels import read_labels
 
@@ -214,7 +214,9 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
     if scoring.judge == "human":
         return HumanJudge(scoring.labels or folder.labels)
     runner = load_runner(
-        scoring.judge_runner, model=scoring.judge_model, options=_options(scoring.judge_option)
+        scoring.judge_runner,
+        model=scoring.judge_model,
+        options=values_of_items(scoring.judge_option),
     )
     label = scoring.judge_label or scoring.judge_model or runner.name
     return SlaqLLMJudge(
@@ -239,17 +241,6 @@ def _is_description(is_entity: pd.Series) -> np.ndarray:
 def _is_free(targets: pd.DataFrame) -> bool:
     """Tell whether an answer was written without knowing the questions."""
     return bool(targets["form"].iloc[0] == "free")
-
-
-def _options(given: Mapping[str, str]) -> dict[str, object]:
-    """Read values that are JSON, or else text."""
-    options: dict[str, object] = {}
-    for name, value in given.items():
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
-    return options
 
 
 def _file_name(label: str) -> str:

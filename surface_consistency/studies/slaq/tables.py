@@ -175,7 +175,7 @@ def slot_tables(
         seed: Seed of both.
 
     Returns:
-        "momentum" (figure 3) and "momentum_slopes"; "position", from topics whose orders are
+        "momentum" (figure 3) and "momentum_slopes"; "position", where the orders of every topic are
         balanced; "order_sensitivity": how often a fact's long verdict changes with the order;
         "recall", from free form. A table for which the frame holds no rows is left out.
 
