@@ -58,6 +58,7 @@ __all__ = [
     "UnknownCategoryWarning",
     "UnscoredWarning",
     "WorkFolderLockedError",
+    "WorkerLostError",
 ]
 
 
@@ -99,6 +100,11 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
             f"{feature} needs {library}, which is not installed. "
             f"Install it with: pip install 'surface-consistency[{extra}]'"
         )
+        self._given = (feature, library, extra)
+
+    def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str, str]]:
+        """Say how it is made again where a process hands it to another."""
+        return type(self), self._given
 
 
 class PluginError(SurfaceConsistencyError, ValueError):
@@ -131,6 +137,10 @@ class RunLogLockedError(RunLogError):
 
 class RunMismatchError(RunLogError, ValueError):
     """The run was made with other settings than those asked for now."""
+
+
+class WorkerLostError(SurfaceConsistencyError, RuntimeError):
+    """A process that worked for this one was killed."""
 
 
 class WorkFolderLockedError(SurfaceConsistencyError):

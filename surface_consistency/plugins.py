@@ -58,25 +58,6 @@ class Plugins:
                 others.add(f"{distribution_of(point)}:{point.name}")
         return (*sorted(own), *sorted(others))
 
-    def points(self) -> Mapping[str, EntryPoint]:
-        """Gather the entry points by their bare name.
-
-        Returns:
-            The entry points, sorted by name.
-
-        Raises:
-            PluginError: If two packages register one name; names both.
-        """
-        found: dict[str, EntryPoint] = {}
-        for point in sorted(self._registered(), key=lambda item: item.name):
-            known = found.setdefault(point.name, point)
-            if known.value != point.value:
-                raise self._error(
-                    f"{distribution_of(known)} and {distribution_of(point)} both register the "
-                    f"{self.what} {point.name!r}; name one as package:name, or uninstall one"
-                )
-        return found
-
     def describe(self) -> Mapping[str, str]:
         """Say in a line what each is; one that is broken breaks no other.
 
@@ -219,7 +200,7 @@ class Plugins:
         owner = "" if point.dist is None else f" of {distribution_of(point)}"
         try:
             found: Any = import_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
             raise self._error(
                 f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "

@@ -1,6 +1,8 @@
 """The commands with their options, read by cyclopts; only the one that is called is loaded."""
 
 import gc
+import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -8,6 +10,7 @@ from typing import Any, Final
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
 from surface_consistency.errors import PluginError
+from surface_consistency.runs.command import COMMAND
 
 __all__ = ["install_completion", "run_app", "run_command"]
 
@@ -21,6 +24,8 @@ _PLUGINS: Final = {
     "run": ("study", "studies", "run", "make_run"),
     "analyse": ("analysis", "analyses", "report", "make_analyse"),
 }
+
+_SECRET: Final = re.compile(r"(?i)((?:key|token|secret|password)=).+")
 
 
 def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
@@ -46,7 +51,11 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
     finally:
         if was_on:
             gc.enable()
-    run_app(app, words)
+    told = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
+    try:
+        run_app(app, words)
+    finally:
+        COMMAND.reset(told)
 
 
 def run_app(app: App, words: Sequence[str]) -> None:
@@ -89,6 +98,11 @@ def install_completion() -> str:
         return f"wrote {app.install_completion()}; start a new shell to use it"
     except ShellDetectionError as error:
         raise ValueError(f"--install-completion: {error}") from error
+
+
+def _without_secret(word: str) -> str:
+    """Leave the value out of an argument such as token=..., since commands are written down."""
+    return _SECRET.sub(r"\1...", word)
 
 
 def _new(name: str, text: str) -> App:

@@ -22,7 +22,8 @@ class ModelSettings(Settings):
     """Who answers."""
 
     model: str | None = None
-    """Hub id or folder; what the runner calls its model. "organism" trains a small one first."""
+    """Hub id or folder; what the runner calls its model. "organism" trains a small one first, if
+    the study has one."""
 
     label: str | None = None
     """Name of the model in tables; the last part of --model by default."""

@@ -9,9 +9,8 @@ from cyclopts import Parameter
 from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
-from surface_consistency.runs.loader import study_name
-from surface_consistency.studies.reporting import report_runs
-from surface_consistency.studies.study import ReportSettings, find_analysis, find_study
+from surface_consistency.studies.reporting import report_runs, study_of_runs
+from surface_consistency.studies.study import ReportSettings, find_analysis
 
 __all__ = ["make_analyse", "make_report"]
 
@@ -32,7 +31,7 @@ def _report(
         home = _home(out)
         finish(report_runs(runs, home, settings=reporting), home, as_json=json)
         return
-    study = find_study(study_name(runs))
+    study = study_of_runs(runs)
     for run in runs:
         print(study.story(run, fact or ""))
 

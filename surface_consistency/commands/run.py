@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["make_run"]
 
 _ORGANISM = "organism"
+_DEMO = "redirectqa"
 
 
 def make_run(name: str) -> Callable[..., object]:
@@ -107,6 +108,9 @@ def _check_organism(study: "Study", model: ModelSettings, organism: Any) -> None
                 )
         return
     if study.organism is None:
-        raise ValueError(f"--model organism: the study {study.name} has no model organism")
+        raise ValueError(
+            f"--model organism: the study {study.name} has no model organism; name a model"
+            + ("; `surface-consistency demo` trains one" if study.name == _DEMO else "")
+        )
     if model.runner not in (None, study.runner):
         raise ValueError("--model organism trains a model of its own; leave out --runner")

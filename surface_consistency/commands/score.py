@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
+from surface_consistency.errors import PluginError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.reporting import report_runs
@@ -18,6 +19,8 @@ from surface_consistency.studies.study import STUDIES, ReportSettings, find_stud
 __all__ = ["foreign_option", "make_score"]
 
 _DEFAULT = "redirectqa"
+_NO_RUN_AFTER = ("--out", "--label", "--source")
+"""Options whose values may name a folder with a manifest that is not the run to score."""
 
 
 def make_score(argv: Sequence[str]) -> Callable[..., object]:
@@ -122,9 +125,7 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
         RunFolder.open(argv[0])
     study = find_study(_study_of(argv))
     owners = [
-        name
-        for name in STUDIES.names()
-        if name != study.name and flag in _scoring_flags(name.rpartition(":")[2])
+        name for name in STUDIES.names() if name != study.name and flag in _scoring_flags(name)
     ]
     if not owners:
         return None
@@ -137,15 +138,21 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
 
 
 def _scoring_flags(name: str) -> list[str]:
-    """List the flags that say how a study judges."""
-    return [option.flags[0] for option in record_options(find_study(name).scoring)]
+    """List the flags that say how a study judges; none of a study that cannot be loaded."""
+    try:
+        study = find_study(name)
+    except PluginError:
+        return []
+    return [option.flags[0] for option in record_options(study.scoring)]
 
 
 def _study_of(argv: Sequence[str]) -> str:
     """Find the study: that of the run, or the one that --study names."""
     named = _DEFAULT
+    if argv and (Path(argv[0]) / "manifest.json").is_file():
+        return RunFolder.open(argv[0]).read_manifest().study
     for before, word in zip(("", *argv), argv, strict=False):
-        if before != "--out" and (Path(word) / "manifest.json").is_file():
+        if before not in _NO_RUN_AFTER and (Path(word) / "manifest.json").is_file():
             return RunFolder.open(word).read_manifest().study
         if before == "--study" or word.startswith("--study="):
             named = word.removeprefix("--study=")

@@ -27,7 +27,13 @@ RULES: Mapping[str, Rule[Any]] = MappingProxyType(
 """Every rule of this package with its default options."""
 
 
-_PLUGINS: Final = Plugins("surface_consistency.rules", "matching rule")
+_PLUGINS: Final = Plugins(
+    "surface_consistency.rules",
+    "matching rule",
+    built_in={
+        name: f"{type(rule).__module__}:{type(rule).__name__}" for name, rule in RULES.items()
+    },
+)
 
 
 def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "popqa") -> Match:
@@ -91,13 +97,18 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
         raise TypeError(f"`rule` must be a name or a Rule, got {type(rule).__name__}")
     if rule in RULES:
         return RULES[rule]
-    if rule not in _PLUGINS.points() and ":" not in rule:
+    if ":" not in rule and rule not in {name.rpartition(":")[2] for name in rule_names()}:
         raise ValueError(f"`rule` must be one of {', '.join(rule_names())}; got {rule!r}")
     made = _PLUGINS.make(rule)
     if not isinstance(made, Rule):
         raise PluginError(
             f"{_PLUGINS.what} {rule!r}{_PLUGINS.owner(rule)} is a {type(made).__name__}; derive it "
             f"from surface_consistency.matching.Rule, or name one of {', '.join(rule_names())}"
+        )
+    if not isinstance(getattr(made, "name", None), str) or type(made).__hash__ is None:
+        raise PluginError(
+            f"{_PLUGINS.what} {rule!r}{_PLUGINS.owner(rule)} must have a `name` and be hashable, "
+            "such as a frozen dataclass; repair or uninstall it"
         )
     return made
 
@@ -115,4 +126,4 @@ def rule_names() -> tuple[str, ...]:
         >>> rule_names()[:2]
         ('popqa', 'exact')
     """
-    return (*RULES, *_PLUGINS.names())
+    return (*RULES, *(name for name in _PLUGINS.names() if name not in RULES))

@@ -44,6 +44,9 @@ class Scoring(Record):
     checks: tuple[str, ...] = Field(default=(), strict=False)
     """Names of the tables that scoring left in `checks/`."""
 
+    command: str | None = None
+    """The command line that judged them, None from Python."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
@@ -295,7 +298,10 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
         if path.stat().st_size < 2:
             continue
         try:
-            tables[path.stem] = pd.read_csv(path, keep_default_na=False, na_values=[""])
+            # A label such as "500" is a name, not a number.
+            tables[path.stem] = pd.read_csv(
+                path, keep_default_na=False, na_values=[""], dtype={"model": str}
+            )
         except ValueError as error:
             raise DataError(
                 f"{path}: cannot be read as a CSV table ({error}); make it again or remove it"

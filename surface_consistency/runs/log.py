@@ -379,6 +379,11 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
                 f"{settings} is of a run of format version {stored.schema_version}, which can be "
                 "reported but not continued; choose another --out"
             )
+        if stored.study != manifest.study:
+            raise RunMismatchError(
+                f"{log.parent} holds a run of {stored.study}, not of {manifest.study}; choose "
+                "another --out"
+            )
         differences = stored.differences(manifest)
         if differences:
             raise RunMismatchError(_mismatch(log, differences))

@@ -12,7 +12,7 @@ __all__ = ["SCHEMA_VERSION", "RunManifest"]
 SCHEMA_VERSION = 2
 """Version of the manifest that is written; version 1 is read."""
 
-_NOT_COMPARED = ("created_at", "package_version", "source")
+_NOT_COMPARED = ("created_at", "package_version", "source", "command")
 
 
 class RunManifest(Record):
@@ -52,6 +52,9 @@ class RunManifest(Record):
 
     created_at: NonEmpty
     """UTC time of the first start, ISO 8601; recorded, not compared."""
+
+    command: str | None = None
+    """The command line of the first start, None from Python; recorded, not compared."""
 
     @model_validator(mode="before")
     @classmethod

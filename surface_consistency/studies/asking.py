@@ -16,6 +16,7 @@ from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarn
 from surface_consistency.inference.generate import Progress, run_prompts
 from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.inference.stored import StoredRunner
+from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
@@ -98,6 +99,8 @@ def run_study(
     if shared is not None:
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
+    # What is stored is what it was, however often it is read.
+    is_repeated = bool(settings.repeat) and not isinstance(asked, StoredRunner)
     with ExitStack() as stack:
         logs = {
             (name, repeat): stack.enter_context(
@@ -106,7 +109,7 @@ def run_study(
                 )
             )
             for name in plan.groups
-            for repeat in ((False, True) if settings.repeat else (False,))
+            for repeat in ((False, True) if is_repeated else (False,))
         }
         _write_plan(folder, plan)
         again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked
@@ -154,6 +157,7 @@ def make_manifest(
         runner=dict(runner),
         package_version=surface_consistency.__version__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=COMMAND.get(),
     )
 
 

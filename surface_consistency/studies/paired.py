@@ -2,16 +2,11 @@
 
 import hashlib
 import math
-import os
-import shlex
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -39,12 +34,13 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Column, Table
+from surface_consistency.studies.processes import map_processes
 
 if TYPE_CHECKING:
     from surface_consistency.runs.loader import Run
     from surface_consistency.studies.study import Report, Study
 
-__all__ = ["COUNTS", "PairedReport", "cell_of", "interval_value", "map_processes", "paired_columns"]
+__all__ = ["COUNTS", "PairedReport", "cell_of", "interval_value", "paired_columns"]
 
 COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""
@@ -59,11 +55,10 @@ _VERDICTS: Final = ("first_correct", "second_correct")
 _FEW_ROWS: Final = 50_000
 """Pairs for which further processes do not pay."""
 
-_Task = TypeVar("_Task")
-_Result = TypeVar("_Result")
 
 _FEW_CLUSTERS: Final = 20
 _LOW_ACCURACY: Final = 0.05
+_FROM_PYTHON: Final = "# from Python, with these settings"
 
 
 def interval_value(
@@ -164,31 +159,6 @@ def paired_columns(
         ),
         Column(key=p_key, title="p", kind="p_value", unit=p_unit, on_phones=False),
     ]
-
-
-def map_processes(
-    function: Callable[[_Task], _Result], tasks: Sequence[_Task], *, n_workers: int | None = None
-) -> list[_Result]:
-    """Do tasks in processes of their own, so that all cores are used.
-
-    Args:
-        function: A function of a module, of one task; tasks and results are pickled.
-        tasks: The tasks.
-        n_workers: Processes at most; None for one a core, 1 for none but this one. On systems where
-            a process cannot be forked, which would read the caller's script anew, it is this one.
-
-    Returns:
-        The results, in order; they do not depend on the number of processes.
-    """
-    n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-    n_workers = min(len(tasks), n_cores, n_workers or n_cores)
-    if n_workers < 2:
-        return [function(task) for task in tasks]
-    with warnings.catch_warnings():
-        # Python warns of threads at a fork; the workers use none of theirs.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with ProcessPoolExecutor(n_workers, mp_context=get_context("fork")) as workers:
-            return list(workers.map(function, tasks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -802,7 +772,8 @@ class PairedReport:
         Returns:
             "look here" first.
         """
-        found = [*self._check_missing(), *self._check_noise(tables), *self._check_sizes(tables)]
+        found = [*self._check_missing(), *self._check_judges()]
+        found += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(found, key=lambda check: check.level != "look here")
 
     def _check_missing(self) -> Iterator[Check]:
@@ -837,6 +808,20 @@ class PairedReport:
             for run in self.report.runs
         ):
             yield Check(level="fine", title="All judged", text=["Every pair has both verdicts."])
+
+    def _check_judges(self) -> Iterator[Check]:
+        """Tell when runs were judged by different rules, so that they do not compare."""
+        judged = {run.label: run.judged_by for run in self.report.runs}
+        if len(set(judged.values())) > 1:
+            told = "; ".join(f"{label} by {rule}" for label, rule in judged.items())
+            yield Check(
+                level="look here",
+                title="Judged differently",
+                text=[
+                    f"{told}: a difference between these runs may be one of judges. Judge them "
+                    "alike with `surface-consistency score`."
+                ],
+            )
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Hold the flip rate against the noise floor."""
@@ -922,29 +907,17 @@ class PairedReport:
         )
 
     def command(self, run: "Run") -> str:
-        """Write the command that makes a run again.
+        """Say by what a run was made.
 
         Args:
             run: The run.
 
         Returns:
-            The command; only settings that differ from the defaults are named.
+            The command line that made it, and that which judged it when it is another, a line each.
         """
-        manifest = run.manifest
-        if manifest.runner.get("runner") == "stored":
-            return shlex.join(
-                [
-                    *("surface-consistency", "score", "--study", self.study.name),
-                    *_flags(manifest.source, self.study.source),
-                    *("--predictions", str(manifest.runner.get("predictions"))),
-                    *("--out", run.folder.path.name),
-                ]
-            )
-        words = ["surface-consistency", "run", self.study.name]
-        words += _flags(manifest.source, self.study.source)
-        words += ["--model", str(manifest.runner.get("model", manifest.model))]
-        words += _flags(manifest.settings, self.study.settings)
-        return shlex.join([*words, "--out", run.folder.path.name])
+        judged = None if run.scoring is None else run.scoring.command
+        made = dict.fromkeys([run.manifest.command, judged])
+        return "\n".join(line or _FROM_PYTHON for line in made)
 
     def method(self) -> list[str]:
         """Write the method as prose for an appendix.
@@ -974,7 +947,8 @@ class PairedReport:
         """
         if any(run.manifest.data.id.endswith(("sample", "-sample")) for run in self.report.runs):
             return "Asked on the bundled sample: the numbers say nothing about a model."
-        if any(run.manifest.model == "organism" for run in self.report.runs):
+        named = [{run.manifest.model, _last(run.manifest.runner)} for run in self.report.runs]
+        if any("organism" in names for names in named):
             return "A model organism, trained for this run: the numbers say nothing about a model."
         return ""
 
@@ -1016,15 +990,16 @@ class PairedReport:
         if table is None:
             return []
         found = table.frame[table.frame["model"] == row["model"]]
-        if self.study.stratum in found and self.study.stratum == self.study.panel:
-            found = found[found[self.study.stratum] == row[self.panel]]
-        if found.empty or found["flip_rate"].isna().all():
-            return []
-        return [
-            "Identical prompts asked twice flip ",
-            interval_value(found.iloc[0].to_dict(), "flip_rate", tone="strong"),
-            ". ",
-        ]
+        stratum = self.study.stratum if self.study.stratum in found else None
+        if stratum is not None and stratum == self.study.panel:
+            found, stratum = found[found[stratum] == row[self.panel]], None
+        parts: list[Part] = []
+        for one in found[found["flip_rate"].notna()].to_dict("records"):
+            parts.append(", " if parts else "Identical prompts asked twice flip ")
+            parts.append(interval_value(one, "flip_rate", tone="strong"))
+            if stratum is not None:
+                parts.append(f" ({one[stratum]})")
+        return [*parts, ". "] if parts else []
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
@@ -1038,6 +1013,11 @@ class PairedReport:
 def _text(value: object) -> str | None:
     """Read a cell of text."""
     return value if isinstance(value, str) else None
+
+
+def _last(runner: Mapping[str, Any]) -> str:
+    """Name the folder of a runner's model, as `train_organism` chose it."""
+    return PurePath(str(runner.get("model", ""))).name
 
 
 def _hash(label: str, pair_id: str) -> bytes:
@@ -1054,26 +1034,3 @@ def _setting(value: object) -> str:
     if value is None:
         return "none"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
-
-
-def _flags(given: Mapping[str, Any], record: type[Any]) -> list[str]:
-    """Write the settings that differ from a record's defaults as options."""
-    words = []
-    for name, field in record.model_fields.items():
-        default = field.get_default(call_default_factory=True)
-        default = list(default) if isinstance(default, tuple) else default
-        if name in given and given[name] != default:
-            words += _flag(name, given[name])
-    return words
-
-
-def _flag(name: str, value: object) -> list[str]:
-    """Write a setting as an option."""
-    flag = f"--{name.replace('_', '-')}"
-    if isinstance(value, bool):
-        return [flag if value else f"--no-{name.replace('_', '-')}"]
-    if isinstance(value, list):
-        return [flag, *map(_setting, value)]
-    if isinstance(value, dict):
-        return [flag, *(f"{key}={_setting(item)}" for key, item in value.items())]
-    return [flag, "none" if value is None else str(value)]

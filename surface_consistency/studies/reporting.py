@@ -26,7 +26,19 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.studies.study import Analysis, Report, ReportSettings, Study, find_study
 
-__all__ = ["Reported", "build_page", "plain_columns", "report_runs", "stacked", "write_tables"]
+__all__ = [
+    "Reported",
+    "build_page",
+    "cluster_of",
+    "plain_columns",
+    "report_runs",
+    "stacked",
+    "study_of_runs",
+    "write_tables",
+]
+
+_SOURCES = "SOURCES.txt"
+"""Marks a folder of tables that a report wrote, and names what they were made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,16 +124,9 @@ def build_page(
         DataError: If a run cannot be read.
     """
     settings = settings or ReportSettings()
-    if study is None:
-        found = find_study(study_name(folders))
-        study = found.configured(RunFolder.open(folders[0]).read_manifest().settings)
+    study = study or study_of_runs(folders)
     runs = load_runs(folders, outcome=study.outcome)
-    cluster = settings.cluster or next(iter(study.clusters))
-    if cluster not in study.clusters:
-        raise ValueError(
-            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
-            f"{cluster!r}"
-        )
+    cluster = cluster_of(study, settings)
     _check_clusters(runs, cluster)
     report = Report(runs=runs, settings=settings, cluster=cluster)
     with pause_gc(), warnings.catch_warnings():
@@ -138,6 +143,59 @@ def build_page(
     return page, tables, runs
 
 
+def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study:
+    """Find the study of runs, configured as they are.
+
+    Args:
+        folders: The run folders.
+
+    Returns:
+        The study.
+
+    Raises:
+        ValueError: As `runs.loader.study_name`; or if runs compare other conditions or groups.
+        PluginError: As `find_study`.
+    """
+    found = find_study(study_name(folders))
+    made = [found.configured(RunFolder.open(one).read_manifest().settings) for one in folders]
+    for folder, other in zip(folders, made, strict=True):
+        if (other.conditions, other.groupings) != (made[0].conditions, made[0].groupings):
+            raise ValueError(
+                f"one report compares one pair of conditions by the same groups, but {folders[0]} "
+                f"holds {_compared(made[0])} and {folder} holds {_compared(other)}; report them "
+                "apart"
+            )
+    return made[0]
+
+
+def cluster_of(study: Study, settings: ReportSettings) -> str:
+    """Say what the bootstrap resamples as a whole.
+
+    Args:
+        study: The study.
+        settings: How to compute.
+
+    Returns:
+        The column of the outcomes.
+
+    Raises:
+        ValueError: If the study has no such cluster.
+    """
+    cluster = settings.cluster or next(iter(study.clusters))
+    if cluster not in study.clusters:
+        raise ValueError(
+            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
+            f"{cluster!r}"
+        )
+    return cluster
+
+
+def _compared(study: Study) -> str:
+    """Name the conditions and groups of a study."""
+    groups = ", ".join("/".join(columns) for columns in study.groupings.values())
+    return " and ".join(map(repr, study.conditions)) + (f" by {groups}" if groups else "")
+
+
 def write_tables(
     tables: Mapping[str, Table], folder: str | os.PathLike[str], *, runs: Sequence[Run]
 ) -> list[Path]:
@@ -145,7 +203,7 @@ def write_tables(
 
     Args:
         tables: The tables.
-        folder: Where to write; made when absent. Files of the same names are replaced.
+        folder: Where to write; made when absent. The tables of an earlier report are replaced.
         runs: What the tables were made from; their signatures go into `SOURCES.txt`.
 
     Returns:
@@ -153,11 +211,15 @@ def write_tables(
     """
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
+    if (home / _SOURCES).is_file():
+        for path in home.glob("*.csv"):
+            if path.stem not in tables:
+                path.unlink()
     written = []
     for name, table in tables.items():
         written.append(home / f"{name}.csv")
         write_csv(written[-1], table.frame)
-    written.append(home / "SOURCES.txt")
+    written.append(home / _SOURCES)
     write_text(written[-1], "".join(f"{run.label}\t{run.signature}\n" for run in runs))
     return written
 

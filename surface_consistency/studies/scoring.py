@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from surface_consistency.errors import (
 from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.matching.verdict_records import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
+from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import write_frame
@@ -30,7 +32,7 @@ from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
-from surface_consistency.studies.paired import map_processes
+from surface_consistency.studies.processes import map_processes
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _ROWS_AT_ONCE = 8_192
+_SUFFIXES = re.compile(r"(\.(jsonl?|ndjson|csv|tsv|parquet))?(\.(gz|bz2|xz|zst))?$")
 
 
 def import_predictions(
@@ -142,7 +145,7 @@ def score_files(
         ValueError: If two files have one name, or a label is given for several files.
         DataError: If a file cannot be read or belongs to other data.
     """
-    names = [path.name.partition(".")[0] for path in predictions]
+    names = [_SUFFIXES.sub("", path.name) or path.name for path in predictions]
     if len(set(names)) < len(names):
         raise ValueError("two files of --predictions have one name; rename one of them")
     if label is not None and len(names) > 1:
@@ -237,8 +240,8 @@ def score_run(
 
 def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
     """Judge, pair, check, write."""
-    targets, pairs = folder.read_plan()
     judge = study.judge(scoring, folder)
+    targets, pairs = folder.read_plan()
     answered = _answered(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunLogError(
@@ -269,15 +272,20 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     # A run is scored once it has outcomes, so a stopped scoring leaves none under another's name.
     folder.outcomes.unlink(missing_ok=True)
     _remove_checks(folder)
+    made = Scoring(
+        judged_by=judge.name,
+        settings=scoring.model_dump(mode="json"),
+        checks=tuple(checks),
+        command=COMMAND.get(),
+    )
+    write_text(folder.scoring, made.model_dump_json(indent=2) + "\n")
     write_frame(folder.verdicts, verdicts, study.verdict)
     if repeated is not None:
         write_frame(folder.repeat_verdicts, repeated, study.verdict)
+    else:
+        folder.repeat_verdicts.unlink(missing_ok=True)
     folder.write_checks(checks)
     study.export(scored)
-    made = Scoring(
-        judged_by=judge.name, settings=scoring.model_dump(mode="json"), checks=tuple(checks)
-    )
-    write_text(folder.scoring, made.model_dump_json(indent=2) + "\n")
     write_frame(folder.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
     return outcomes

@@ -12,14 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import pandas as pd
-from pydantic import Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
+from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.plugins import Plugins
 from surface_consistency.report.page import Page, Section
 from surface_consistency.report.table import Table
@@ -44,6 +45,7 @@ __all__ = [
     "SourceSettings",
     "Study",
     "StudySettings",
+    "check_rule",
     "find_analysis",
     "find_study",
 ]
@@ -81,10 +83,26 @@ class StudySettings(Settings):
     """Prompts of each group asked a second time, for the noise floor; 0 for none."""
 
 
+def check_rule(name: str) -> str:
+    """Refuse a name of no matching rule, before anything is asked.
+
+    Args:
+        name: As for `matching.rules.resolve_rule`.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: If there is no such rule, or what is named is none.
+    """
+    resolve_rule(name)
+    return name
+
+
 class RuleScoring(Settings):
     """How answers are judged: by a matching rule."""
 
-    rule: str = "popqa"
+    rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
 
     region: Literal["first_line", "whole"] = "first_line"
@@ -481,6 +499,7 @@ class Study(ABC):
             that the record does not have are left out. Conditions that `pairs` does not name are
             those of the study.
         """
+        pairs = pairs.reset_index(drop=True)
         columns: dict[str, Any] = {
             name: pairs[name] for name in pairs.columns if not name.endswith("_target")
         }
@@ -619,7 +638,7 @@ def find_study(name: str) -> Study:
         PluginError: If there is none of that name, two packages have it, it does not import, lacks
             a member or has another name than its entry point; names the distribution.
     """
-    study: Study = _made(STUDIES, name, _MEMBERS)
+    study: Study = _made(STUDIES, name, Study, _MEMBERS, ("source", "settings", "scoring"))
     return study
 
 
@@ -635,18 +654,30 @@ def find_analysis(name: str) -> Analysis:
     Raises:
         PluginError: As for `find_study`.
     """
-    analysis: Analysis = _made(ANALYSES, name, _ANALYSIS_MEMBERS)
+    analysis: Analysis = _made(ANALYSES, name, Analysis, _ANALYSIS_MEMBERS, ("settings",))
     return analysis
 
 
-def _made(plugins: Plugins, spec: str, members: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """Make what is registered, and hold it to its members and name."""
+def _made(
+    plugins: Plugins, spec: str, kind: type[Any], members: tuple[str, ...], records: tuple[str, ...]
+) -> Any:  # noqa: ANN401
+    """Make what is registered, and hold it to its kind, its settings records and its name."""
     found = plugins.make(spec)
     plugins.check(spec, found, members)
+    whose = f"{plugins.what} {spec!r}{plugins.owner(spec)}"
+    if not isinstance(found, kind):
+        raise PluginError(
+            f"{whose} is a {type(found).__name__}; derive it from "
+            f"surface_consistency.studies.{kind.__name__}"
+        )
+    for name in records:
+        record = getattr(found, name)
+        if not (isinstance(record, type) and issubclass(record, BaseModel)):
+            raise PluginError(f"{whose}: {name} must be a settings record, got {record!r}")
     registered = [entry.rpartition(":")[2] for entry in plugins.names()]
     if found.name != spec.rpartition(":")[2] and (":" not in spec or found.name in registered):
         raise PluginError(
-            f"{plugins.what} {spec!r}{plugins.owner(spec)} has the name {found.name!r}; entry "
-            f"point and {plugins.what} must have one name, which no other has"
+            f"{whose} has the name {found.name!r}; entry point and {plugins.what} must have one "
+            "name, which no other has"
         )
     return found

@@ -11,7 +11,7 @@ from surface_consistency.runs.files import write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import SWEEP_FILE, ProgressOption, run_study
-from surface_consistency.studies.reporting import Reported, report_runs
+from surface_consistency.studies.reporting import Reported, cluster_of, report_runs
 from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import ReportSettings, Study
 
@@ -67,9 +67,12 @@ def run_variants(
         RunMismatchError: If several runs should go into the folder of a single one or the other way
             round, or a folder holds a run with other settings.
         DataError: If nothing is left to ask.
+        ValueError: If the study has no such cluster.
     """
     home = Path(out)
+    cluster_of(study, report or ReportSettings())
     variants = study.variants(study.settings() if settings is None else settings)
+    runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
         if (home / "manifest.json").is_file():
             raise RunMismatchError(
@@ -77,7 +80,8 @@ def run_variants(
                 "another --out, or settings of one run to go on with it"
             )
         home.mkdir(parents=True, exist_ok=True)
-        write_json(home / SWEEP_FILE, {"runs": [name for name, _ in variants]})
+        if not (home / SWEEP_FILE).exists():
+            write_json(home / SWEEP_FILE, runs)
     folders: list[RunFolder] = []
     for name, chosen in variants:
         folder = run_study(
@@ -91,6 +95,9 @@ def run_variants(
             progress=progress,
             shared=folders[0] if folders else None,
         )
+        if not folders and len(variants) > 1:
+            # The first run was accepted, so this is the sweep that goes on, longer or shorter.
+            write_json(home / SWEEP_FILE, runs)
         score_run(folder, study=study, scoring=scoring)
         folders.append(folder)
     reported = report_runs([one.path for one in folders], home, study=study, settings=report)

@@ -15,6 +15,7 @@ from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
 from surface_consistency.studies.asking import make_manifest
+from surface_consistency.studies.judging import Judge
 from surface_consistency.studies.study import Plan, Study, StudySettings
 
 __all__ = ["VerdictsSettings", "VerdictsStudy", "import_verdicts"]
@@ -75,6 +76,21 @@ class VerdictsStudy(Study):
         """
         raise DataError("verdicts are compared, not asked: use `surface-consistency compare`")
 
+    def judge(self, scoring: Any, folder: RunFolder) -> Judge:  # noqa: ANN401
+        """Refuse: verdicts are judged already.
+
+        Args:
+            scoring: Nothing.
+            folder: The run.
+
+        Raises:
+            DataError: Always.
+        """
+        raise DataError(
+            f"{folder.path} holds verdicts from elsewhere, which are judged already: compare "
+            "others with `surface-consistency compare`, or make the page anew with `report`"
+        )
+
     def plan(self, data: Any, settings: Any, *, runner: Runner | None = None) -> Plan:  # noqa: ANN401
         """Refuse: verdicts are not asked for.
 
@@ -115,7 +131,8 @@ def import_verdicts(
 
     Raises:
         ColumnNotFoundError: If a column of `by` is not there.
-        DataError: If a column of `by` has the name of a column of outcomes, or there is no pair.
+        DataError: If a column of `by` has the name of a column of outcomes, there is no pair, or
+            the folder holds a run of a study.
     """
     for name in by:
         if name not in frame:
@@ -139,6 +156,10 @@ def import_verdicts(
     columns |= {name: frame[name].map(_labels) for name in by}
     outcomes = make_frame(columns, study.outcome)
     folder = RunFolder.create(out)
+    if folder.targets.exists() or folder.prompts.exists():
+        raise DataError(
+            f"{folder.path} holds a run, which the verdicts would replace; choose another --out"
+        )
     digest = pd.util.hash_pandas_object(outcomes.astype(str), index=False).sum()
     manifest = make_manifest(
         study,

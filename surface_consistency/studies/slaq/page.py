@@ -564,15 +564,6 @@ class SlaqReport(PairedReport):
             "again in other batches, by form, with intervals that resample topics.",
         ]
 
-    def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
-        """Say how often identical prompts of each form flip."""
-        parts: list[Part] = []
-        for found in self._of(tables, "noise_floor", str(row["model"])):
-            if not pd.isna(found["flip_rate"]):
-                parts.append(", " if parts else "Identical prompts asked twice flip ")
-                parts += [interval_value(found, "flip_rate", tone="strong"), f" ({found['form']})"]
-        return [*parts, ". "] if parts else []
-
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
         return super()._own_tables() | {*_OWN, *_JUDGE}

@@ -8,10 +8,10 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
@@ -44,6 +44,7 @@ from surface_consistency.studies.study import (
     SourceSettings,
     Study,
     StudySettings,
+    check_rule,
 )
 
 __all__ = [
@@ -147,7 +148,7 @@ class SlaqScoring(Settings):
     judge: Literal["matcher", "llm", "human"] = "matcher"
     """Who judges: a matching rule, a model, or labels of people."""
 
-    judge_rule: str = "boundary"
+    judge_rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule of --judge matcher."""
 
     all_facts: bool = False

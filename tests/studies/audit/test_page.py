@@ -397,7 +397,7 @@ def test_the_real_products_of_an_audit_make_a_page(audit, score, study, settings
     assert not any("not checked" in text for text in check_texts(page))
     assert "Identical prompts asked twice flip" in words(page.finding.standfirst)
     assert ("retriever", "fuzzy") in page.finding.chips
-    assert page.made[0].command.startswith("surface-consistency run audit")
+    assert page.made[0].command.startswith("# from Python")
     check_states(frame)
 
 

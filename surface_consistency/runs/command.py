@@ -1,0 +1,8 @@
+"""The command line that is being run, for what records it."""
+
+from contextvars import ContextVar
+
+__all__ = ["COMMAND"]
+
+COMMAND: ContextVar[str | None] = ContextVar("COMMAND", default=None)
+"""The command line without secrets; None in Python."""

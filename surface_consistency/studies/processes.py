@@ -1,0 +1,67 @@
+"""Tasks on all cores: files to score, tables and contrasts of several models."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import current_process, get_context
+from typing import TypeVar
+
+from surface_consistency.errors import WorkerLostError
+
+__all__ = ["map_processes"]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+
+def map_processes(
+    function: Callable[[_Task], _Result], tasks: Sequence[_Task], *, n_workers: int | None = None
+) -> list[_Result]:
+    """Do tasks in processes of their own, so that all cores are used.
+
+    Args:
+        function: A function of a module, of one task; tasks and results are pickled.
+        tasks: The tasks.
+        n_workers: Processes at most; None for one a core, 1 for none but this one. It is this one
+            too where none can be forked: on systems where a process would read the caller's script
+            anew, and in a worker of a pool.
+
+    Returns:
+        The results, in order; they and the warnings do not depend on the number of processes.
+
+    Raises:
+        WorkerLostError: If a process was killed.
+    """
+    n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    n_workers = min(len(tasks), n_cores, n_workers or n_cores)
+    if n_workers < 2 or current_process().daemon:
+        return [function(task) for task in tasks]
+    results = []
+    with warnings.catch_warnings():
+        # Python warns of threads at a fork; the workers use none of theirs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with ProcessPoolExecutor(n_workers, mp_context=get_context("fork")) as workers:
+            try:
+                done = list(workers.map(partial(_recorded, function), tasks))
+            except BrokenProcessPool as error:
+                raise WorkerLostError(
+                    f"one of {n_workers} processes was killed, perhaps for want of memory; give "
+                    "fewer files or runs at once, or free memory"
+                ) from error
+    for result, told in done:
+        results.append(result)
+        for message in told:
+            warnings.warn(message, stacklevel=2)
+    return results
+
+
+def _recorded(function: Callable[[_Task], _Result], task: _Task) -> tuple[_Result, list[Warning]]:
+    """Do a task and gather its warnings, which would be lost with the process."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        result = function(task)
+    return result, [one.message for one in told if isinstance(one.message, Warning)]
