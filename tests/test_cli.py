@@ -58,7 +58,12 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
         assert len(pd.read_csv(folder / "tables" / "overall.csv"))
     overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
     assert set(overall["model"]) == {"one", "two"}
-    assert "report:" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "report:" in printed
+    assert "one by boundary on first_line; two by popqa on first_line" in printed
+    made = (first / "report.html").read_text(encoding="utf-8")
+    assert f"surface-consistency run redirectqa --source sample --runner {RUNNER}" in made
+    assert f"surface-consistency score {first} --rule boundary" in made
 
 
 def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
@@ -77,6 +82,81 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
     )
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["runner"] == {"answer": "Paris"}
+
+
+def test_a_command_that_is_written_down_holds_no_secret(runner, tmp_path):
+    """Values of options such as api_key=... are left out; how many tokens is no secret."""
+    source = (tmp_path / "cli_runner.py").read_text()
+    (tmp_path / "keyed_runner.py").write_text(source.replace("answer='L", "api_key='', answer='L"))
+    more = ("--runner-option", "api_key=sk-123", "--max-new-tokens=9", "--limit", "3")
+
+    assert run("keyed_runner:Knowing", tmp_path / "run", *more) == 0
+
+    command = json.loads((tmp_path / "run" / "manifest.json").read_text())["command"]
+    assert command.endswith("--runner-option api_key=... --max-new-tokens=9 --limit 3")
+
+
+@pytest.mark.parametrize("bad", [("--rule", "nosuch"), ("--cluster", "zzz")])
+def test_a_wrong_rule_or_cluster_is_refused_before_anything_is_asked(runner, tmp_path, capsys, bad):
+    assert run(runner, tmp_path / "run", *bad) == 2
+
+    assert f"{bad[0]} must be one of" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "generations.jsonl").exists()
+
+
+def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
+    """They are what they were, however often they are read."""
+    from surface_consistency.data.redirectqa import load_sample
+
+    file = tmp_path / "mine.jsonl"
+    lines = [
+        {"id": q.id, "output": q.triple.answers[0]}
+        for q in load_sample().questions
+        if q.template == "original"
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert run("stored", tmp_path / "run", "--model", str(file)) == 0
+
+    assert "the same prompts were not asked twice" in capsys.readouterr().out
+    assert not (tmp_path / "run" / "checks" / "noise_floor.csv").exists()
+
+
+def test_comparing_does_not_replace_a_run(runner, tmp_path, capsys):
+    assert run(runner, tmp_path / "run", "--limit", "3") == 0
+    kept = (tmp_path / "run" / "manifest.json").read_bytes()
+    file = tmp_path / "v.csv"
+    file.write_text("fact_id,a,b\nx,1,0\ny,1,1\n")
+    compare = ["compare", str(file), "--first", "a", "--second", "b", "--out"]
+
+    assert main([*compare, str(tmp_path / "run")]) == 2
+    assert "holds a run, which the verdicts would replace" in capsys.readouterr().err
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == kept
+    assert main([*compare, str(tmp_path / "own")]) == 0
+    assert main(["score", str(tmp_path / "own")]) == 2
+    assert "holds verdicts from elsewhere, which are judged already" in capsys.readouterr().err
+
+
+def test_comparisons_of_other_conditions_have_pages_of_their_own(tmp_path, capsys):
+    file = tmp_path / "v.csv"
+    rows = [f"{n},{int(n > 3)},{n % 2},{kind}\n" for n in range(9) for kind in "uw"]
+    file.write_text("fact_id,a,b,kind\n" + "".join(rows))
+    for first, second, out in (("a", "b", "one"), ("b", "a", "two")):
+        words = ["compare", str(file), "--first", first, "--second", second]
+        assert main([*words, "--by", "kind", "--out", str(tmp_path / out)]) == 0
+    runs = [str(tmp_path / "one"), str(tmp_path / "two")]
+
+    assert main(["report", *runs, "--out", str(tmp_path / "both")]) == 2
+    assert "'a' and 'b' by kind" in capsys.readouterr().err
+    assert main(["report", runs[0], "--fact", "3"]) == 0
+
+
+def test_a_run_of_another_study_is_named_first(runner, tmp_path, capsys):
+    assert run(runner, tmp_path / "run", "--limit", "3") == 0
+    words = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1"]
+
+    assert main([*words, "--out", str(tmp_path / "run")]) == 2
+    assert "holds a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
 
 
 def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.metrics import adjust_p_values
 from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
@@ -242,3 +243,119 @@ def test_map_processes_raises_what_a_task_raises():
     """An error in another process is that of the call."""
     with pytest.raises(TypeError, match="bad operand"):
         paired.map_processes(abs, ["a", "b"])
+
+
+def page_of(runs, **options):
+    """The page of runs in memory."""
+    settings = ReportSettings(resamples=200)
+    report = Report(runs=runs, settings=settings, cluster="fact_id")
+    study = options.pop("study", RedirectQAStudy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        tables = {**study.tables(report)} | reporting._check_tables(runs)
+        return study.page(report, tables)
+
+
+def titles(page):
+    return {check.title for check in page.checks}
+
+
+@pytest.mark.parametrize(
+    ("bound", "title"),
+    [(0.02, "Above the noise"), (0.2, "Near the noise"), (0.9, "Near the noise")],
+)
+def test_a_flip_rate_is_above_the_noise_by_its_lower_end(
+    make_outcomes, make_manifest, noise_floor, bound, title
+):
+    """12 of 40 flip: a floor of 0.2 lies below the rate, not below its interval."""
+    outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
+    floor = noise_floor("m", 1, 10).assign(flip_rate_high=bound)
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floor}
+    )
+
+    assert titles(page_of([run])) & {"Above the noise", "Near the noise"} == {title}
+
+
+def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, noise_floor):
+    outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
+    floors = pd.concat(
+        [
+            noise_floor("m", 0, 10).assign(flip_rate_high=0.01),
+            noise_floor("m", 4, 10, template="paraphrase").assign(flip_rate_high=0.6),
+        ]
+    )
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
+    )
+
+    assert "Near the noise" in titles(page_of([run]))
+
+
+class ByKind(RedirectQAStudy):
+    """A study whose floor has strata and whose tables have no panels."""
+
+    stratum = "kind"
+    panel = None
+
+
+def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_floor):
+    outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
+    floors = pd.concat(
+        [noise_floor("m", n, 10).assign(kind=kind) for n, kind in ((0, "a"), (9, "b"))]
+    )
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
+    )
+
+    parts = page_of([run], study=ByKind()).finding.standfirst
+
+    told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
+    assert "Identical prompts asked twice flip 0 (a), 0.9 (b). " in told
+
+
+def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manifest):
+    frames = [
+        random_outcomes(80, seed=4, model="m"),
+        random_outcomes(80, seed=5, model="m", template="paraphrase"),
+    ]
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=pd.concat(frames))
+
+    table = study_tables([run])["by_relation"]
+
+    assert set(table["template"]) == {"original", "paraphrase"}
+    for _, part in table.groupby("template"):
+        expected = adjust_p_values(part["clustered_p_value"].to_numpy())
+        assert part["adjusted_p_value"].to_numpy() == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("label", ["500", "0500", "1e3", "nan"])
+def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, noise_floor, label):
+    """As of a checkpoint in a folder named 500."""
+    outcomes = make_outcomes([(True, False), (True, True)], model=label)
+    checks = {"noise_floor": noise_floor(label, 1, 10)}
+    folder = make_run("run", outcomes, make_manifest(label), checks=checks)
+
+    page, tables, _ = reporting.build_page([folder], settings=ReportSettings(resamples=20))
+
+    assert tables["noise_floor"].frame["model"].tolist() == [label]
+    assert "No noise floor" not in titles(page)
+    assert "Identical prompts asked twice flip " in page.finding.standfirst
+
+
+def test_tables_of_an_earlier_report_go(make_run, random_outcomes, make_manifest, tmp_path):
+    folders = [
+        make_run(name, random_outcomes(30, seed=n, model=name), make_manifest(name))
+        for n, name in enumerate("ab")
+    ]
+    out, few = tmp_path / "out", ReportSettings(resamples=20)
+    own = out / "tables" / "notes.txt"
+
+    reporting.report_runs(folders, out, settings=few)
+    assert (out / "tables" / "contrasts.csv").is_file()
+    own.write_text("mine")
+    reporting.report_runs(folders[:1], out, settings=few)
+
+    assert not (out / "tables" / "contrasts.csv").exists()
+    assert (out / "tables" / "overall.csv").is_file()
+    assert own.read_text() == "mine"
