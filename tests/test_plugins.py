@@ -47,6 +47,21 @@ class Bare:
     """No study."""
 
 
+class Alike:
+    """Has what a study has, and is none."""
+
+    name = "alike"
+    title = question = "toys"
+    load = plan = outcomes = tables = page = None
+
+
+class Unset(Whole):
+    """Its settings are no record."""
+
+    name = "unset"
+    settings = None
+
+
 class Failing(Whole):
     """Cannot be made."""
 
@@ -71,6 +86,7 @@ def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
     (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
+    (tmp_path / "toy_exit.py").write_text("import sys; sys.exit(3)\n")
     install(
         tmp_path,
         "toy-dist",
@@ -83,6 +99,9 @@ def toys(tmp_path, monkeypatch):
             "bare": "toy_studies:Bare",
             "other": "toy_studies:Renamed",
             "crashing": "toy_studies:Failing",
+            "alike": "toy_studies:Alike",
+            "unset": "toy_studies:Unset",
+            "exit": "toy_exit:X",
             "twice": "toy_studies:Whole",
             "slaq": "toy_studies:Renamed",
         },
@@ -98,6 +117,9 @@ def toys(tmp_path, monkeypatch):
             "gone",
             "study 'gone' of toy-dist cannot be loaded: importing 'toy_missing' failed with Mo",
         ),
+        ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
+        ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
+        ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
         ("crash", "study 'crash' of toy-dist cannot be loaded: .*RuntimeError: boom"),
         ("lost", "study 'lost' of toy-dist cannot be loaded: 'toy_studies' has no 'Nothing'"),
         ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +43,6 @@ __all__ = [
 ]
 
 _ROWS_AT_ONCE = 8_192
-_SUFFIXES = re.compile(r"(\.(jsonl?|ndjson|csv|tsv|parquet))?(\.(gz|bz2|xz|zst))?$")
 
 
 def import_predictions(
@@ -145,7 +143,7 @@ def score_files(
         ValueError: If two files have one name, or a label is given for several files.
         DataError: If a file cannot be read or belongs to other data.
     """
-    names = [_SUFFIXES.sub("", path.name) or path.name for path in predictions]
+    names = [path.stem for path in predictions]
     if len(set(names)) < len(names):
         raise ValueError("two files of --predictions have one name; rename one of them")
     if label is not None and len(names) > 1:

@@ -35,6 +35,18 @@ def test_description_agrees_with_that_of_records(data):
     assert data.source == described
 
 
+def test_questions_of_one_fact_are_paired_whoever_holds_the_fact(data):
+    """Records of one fact need not share the object that says it."""
+    apart = [
+        q.model_copy(update={"triple": q.triple.model_copy(deep=True)}) for q in data.questions
+    ]
+
+    table = QuestionTable.from_records(apart)
+
+    assert [list(part) for part in table.pair()] == [list(part) for part in data.table.pair()]
+    assert len(table.pair()[0]) > 0
+
+
 def test_take_keeps_the_facts_of_what_is_kept(data):
     """The part is that of the records, in the order asked for."""
     rows = [5, 0, 3]

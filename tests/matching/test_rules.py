@@ -57,6 +57,40 @@ def test_match_rejects_what_is_no_rule():
         match("x", ["x"], rule=match_popqa)
 
 
+RULES_OF_OTHERS = """
+from surface_consistency.matching import ExactRule
+class Lone(ExactRule):
+    name = "lone"
+class Nameless(ExactRule):
+    name = None
+class Changing(ExactRule):
+    name = "changing"
+    __hash__ = None
+"""
+
+
+def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
+    (tmp_path / "rules_of_others.py").write_text(RULES_OF_OTHERS)
+    for package in ("aa", "bb"):
+        info = tmp_path / f"{package}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+        points = f"clash = rules_of_others:{'Lone' if package == 'aa' else 'Changing'}"
+        own = "lone = rules_of_others:Lone" if package == "bb" else ""
+        (info / "entry_points.txt").write_text(f"[surface_consistency.rules]\n{points}\n{own}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    for name in ("aa:clash", "bb:lone", "lone", "rules_of_others:Lone"):
+        assert match("x", ["x"], rule=name).rule == "lone"
+    with pytest.raises(PluginError, match="several packages have a matching rule 'clash'; name on"):
+        match("x", ["x"], rule="clash")
+    for name in ("rules_of_others:Nameless", "rules_of_others:Changing"):
+        with pytest.raises(PluginError, match="must have a `name` and be hashable"):
+            match("x", ["x"], rule=name)
+    with pytest.raises(PluginError, match="available: boundary, exact, fuzzy, popqa, token_f1"):
+        match("x", ["x"], rule="nothing:Nope")
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [

@@ -319,9 +319,18 @@ def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manife
         random_outcomes(80, seed=4, model="m"),
         random_outcomes(80, seed=5, model="m", template="paraphrase"),
     ]
-    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=pd.concat(frames))
+    outcomes = pd.concat(frames)
+    # One side alone is right in a relation, so that some p-values are far from 1.
+    one_sided = outcomes["relation"] == outcomes["relation"].iloc[0]
+    outcomes = outcomes.assign(
+        first_correct=outcomes["first_correct"] | one_sided,
+        second_correct=outcomes["second_correct"] & ~one_sided,
+    )
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
 
     table = study_tables([run])["by_relation"]
+
+    assert 0 < table["clustered_p_value"].min() < 0.05
 
     assert set(table["template"]) == {"original", "paraphrase"}
     for _, part in table.groupby("template"):

@@ -223,6 +223,62 @@ def test_import_predictions_does_not_replace_others(data, predictions, tmp_path)
     assert folder.log().read_bytes() == before
 
 
+def test_the_same_texts_of_other_questions_are_other_predictions(data, predictions, tmp_path):
+    given = dict.fromkeys(predictions, "London") | {next(iter(predictions)): "Paris"}
+    folder = import_predictions(data, given, tmp_path / "run", model="m", origin="p.jsonl")
+    turned = dict(zip(given, reversed(given.values()), strict=True))
+
+    with pytest.raises(RunMismatchError, match=r"holds other predictions .*sha256"):
+        import_predictions(data, turned, folder.path, model="m", origin="p.jsonl")
+
+
+def test_a_killed_scoring_leaves_no_checks_to_the_next(data, predictions, tmp_path, monkeypatch):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RedirectQAStudy, "export", stop)
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            score_run(folder)
+    assert (folder.checks / "rules.csv").is_file()
+    score_run(folder, scoring=RuleScoring(agreement=False))
+
+    assert list(folder.checks.glob("*.csv")) == []
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8B", "gpt2", ".hidden"])
+def test_a_model_has_the_name_of_its_file(data, predictions, tmp_path, name):
+    """Points belong to names of models."""
+    path = tmp_path / f"{name}.jsonl"
+    path.write_text("".join(f'{{"id": "{key}", "output": "x"}}\n' for key in predictions))
+
+    [folder] = scoring.score_files(RedirectQAStudy(), data, [path], tmp_path / "run")
+
+    assert folder.read_manifest().model == name
+
+
+def test_pairs_of_any_index_get_their_own_verdicts(data, predictions):
+    study = RedirectQAStudy()
+    plan = study.plan(data, study.settings())
+    verdicts = pd.DataFrame(
+        {
+            "target_id": plan.targets["target_id"],
+            "is_correct": plan.targets["target_id"].map(lambda name: len(name) % 2 == 0),
+            "prediction": plan.targets["target_id"],
+        }
+    )
+    mixed = plan.pairs.sample(frac=1.0, random_state=1)
+
+    found = study.outcomes(mixed, verdicts, model="m")
+
+    assert list(found["pair_id"]) == list(mixed["pair_id"])
+    assert list(found["second_prediction"]) == list(mixed["second_target"])
+    expected = [len(name) % 2 == 0 for name in mixed["first_target"]]
+    assert list(found["first_correct"]) == expected
+
+
 def test_import_predictions_does_not_touch_a_models_run(data, predictions, tmp_path):
     """A run that asked a model keeps its answers."""
     folder = RunFolder.create(tmp_path / "run")

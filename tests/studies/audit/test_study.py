@@ -458,6 +458,29 @@ def test_a_sweep_and_a_single_run_do_not_share_a_folder(
     assert not (tmp_path / "sweep" / "manifest.json").exists()
 
 
+def test_a_refused_sweep_leaves_the_list_of_the_one_that_is_there(
+    study, data, asking, settings, tmp_path
+):
+    def sweep(*thresholds, model="asking"):
+        run_variants(
+            study,
+            data,
+            asking(),
+            tmp_path / "sweep",
+            model=model,
+            settings=settings(threshold=thresholds),
+            report=FEW,
+            progress=False,
+        )
+
+    sweep(0.3, 0.6)
+    listed = (tmp_path / "sweep" / "sweep.json").read_bytes()
+
+    with pytest.raises(RunMismatchError, match="model is 'asking' there and 'other' now"):
+        sweep(0.3, 0.9, model="other")
+    assert (tmp_path / "sweep" / "sweep.json").read_bytes() == listed
+
+
 def test_a_single_run_does_not_go_into_a_sweep_that_was_only_marked(audit, tmp_path):
     out = tmp_path / "run"
     out.mkdir()
