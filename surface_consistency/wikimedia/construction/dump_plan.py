@@ -177,7 +177,10 @@ def find_dumps(
     check_months(months)
     place = Path(folder)
     if not place.is_dir():
-        raise SourceNotFoundError(f"no folder {place}; give the folder that holds the dumps")
+        raise SourceNotFoundError(
+            f"no folder {place}; give the folder that holds the dumps, or make an empty one: "
+            "--plan lists what belongs into it"
+        )
     config = wiki if isinstance(wiki, WikiConfig) else load_wiki(wiki)
     files = sorted(place.rglob("*"), key=lambda file: (-len(file.parts), file))
     names = {file.name: file for file in files if file.is_file()}
