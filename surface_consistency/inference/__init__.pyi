@@ -1,8 +1,15 @@
 from .fake import FakeRunner as FakeRunner
 from .generate import RunSummary as RunSummary, run_prompts as run_prompts
 from .openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
+from .options import OptionRunner as OptionRunner, option_scores as option_scores
 from .predictions import read_predictions as read_predictions
 from .registry import available_runners as available_runners, load_runner as load_runner
-from .runner import BatchPlanner as BatchPlanner, Rebatchable as Rebatchable, Runner as Runner
+from .runner import (
+    BatchPlanner as BatchPlanner,
+    ConversationRenderer as ConversationRenderer,
+    Rebatchable as Rebatchable,
+    Runner as Runner,
+    Scorer as Scorer,
+)
 from .stored import StoredRunner as StoredRunner
 from .transformers_runner import TransformersRunner as TransformersRunner

@@ -6,7 +6,7 @@ import random
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
 
@@ -14,9 +14,11 @@ from surface_consistency.errors import PromptTooLongError, RunnerError
 from surface_consistency.inference._engine import Batch, Tokens
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["Encoder", "Planner", "common_prefix_length", "cut_batches"]
+__all__ = ["WORTHWHILE", "Encoder", "Planner", "common_prefix_length", "cut_batches"]
 
-_WORTHWHILE = 0.75
+WORTHWHILE: Final = 0.75
+"""Share of the plain work that a shared prefix may cost at most."""
+
 _CHUNK = 1024
 
 
@@ -41,7 +43,7 @@ class Encoder:
         for start in range(0, len(prompts), _CHUNK):
             chunk = prompts[start : start + _CHUNK]
             texts = {prompt.id: prompt.text for prompt in chunk if prompt.text is not None}
-            chats = {prompt.id: self._render(prompt) for prompt in chunk if prompt.text is None}
+            chats = {prompt.id: self.render(prompt) for prompt in chunk if prompt.text is None}
             ids = self._tokenise(texts, special=True) | self._tokenise(chats, special=False)
             for prompt in chunk:
                 yield self._checked(prompt, ids[prompt.id])
@@ -66,7 +68,7 @@ class Encoder:
         )
         return dict(zip(texts, batch["input_ids"], strict=True))
 
-    def _render(self, prompt: Prompt) -> str:
+    def render(self, prompt: Prompt) -> str:
         """Write a conversation as the model's chat template has it."""
         from jinja2 import TemplateError
 
@@ -174,7 +176,7 @@ class Planner:
             owner=[distinct.index(prefix) for prefix in own],
             suffixes=[ids[len(prefix) :] for ids, prefix in zip(rows, own, strict=True)],
         )
-        return batch if _n_computed(batch) <= _WORTHWHILE * _n_computed(plain) else plain
+        return batch if batch.n_computed <= WORTHWHILE * plain.n_computed else plain
 
     def release(self, prompts: Sequence[Prompt]) -> None:
         """Forget the token ids of answered prompts."""
@@ -211,12 +213,6 @@ class Planner:
 def _shared(rows: "Sequence[array[int]]") -> Tokens:
     """Return the longest common token prefix of rows."""
     return tuple(rows[0][: common_prefix_length(rows)])
-
-
-def _n_computed(batch: Batch) -> int:
-    """Count the positions that a batch computes, padding included."""
-    n_prefix = len(batch.prefixes) * max(map(len, batch.prefixes), default=0)
-    return n_prefix + len(batch.suffixes) * max(map(len, batch.suffixes))
 
 
 def common_prefix_length(rows: "Sequence[array[int]]") -> int:

@@ -44,6 +44,12 @@ class Batch:
     owner: Sequence[int] = field(default=())
     """Position in `prefixes` of each row's prefix."""
 
+    @property
+    def n_computed(self) -> int:
+        """Positions that the batch computes, padding included."""
+        n_prefix = len(self.prefixes) * max(map(len, self.prefixes), default=0)
+        return n_prefix + len(self.suffixes) * max(map(len, self.suffixes))
+
 
 class Engine:
     """Runs a model on batches; keeps the cache of the last prefixes for the next batch.
@@ -113,6 +119,30 @@ class Engine:
         ).logits[:, -1]
         return logits
 
+    def score(self, batch: Batch, n_last: int) -> "torch.Tensor":
+        """Read whole rows, without writing on.
+
+        Returns:
+            The logits after each of a row's last `n_last` tokens, (rows, n_last, vocabulary);
+            those that fall on padding are without meaning.
+        """
+        import torch
+
+        ids, mask = self._columns(batch)
+        shared = self._start_of(batch, n_columns(batch)) if batch.prefixes else None
+        new = ids[:, _width(batch) :]
+        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -new.shape[1] :]
+        options: dict[str, Any] = {"position_ids": positions} if self._takes_positions else {}
+        if self._last_logits:
+            options["logits_to_keep"] = n_last
+        if shared is not None:
+            options["past_key_values"] = shared
+        with torch.inference_mode():
+            logits: torch.Tensor = self.model(
+                input_ids=new, attention_mask=mask, use_cache=shared is not None, **options
+            ).logits
+        return logits[:, -n_last:]
+
     def new_cache(self, n_columns: int, *, prefix: Any, owner: Sequence[int]) -> Any:  # noqa: ANN401
         """Make a key-value cache with room for `n_columns`: steps need not copy it.
 
@@ -147,14 +177,16 @@ class Engine:
         return self._tensor(ids), self._tensor(mask)
 
     def _cache(self, batch: Batch, config: Any) -> Any:  # noqa: ANN401
-        """Make the cache of a batch: each row starts with the keys and values of its prefix."""
+        """Make the cache of a batch and of what it writes."""
+        return self._start_of(batch, n_columns(batch) + config.max_new_tokens)
+
+    def _start_of(self, batch: Batch, n_columns: int) -> Any:  # noqa: ANN401
+        """Make a cache in which each row starts with the keys and values of its prefix."""
         if batch.prefixes and self._cached[0] != batch.prefixes:
             self.forget()
             self._cached = (batch.prefixes, self._prefill(batch))
         return self.new_cache(
-            n_columns(batch) + config.max_new_tokens,
-            prefix=self._cached[1] if batch.prefixes else None,
-            owner=batch.owner,
+            n_columns, prefix=self._cached[1] if batch.prefixes else None, owner=batch.owner
         )
 
     def _prefill(self, batch: Batch) -> Any:  # noqa: ANN401

@@ -7,8 +7,9 @@ from pydantic import JsonValue
 
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
-__all__ = ["BatchPlanner", "Rebatchable", "Runner"]
+__all__ = ["BatchPlanner", "ConversationRenderer", "Rebatchable", "Runner", "Scorer"]
 
 
 @runtime_checkable
@@ -97,4 +98,50 @@ class Rebatchable(Protocol):
 
         Returns:
             The runner; it may share the model's memory.
+        """
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """The optional fourth capability of a runner: to tell how probable texts are."""
+
+    name: str
+    """Short name, such as "transformers"."""
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell what decides the numbers; see `Runner.fingerprint`."""
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Tell the log-probability of texts, each given what stands before it.
+
+        Context and continuation are tokenised as one text; a token that covers the end of the one
+        and the begin of the other counts as one of the continuation.
+
+        Args:
+            requests: What to score; ids are unique.
+
+        Yields:
+            One scored text for each request, under its id, in any order.
+
+        Raises:
+            PromptTooLongError: If a text does not fit the model's context.
+            RunnerError: If a text cannot be scored.
+        """
+
+
+@runtime_checkable
+class ConversationRenderer(Protocol):
+    """What a scorer needs besides to score answers to conversations."""
+
+    def render(self, prompt: Prompt) -> str:
+        """Write a conversation as the model's chat template has it, ready for the answer.
+
+        Args:
+            prompt: A prompt with messages.
+
+        Returns:
+            The text, with the special tokens of the template.
+
+        Raises:
+            RunnerError: If the model has no chat template, or it refuses the conversation.
         """

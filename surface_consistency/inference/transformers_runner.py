@@ -3,9 +3,10 @@
 import copy
 import os
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
@@ -25,6 +26,7 @@ from surface_consistency.inference._engine import (
     padding_obstacle,
     prefix_obstacle,
 )
+from surface_consistency.inference._token_scores import TokenScorer
 from surface_consistency.inference.loading import (
     check_dependencies,
     find_model,
@@ -32,8 +34,11 @@ from surface_consistency.inference.loading import (
 )
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = ["TransformersRunner"]
+
+T = TypeVar("T")
 
 _OUT_OF_MEMORY = (
     "CUBLAS_STATUS_ALLOC_FAILED",
@@ -235,26 +240,80 @@ class TransformersRunner:
         elif prompts:
             yield from self._answer(prompts, params)
 
+    def render(self, prompt: Prompt) -> str:
+        """Write a conversation as the model's chat template has it; see `ConversationRenderer`."""
+        return self._encoder.render(prompt)
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
+
+        Context and continuation are tokenised as one text. The numbers are those of the model's
+        own logits, without the penalties of its generation settings, in 32 bits whatever its
+        number format; they are those of texts scored one by one.
+
+        Args:
+            requests: What to score; ids are unique.
+
+        Yields:
+            One scored text for each request, in the order of the batches.
+
+        Raises:
+            PromptTooLongError: If a text does not fit the model's context.
+            RunnerError: If the tokenizer does not tell which characters its tokens cover, a
+                continuation has no tokens, the token that `bos` asks for is not there, or the
+                model's logits are no numbers.
+            RunnerOutOfMemoryError: If a single text does not fit the device.
+        """
+        scorer = TokenScorer(
+            engine=self._engine,
+            tokenizer=self._encoder.tokenizer,
+            label=self._source.label,
+            context=self._planner.context,
+            batch_size=self._planner.batch_size,
+            reuse_prefix=self._planner.reuse_prefix,
+            shuffle_seed=self._shuffle_seed,
+        )
+        waiting = list(scorer.batches(requests))[::-1]
+        while waiting:
+            batch = waiting.pop()
+            scored = self._unless_full(partial(scorer.score, batch))
+            if scored is not None:
+                yield from scored
+            elif len(batch) > 1:
+                half = len(batch) // 2
+                waiting += [batch[half:], batch[:half]]
+            else:
+                raise self._too_large("text", 1, len(batch[0][0].ids))
+
     def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
-        """Answer one batch; report a full memory without holding on to it."""
+        """Answer one batch."""
+        rows = self._planner.rows(prompts, params.max_new_tokens)
+        generations = self._unless_full(lambda: self._ask(prompts, rows, params))
+        if generations is None:
+            raise self._too_large("prompts", len(rows), max(map(len, rows)))
+        self._planner.release(prompts)
+        return generations
+
+    def _unless_full(self, work: Callable[[], T]) -> T | None:
+        """Do what the device's memory may not hold; None, without holding on to it, if not."""
         import torch
 
-        rows = self._planner.rows(prompts, params.max_new_tokens)
         try:
             with torch.inference_mode():
-                generations = self._ask(prompts, rows, params)
+                return work()
         except RuntimeError as error:
             if not _is_out_of_memory(error):
                 raise
-        else:
-            self._planner.release(prompts)
-            return generations
         self._engine.forget()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        raise RunnerOutOfMemoryError(
-            f"{len(rows)} prompts of up to {max(map(len, rows))} tokens do not fit into the memory "
-            f"of {self._engine.model.device}; use a smaller batch_size{self._smaller}"
+        return None
+
+    def _too_large(self, what: str, n: int, n_tokens: int) -> RunnerOutOfMemoryError:
+        """Say what does not fit the device."""
+        return RunnerOutOfMemoryError(
+            f"{n} {what} of up to {n_tokens} tokens do not fit into the memory of "
+            f"{self._engine.model.device}; use a smaller batch_size{self._smaller}"
         )
 
     def _ask(

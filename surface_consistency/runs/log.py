@@ -25,19 +25,28 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
 from surface_consistency.schemas.memory import Lookup
+from surface_consistency.schemas.scoring import ScoredText
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RunLog", "read_answers", "read_generations"]
+__all__ = ["ANSWER_COLUMNS", "RunLog", "read_answers", "read_generations"]
 
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_Answer = tuple[str, str | None, str | None, str, str | None, tuple[Lookup, ...] | None]
+_Answer = tuple[
+    str,
+    str | None,
+    str | None,
+    str,
+    str | None,
+    tuple[Lookup, ...] | None,
+    tuple[ScoredText, ...] | None,
+]
 
-_ANSWER = ("prompt_id", "prompt_key", "text", "finish_reason", "error", "lookups")
+ANSWER_COLUMNS = ("prompt_id", "prompt_key", "text", "finish_reason", "error", "lookups", "scores")
 _FIELDS = Generation.model_fields.keys()
 _decode = json.JSONDecoder().raw_decode
 
@@ -228,7 +237,7 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
     Returns:
         One row for each prompt content, in the order of `read_generations`, with the string columns
         `prompt_id`, `prompt_key`, `text`, `finish_reason` and `error`, None as in the records, and
-        `lookups`, the records of lookups or None.
+        `lookups` and `scores`, the records of lookups and of scored options, or None.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -240,13 +249,13 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
     answers = (
         _plain_answer(line) or _checked_answer(line, log, number) for number, _, line in _lines(log)
     )
-    columns: tuple[list[object], ...] = tuple([] for _ in _ANSWER)
+    columns: tuple[list[object], ...] = tuple([] for _ in ANSWER_COLUMNS)
     for answer in _one_per_content(
         (answer[1] or answer[0], answer[3] == "error", answer) for answer in answers
     ):
         for column, value in zip(columns, answer, strict=True):
             column.append(value)
-    return pd.DataFrame(dict(zip(_ANSWER, columns, strict=True)), dtype=object)
+    return pd.DataFrame(dict(zip(ANSWER_COLUMNS, columns, strict=True)), dtype=object)
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
@@ -337,6 +346,7 @@ def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
         item.finish_reason,
         item.error,
         item.lookups,
+        item.scores,
     )
 
 
@@ -351,7 +361,7 @@ def _plain_answer(line: bytes) -> _Answer | None:
         return None
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
         return None
-    name, key, answer, reason, error, lookups = map(fields.get, _ANSWER)
+    name, key, answer, reason, error, lookups, scores = map(fields.get, ANSWER_COLUMNS)
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
@@ -365,9 +375,10 @@ def _plain_answer(line: bytes) -> _Answer | None:
         or not (key is None or isinstance(key, str))
         or not all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
         or lookups is not None
+        or scores is not None
     ):
         return None
-    return name, key, answer, str(reason), error, None
+    return name, key, answer, str(reason), error, None, None
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import Lookup
+from surface_consistency.schemas.scoring import ScoredText
 
 __all__ = ["Generation", "replace_surrogates"]
 
@@ -58,6 +59,10 @@ class Generation(Record):
 
     lookups: Items[Lookup] | None = None
     """Lookups in a store outside the model, in their order; None when the runner makes none."""
+
+    scores: Items[ScoredText] | None = None
+    """Log-probabilities of the prompt's options, in their order, when `text` was chosen among them;
+    the id of each is the option's number, from "0"."""
 
     prompt_key: str | None = None
     """`Prompt.key` of what was asked; set by the run log."""

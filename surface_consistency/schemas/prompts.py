@@ -38,6 +38,10 @@ class Prompt(Record):
     group: str | None = None
     """Prompts of one group start alike: a hint with which runners reuse the shared prefix."""
 
+    options: Items[NonEmpty] | None = None
+    """Continuations among which the model chooses by their probability, each as it would stand
+    after the text, its space included; None to let it write."""
+
     condition: str | None = None
     """What the answer depends on besides the content, such as the state of a store that the model
     reads: prompts of equal content and other conditions are asked apart."""
@@ -49,6 +53,8 @@ class Prompt(Record):
             raise ValueError("a prompt has either `text` or `messages`, exactly one of them")
         if self.messages is not None and not self.messages:
             raise ValueError("`messages` holds at least one message")
+        if self.options is not None and len(set(self.options)) < max(len(self.options), 1):
+            raise ValueError("`options` holds at least one option, and none of them twice")
         return self
 
     def model_copy(
@@ -61,12 +67,14 @@ class Prompt(Record):
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of content and condition (32 hex digits): equal for prompts that ask the same."""
+        """SHA-256 of content, options and condition: equal for prompts that ask the same."""
         content: dict[str, object] = (
             {"text": self.text}
             if self.messages is None
             else {"messages": [[turn.role, turn.content] for turn in self.messages]}
         )
+        if self.options is not None:
+            content["options"] = list(self.options)
         if self.condition is not None:
             content["condition"] = self.condition
         payload = json.dumps(content, ensure_ascii=True, sort_keys=True)

@@ -14,6 +14,7 @@ import pandas as pd
 import surface_consistency
 from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
 from surface_consistency.inference.generate import Progress, run_prompts
+from surface_consistency.inference.options import OptionRunner
 from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.runs.command import COMMAND
@@ -22,6 +23,7 @@ from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.settings_options import Settings
+from surface_consistency.studies.options import offer_options
 from surface_consistency.studies.study import Plan, Study
 
 __all__ = [
@@ -70,7 +72,8 @@ def run_study(
         The run folder, with targets, pairs, prompts, generations and manifest.
 
     Raises:
-        DataError: If nothing is left to ask.
+        DataError: If nothing is left to ask, or a prompt cannot be answered by options.
+        RunnerError: If options are to be chosen among and the runner tells no log-probabilities.
         RunMismatchError: If the folder holds a run with other settings or a sweep, or `shared` is
             a run of another model or decoding; names them.
         RunLogLockedError: If another process writes to this run.
@@ -82,7 +85,11 @@ def run_study(
     if plan.pairs.empty:
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settings = plan.settings or settings
+    if settings.read == "multiple-choice":
+        plan = offer_options(plan, settings, stratum=study.stratum)
     asked = study.prepare_runner(runner, plan, settings)
+    if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
+        asked = OptionRunner(asked, option_score=settings.option_score)
     manifest = make_manifest(
         study,
         plan.data,

@@ -443,7 +443,7 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
         rows[places[at >= 0]] = of_group[at[at >= 0]]
     known = rows >= 0
     found = targets.copy(deep=False)
-    for name in ("text", "finish_reason", "error", "lookups"):
+    for name in ("text", "finish_reason", "error", "lookups", "scores"):
         values = np.full(len(targets), None, dtype=object)
         column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
         values[known] = column[rows[known]]

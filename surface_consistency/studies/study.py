@@ -18,6 +18,7 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, Field
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
+from surface_consistency.inference.options import OptionScore
 from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.rules import resolve_rule
@@ -81,6 +82,17 @@ class StudySettings(Settings):
 
     repeat: int = Field(default=200, ge=0)
     """Prompts of each group asked a second time, for the noise floor; 0 for none."""
+
+    read: Literal["generate", "multiple-choice"] = "generate"
+    """Whether the model writes its answer, or the most probable of several options is taken: the
+    reference and those of other facts."""
+
+    options: int = Field(default=4, ge=2)
+    """Options of each fact with --read multiple-choice, the reference among them."""
+
+    option_score: OptionScore = "sum"
+    """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per
+    token or per character."""
 
 
 def check_rule(name: str) -> str:
@@ -218,8 +230,8 @@ class Scored:
     """Label of the model."""
 
     targets: pd.DataFrame
-    """What was judged: `Plan.targets` with group, prompt_key, text, finish_reason, error and
-    lookups of the answers."""
+    """What was judged: `Plan.targets` with group, prompt_key, text, finish_reason, error,
+    lookups and scores of the answers."""
 
     verdicts: pd.DataFrame
     """Verdicts, row by row those of `targets`."""

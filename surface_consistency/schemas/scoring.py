@@ -1,0 +1,97 @@
+"""Texts whose probability a model tells, and what it told."""
+
+import hashlib
+import json
+import math
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+
+__all__ = ["ScoredText", "ScoringRequest"]
+
+
+class ScoringRequest(Record):
+    """One text whose probability is asked for, given what stands before it."""
+
+    id: NonEmpty
+    """The caller's identifier; scores come back under it."""
+
+    context: str = ""
+    """What stands before; empty to score a whole text."""
+
+    continuation: NonEmpty
+    """What is scored, with the space that parts it from the context, if any."""
+
+    group: str | None = None
+    """Requests of one group begin alike: a hint with which runners reuse the shared prefix; those
+    of one context are taken for a group where none is named."""
+
+    bos: Literal["model", "eos", "none"] = "model"
+    """What stands before everything. "model": the special tokens that the tokenizer puts there, or
+    the model's begin token before a whole text where it puts none; "eos": the end token before a
+    whole text and no other special token; "none": nothing, so the first token of a whole text has
+    no log-probability, and a rendered conversation keeps the special tokens that it holds."""
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of what is asked (32 hex digits), whatever the id."""
+        payload = json.dumps([self.context, self.continuation, self.bos])
+        return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
+
+
+class ScoredText(Record):
+    """The log-probability of each token of a continuation, in nats."""
+
+    request_id: NonEmpty
+    """Identifier of the request."""
+
+    log_probabilities: Items[float | None]
+    """Log-probability of each token given all before it, at most 0; None for a first token that
+    has nothing before it. Without `token_ids` one number, the sum."""
+
+    token_ids: Items[int] | None = None
+    """The tokens; None where only their sum was stored."""
+
+    n_context_tokens: int | None = Field(default=None, ge=0)
+    """Tokens before those scored, special ones included; None when that is not known."""
+
+    is_greedy: bool | None = None
+    """Whether each token is the most probable one at its place; None when that is not known."""
+
+    boundary: Literal["clean", "moved"] = "clean"
+    """"moved" when a token covers the end of the context and the begin of the continuation; it
+    counts as one of the continuation."""
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> "ScoredText":
+        """Refuse numbers that are no log-probabilities of these tokens."""
+        if not self.log_probabilities:
+            raise ValueError("a scored text has at least one log-probability")
+        if self.token_ids is not None and len(self.token_ids) != len(self.log_probabilities):
+            raise ValueError(
+                f"{len(self.token_ids)} tokens have {len(self.log_probabilities)} log-probabilities"
+            )
+        if self.token_ids is None and len(self.log_probabilities) != 1:
+            raise ValueError("without tokens there is one log-probability, the sum")
+        for position, value in enumerate(self.log_probabilities):
+            if value is None and (position or self.token_ids is None):
+                raise ValueError("only the first of several tokens may have no log-probability")
+            if value is not None and (math.isnan(value) or value > 0.0):
+                raise ValueError(f"a log-probability is at most 0, got {value}")
+        return self
+
+    @property
+    def log_probability(self) -> float:
+        """Sum over the tokens that have one, in nats; NaN when none has."""
+        known = [value for value in self.log_probabilities if value is not None]
+        return math.fsum(known) if known else math.nan
+
+    @property
+    def n_scored(self) -> int | None:
+        """Tokens with a log-probability; None where only their sum was stored."""
+        if self.token_ids is None:
+            return None
+        return sum(value is not None for value in self.log_probabilities)
