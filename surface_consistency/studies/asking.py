@@ -86,7 +86,7 @@ def run_study(
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settings = plan.settings or settings
     if settings.read == "multiple-choice":
-        plan = offer_options(plan, settings, stratum=study.stratum)
+        plan = offer_options(plan, settings)
     asked = study.prepare_runner(runner, plan, settings)
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
         asked = OptionRunner(asked, option_score=settings.option_score)

@@ -16,17 +16,16 @@ __all__ = ["offer_options"]
 _DRAWS = 50
 
 
-def offer_options(plan: Plan, settings: StudySettings, *, stratum: str | None = None) -> Plan:
+def offer_options(plan: Plan, settings: StudySettings) -> Plan:
     """Give every prompt options: the reference of its fact and references of other facts.
 
     The options of a fact are the same under all its names and in all its prompts, in an order that
-    is drawn with them; no other option is an accepted answer of the fact, letter case aside.
+    is drawn with them; no other option is an accepted answer of the fact, letter case aside. Where
+    the pairs name a relation, the others are references of facts with the same relation.
 
     Args:
         plan: What is asked; each prompt asks one fact.
         settings: `options`, how many, and `seed`.
-        stratum: Column of the targets, such as the relation; the other options are drawn among
-            facts with the same value. None draws among all.
 
     Returns:
         The plan with options in its prompts.
@@ -43,26 +42,25 @@ def offer_options(plan: Plan, settings: StudySettings, *, stratum: str | None = 
             f"prompt {prompt_id!r} asks {n_facts} facts, and options can answer one; read answers "
             "with --read generate"
         )
-    by_stratum = stratum is not None and stratum in targets
-    strata = targets[stratum] if by_stratum else pd.Series("", index=targets.index)
+    relations = _relations(plan)
     accepted = _accepted(targets)
     pools = {
-        value: list(dict.fromkeys(answers[0] for answers in of_value))
-        for value, of_value in targets["answers"].groupby(strata, sort=False)
+        relation: list(dict.fromkeys(answers[0] for answers in of_relation))
+        for relation, of_relation in targets["answers"].groupby(relations, sort=False)
     }
     offered: dict[object, tuple[str, ...]] = {}
     prompts: dict[object, tuple[str, ...]] = {}
-    for prompt_id, fact_id, answers, value in zip(
-        targets["prompt_id"], targets["fact_id"], targets["answers"], strata, strict=True
+    for prompt_id, fact_id, answers, relation in zip(
+        targets["prompt_id"], targets["fact_id"], targets["answers"], relations, strict=True
     ):
         if fact_id not in offered:
             offered[fact_id] = _draw(
                 answers[0],
-                pools[value],
+                pools[relation],
                 accepted[fact_id],
                 settings,
                 fact_id,
-                where=f" among facts with {stratum} {value!r}" if by_stratum else "",
+                where=f" among facts with relation {relation!r}" if relation else "",
             )
         prompts[prompt_id] = offered[fact_id]
     groups = {
@@ -70,6 +68,15 @@ def offer_options(plan: Plan, settings: StudySettings, *, stratum: str | None = 
         for name, group in plan.groups.items()
     }
     return replace(plan, groups=groups)
+
+
+def _relations(plan: Plan) -> pd.Series:
+    """Look up the relation of each target's fact; empty where no pair names one."""
+    facts = plan.targets["fact_id"]
+    if "relation" not in plan.pairs:
+        return pd.Series("", index=facts.index)
+    of_facts = plan.pairs.drop_duplicates("fact_id").set_index("fact_id")["relation"]
+    return facts.map(of_facts).fillna("")
 
 
 def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
@@ -277,13 +276,6 @@ def test_another_option_score_changes_what_is_compared():
     stored = [ScoredText(request_id="0", log_probabilities=(-1.0,))]
     with pytest.raises(RunnerError, match="cannot be divided by tokens"):
         option_scores((" a",), stored, "per_token")
-
-
-@given(st.lists(st.floats(-50, 0), min_size=2, max_size=6))
-def test_the_sum_ranks_options_as_their_probabilities_do(values):
-    scores = [ScoredText(request_id=str(n), log_probabilities=(v,)) for n, v in enumerate(values)]
-    options = [f" {n}" for n in range(len(values))]
-    assert int(np.argmax(option_scores(options, scores))) == int(np.argmax(np.exp(values)))
 
 
 def test_conversations_are_scored_after_the_chat_template(tiny_models):

@@ -1,0 +1,151 @@
+"""Answers read as multiple choice, by any study."""
+
+import pandas as pd
+import pytest
+
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.errors import DataError, RunnerError
+from surface_consistency.inference import FakeRunner
+from surface_consistency.schemas import DataSource, GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies import run_study, score_run
+from surface_consistency.studies.options import offer_options
+from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.study import Plan, PromptGroup, StudySettings
+
+
+class Knows:
+    """Gives the reference of a known name probability, and nothing any other option."""
+
+    name = "knows"
+
+    def __init__(self, known):
+        self._known = known
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        for request in requests:
+            question = request.context.rpartition("Q: ")[2]
+            knows = any(
+                name in question and request.continuation == f" {answer}"
+                for name, answer in self._known
+            )
+            yield ScoredText(
+                request_id=request.id,
+                token_ids=(1, 2),
+                log_probabilities=(-0.1 if knows else -5.0, -0.5),
+            )
+
+
+def plan_of(rows, **columns):
+    frame = pd.DataFrame(rows, columns=["target_id", "prompt_id", "fact_id", "answers"])
+    pairs = pd.DataFrame(
+        {
+            "pair_id": frame["target_id"],
+            "fact_id": frame["fact_id"],
+            "first_target": frame["target_id"],
+            "second_target": frame["target_id"],
+        }
+    ).assign(**columns)
+    prompts = [Prompt(id=name, text=f"Q: {name}? A:") for name in frame["prompt_id"].unique()]
+    return Plan(
+        data=DataSource(id="toy", revision=None, digest="0", n_questions=6),
+        groups={"": PromptGroup(prompts=prompts, params=GenerationParams())},
+        targets=frame,
+        pairs=pairs,
+    )
+
+
+def options_of(plan):
+    return {prompt.id: prompt.options for prompt in plan.groups[""].prompts}
+
+
+ROWS = [
+    ("t1", "q1", "f1", ["Rome", "Roma"]),
+    ("t2", "q2", "f1", ["Rome", "Roma"]),
+    ("t3", "q3", "f2", ["Paris"]),
+    ("t4", "q4", "f3", ["roma"]),
+    ("t5", "q5", "f4", ["Oslo"]),
+    ("t6", "q6", "f5", ["Lima"]),
+]
+
+
+def test_a_fact_has_the_same_options_under_all_its_names():
+    options = options_of(offer_options(plan_of(ROWS), StudySettings(options=3)))
+    assert options["q1"] == options["q2"]
+    assert all(len(of_prompt) == 3 == len(set(of_prompt)) for of_prompt in options.values())
+    for _, prompt_id, _, answers in ROWS:
+        assert f" {answers[0]}" in options[prompt_id]
+    # Another spelling of an accepted answer is no wrong option.
+    assert " roma" not in options["q1"]
+
+
+def test_options_depend_on_the_seed_and_not_on_the_order_of_facts():
+    settings = StudySettings(options=3)
+    forward = options_of(offer_options(plan_of(ROWS), settings))
+    again = options_of(offer_options(plan_of(ROWS), settings))
+    assert forward == again
+    others = [
+        options_of(offer_options(plan_of(ROWS), StudySettings(options=3, seed=seed)))
+        for seed in range(1, 6)
+    ]
+    assert any(other != forward for other in others)
+
+
+def test_other_options_are_drawn_within_the_relation():
+    plan = plan_of(ROWS, relation=["capital"] * 4 + ["port"] * 2)
+    options = options_of(offer_options(plan, StudySettings(options=2)))
+    assert set(options["q5"]) == {" Oslo", " Lima"}
+    with pytest.raises(
+        DataError,
+        match=r"'f1' has 1 other answers among facts with relation 'capital'.*--options 3",
+    ):
+        offer_options(plan, StudySettings(options=3))
+
+
+def test_a_prompt_of_several_facts_is_refused():
+    plan = plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])])
+    with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*--read generate"):
+        offer_options(plan, StudySettings())
+
+
+def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
+    data = load_sample()
+    known = {
+        (item.surface.text, item.triple.answers[0])
+        for item in data.questions
+        if item.surface.is_canonical
+    }
+    settings = RedirectQASettings(read="multiple-choice", options=2, repeat=5)
+    folder = run_study(
+        RedirectQAStudy(), data, Knows(known), tmp_path / "run", model="knows", settings=settings
+    )
+    score_run(folder)
+    outcomes = pd.read_parquet(folder.outcomes)
+    assert outcomes["first_correct"].all()
+    named = [any(name in redirect for name, _ in known) for redirect in outcomes["second_surface"]]
+    unknown = outcomes[[not known_name for known_name in named]]
+    # A guess among equal options takes the first, so about half are right.
+    assert 0.2 < unknown["second_correct"].mean() < 0.8
+    manifest = folder.read_manifest()
+    assert manifest.settings["read"] == "multiple-choice"
+    assert manifest.runner["option_score"] == "sum"
+
+
+def test_a_runner_without_log_probabilities_is_refused_before_anything_is_written(tmp_path):
+    settings = RedirectQASettings(read="multiple-choice", options=2)
+    with pytest.raises(RunnerError, match=r"tells no log-probabilities"):
+        run_study(
+            RedirectQAStudy(),
+            load_sample(),
+            FakeRunner(lambda prompt: "x"),
+            tmp_path / "run",
+            model="fake",
+            settings=settings,
+        )
+    assert not (tmp_path / "run").exists()
