@@ -16,6 +16,7 @@ from .scoring import (
 )
 from .study import (
     Analysis as Analysis,
+    OptionSettings as OptionSettings,
     Plan as Plan,
     PromptGroup as PromptGroup,
     Report as Report,

@@ -24,7 +24,7 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.options import offer_options
-from surface_consistency.studies.study import Plan, Study
+from surface_consistency.studies.study import OptionSettings, Plan, Study
 
 __all__ = [
     "SWEEP_FILE",
@@ -85,11 +85,12 @@ def run_study(
     if plan.pairs.empty:
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settings = plan.settings or settings
-    if settings.read == "multiple-choice":
+    if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
         plan = offer_options(plan, settings)
     asked = study.prepare_runner(runner, plan, settings)
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
-        asked = OptionRunner(asked, option_score=settings.option_score)
+        score = settings.option_score if isinstance(settings, OptionSettings) else "sum"
+        asked = OptionRunner(asked, option_score=score)
     manifest = make_manifest(
         study,
         plan.data,

@@ -9,14 +9,14 @@ import pandas as pd
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import Prompt
-from surface_consistency.studies.study import Plan, StudySettings
+from surface_consistency.studies.study import OptionSettings, Plan
 
 __all__ = ["offer_options"]
 
 _DRAWS = 50
 
 
-def offer_options(plan: Plan, settings: StudySettings) -> Plan:
+def offer_options(plan: Plan, settings: OptionSettings) -> Plan:
     """Give every prompt options: the reference of its fact and references of other facts.
 
     The options of a fact are the same under all its names and in all its prompts, in an order that
@@ -91,7 +91,7 @@ def _draw(
     reference: str,
     pool: Sequence[str],
     accepted: frozenset[str],
-    settings: StudySettings,
+    settings: OptionSettings,
     fact_id: object,
     *,
     where: str,

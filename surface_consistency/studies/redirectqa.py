@@ -30,11 +30,11 @@ from surface_consistency.studies.judging import RuleJudge, judge_targets
 from surface_consistency.studies.paired import PairedReport
 from surface_consistency.studies.scoring import align_predictions
 from surface_consistency.studies.study import (
+    OptionSettings,
     Plan,
     PromptGroup,
     SourceSettings,
     Study,
-    StudySettings,
 )
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 
@@ -57,7 +57,7 @@ class RedirectQASource(SourceSettings):
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
 
 
-class RedirectQASettings(StudySettings):
+class RedirectQASettings(OptionSettings):
     """How RedirectQA asks; the defaults are the paper's."""
 
     template: Literal["original", "paraphrase", "both"] = "original"

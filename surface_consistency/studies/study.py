@@ -37,6 +37,7 @@ __all__ = [
     "ANALYSES",
     "STUDIES",
     "Analysis",
+    "OptionSettings",
     "Plan",
     "PromptGroup",
     "Report",
@@ -82,6 +83,10 @@ class StudySettings(Settings):
 
     repeat: int = Field(default=200, ge=0)
     """Prompts of each group asked a second time, for the noise floor; 0 for none."""
+
+
+class OptionSettings(StudySettings):
+    """How a study asks that can read answers as multiple choice too."""
 
     read: Literal["generate", "multiple-choice"] = "generate"
     """Whether the model writes its answer, or the most probable of several options is taken: the

@@ -11,7 +11,7 @@ from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import run_study, score_run
 from surface_consistency.studies.options import offer_options
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
-from surface_consistency.studies.study import Plan, PromptGroup, StudySettings
+from surface_consistency.studies.study import OptionSettings, Plan, PromptGroup
 
 
 class Knows:
@@ -76,7 +76,7 @@ ROWS = [
 
 
 def test_a_fact_has_the_same_options_under_all_its_names():
-    options = options_of(offer_options(plan_of(ROWS), StudySettings(options=3)))
+    options = options_of(offer_options(plan_of(ROWS), OptionSettings(options=3)))
     assert options["q1"] == options["q2"]
     assert all(len(of_prompt) == 3 == len(set(of_prompt)) for of_prompt in options.values())
     for _, prompt_id, _, answers in ROWS:
@@ -86,12 +86,12 @@ def test_a_fact_has_the_same_options_under_all_its_names():
 
 
 def test_options_depend_on_the_seed_and_not_on_the_order_of_facts():
-    settings = StudySettings(options=3)
+    settings = OptionSettings(options=3)
     forward = options_of(offer_options(plan_of(ROWS), settings))
     again = options_of(offer_options(plan_of(ROWS), settings))
     assert forward == again
     others = [
-        options_of(offer_options(plan_of(ROWS), StudySettings(options=3, seed=seed)))
+        options_of(offer_options(plan_of(ROWS), OptionSettings(options=3, seed=seed)))
         for seed in range(1, 6)
     ]
     assert any(other != forward for other in others)
@@ -99,19 +99,19 @@ def test_options_depend_on_the_seed_and_not_on_the_order_of_facts():
 
 def test_other_options_are_drawn_within_the_relation():
     plan = plan_of(ROWS, relation=["capital"] * 4 + ["port"] * 2)
-    options = options_of(offer_options(plan, StudySettings(options=2)))
+    options = options_of(offer_options(plan, OptionSettings(options=2)))
     assert set(options["q5"]) == {" Oslo", " Lima"}
     with pytest.raises(
         DataError,
         match=r"'f1' has 1 other answers among facts with relation 'capital'.*--options 3",
     ):
-        offer_options(plan, StudySettings(options=3))
+        offer_options(plan, OptionSettings(options=3))
 
 
 def test_a_prompt_of_several_facts_is_refused():
     plan = plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])])
     with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*--read generate"):
-        offer_options(plan, StudySettings())
+        offer_options(plan, OptionSettings())
 
 
 def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):

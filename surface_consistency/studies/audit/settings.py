@@ -9,7 +9,7 @@ from surface_consistency.retrieval.policy import Fallback, check_policy
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.study import StudySettings
+from surface_consistency.studies.study import OptionSettings
 
 __all__ = ["STATES", "AuditOrganism", "AuditScoring", "AuditSettings", "AuditSource"]
 
@@ -37,7 +37,7 @@ class AuditSource(Settings):
     """Largest share of a file's prompts whose fact the database may lack."""
 
 
-class AuditSettings(StudySettings):
+class AuditSettings(OptionSettings):
     """What is deleted, how it is looked for, and how the model is asked."""
 
     seed: int = 0

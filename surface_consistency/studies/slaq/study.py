@@ -38,12 +38,12 @@ from surface_consistency.studies.slaq.labels import (
 from surface_consistency.studies.slaq.page import SlaqReport
 from surface_consistency.studies.slaq.tables import reasons_unjudged
 from surface_consistency.studies.study import (
+    OptionSettings,
     Plan,
     PromptGroup,
     Scored,
     SourceSettings,
     Study,
-    StudySettings,
     check_rule,
 )
 
@@ -66,7 +66,7 @@ class SlaqSource(SourceSettings):
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
 
 
-class SlaqSettings(StudySettings):
+class SlaqSettings(OptionSettings):
     """How SLAQ asks; the defaults are the paper's, but for the balance of orders."""
 
     free: bool = False
