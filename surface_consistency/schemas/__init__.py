@@ -22,6 +22,7 @@ from surface_consistency.schemas.questions import (
     DataSource,
     QuestionRealization,
 )
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 from surface_consistency.schemas.slaq import (
     PromptTarget,
     SlaqArticle,
@@ -53,6 +54,8 @@ __all__ = [
     "Record",
     "RedirectOutcome",
     "RetrievalTrace",
+    "ScoredText",
+    "ScoringRequest",
     "SlaqArticle",
     "SlaqOutcome",
     "SlaqQuestion",
