@@ -61,10 +61,10 @@ def texts_of(words):
     """Help of the command that these words call."""
     if words[0].startswith("--"):
         return help_text()
-    if words[0] in ("run", "build"):
+    if words[0] in ("run", "build", "analyse"):
         return help_text(*words[:2])
     if words[0] == "score":
-        studies = ("redirectqa", "slaq", "audit")
+        studies = ("redirectqa", "slaq", "audit", "linking")
         return "".join(help_text("score", "--study", name) for name in studies)
     return help_text(words[0])
 
