@@ -1,0 +1,147 @@
+"""Log-probabilities of options: one forward a text, and `TransformersRunner.score`.
+
+Run `python benchmarks/bench_scoring.py`; prints a Markdown table. The model has a GPT-NeoX shape
+and random weights. Three jobs: options of a word after contexts that four of them share (multiple
+choice), and the four words of a linking question, without and with demonstrations that all
+questions share. Times are CPU seconds of the process, medians of interleaved rounds; the naive loop
+is timed on every tenth question. On a GPU: `--device cuda --dtype bfloat16 --shape 1.4b`. The exit
+status is 1 where a budget is missed: 4 times one by one for options, 2 times for linking; or where
+numbers differ.
+"""
+
+import argparse
+import platform
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from bench_generation import SHAPES, make_prompts, name, save_model
+
+from surface_consistency.inference import TransformersRunner
+from surface_consistency.prompts.linking import linking_prompt, linking_question
+from surface_consistency.schemas import ScoringRequest
+
+BUDGETS = {"options": 4.0, "linking": 2.0, "linking, 8 shots": 2.0}
+TOLERANCE = 1e-3
+NAIVE_SHARE = 10
+
+
+def options(n_questions, rng):
+    """Return short options after contexts of a question each, four a question."""
+    return [
+        ScoringRequest(
+            id=f"{number}/{choice}",
+            context=f"Q: What is the occupation of {name(rng)}, born near {name(rng)}? A:",
+            continuation=f" {name(rng).split()[0]}",
+            group=str(number),
+        )
+        for number in range(n_questions)
+        for choice in range(4)
+    ]
+
+
+def linking(n_questions, n_shots, rng):
+    """Return the words of yes and no after linking questions."""
+    shown = [
+        (linking_question(name(rng), name(rng), category=None), bool(shot % 2))
+        for shot in range(n_shots)
+    ]
+    prompts = [
+        linking_prompt(
+            str(number),
+            linking_question(name(rng), name(rng), category=None),
+            demonstrations=shown,
+        )
+        for number in range(n_questions)
+    ]
+    return [
+        ScoringRequest(
+            id=f"{prompt.id}/{word}",
+            context=prompt.text,
+            continuation=word,
+            group="shots" if shown else None,
+        )
+        for prompt in prompts
+        for word in prompt.options
+    ]
+
+
+def one_by_one(runner, requests):
+    """Score each request by a forward of its own."""
+    model, tokenizer = runner._engine.model, runner._encoder.tokenizer
+    scores = {}
+    with torch.inference_mode():
+        for request in requests:
+            n_context = len(tokenizer(request.context)["input_ids"])
+            ids = tokenizer(request.context + request.continuation)["input_ids"]
+            row = torch.tensor([ids], device=model.device)
+            told = model(input_ids=row).logits[0].float().log_softmax(-1)
+            places = torch.arange(n_context, len(ids), device=model.device)
+            scores[request.id] = told[places - 1, row[0, places]].sum().item()
+    return scores
+
+
+def ours(runner, requests):
+    """Score all requests."""
+    return {score.request_id: score.log_probability for score in runner.score(requests)}
+
+
+def seconds_of(work):
+    """Time work in CPU seconds, on a GPU in seconds of the clock."""
+    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
+    start = clock()
+    found = work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return found, clock() - start
+
+
+def main():
+    """Time both ways and compare their numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=2_500)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--shape", choices=SHAPES, default="70m")
+    given = parser.parse_args()
+    rng = random.Random(0)
+    jobs = {
+        "options": options(given.questions, rng),
+        "linking": linking(given.questions, 0, rng),
+        "linking, 8 shots": linking(given.questions // 5, 8, rng),
+    }
+    with tempfile.TemporaryDirectory() as home:
+        save_model(Path(home), given.shape, make_prompts(48, 4, random.Random(1)))
+        runner = TransformersRunner(home, device=given.device, dtype=given.dtype, batch_size=64)
+        print(f"{platform.machine()}, {torch.get_num_threads()} threads, {given.shape}\n")
+        print(
+            "| job | texts | one by one, texts/s | `score`, texts/s | ratio | largest difference |"
+        )
+        print("|---|---|---|---|---|---|")
+        met = True
+        for job, requests in jobs.items():
+            sample = requests[: len(requests) // NAIVE_SHARE]
+            naive, fast = [], []
+            for _ in range(given.rounds):
+                expected, seconds = seconds_of(lambda sample=sample: one_by_one(runner, sample))
+                naive.append(len(sample) / seconds)
+                found, seconds = seconds_of(lambda requests=requests: ours(runner, requests))
+                fast.append(len(requests) / seconds)
+            difference = max(abs(found[key] - value) for key, value in expected.items())
+            slow, quick = statistics.median(naive), statistics.median(fast)
+            print(
+                f"| {job} | {len(requests):,} | {slow:.1f} | {quick:.1f} "
+                f"| **{quick / slow:.1f}** | {difference:.1e} |",
+                flush=True,
+            )
+            is_exact = difference <= (TOLERANCE if given.dtype == "float32" else 0.5)
+            met &= quick / slow >= BUDGETS[job] and is_exact
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
