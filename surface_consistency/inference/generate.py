@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError, SurfaceConsistencyError
 from surface_consistency.inference.runner import BatchPlanner, Runner
+from surface_consistency.inference.thoughts import separate_thought
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -119,7 +120,8 @@ def run_prompts(
     Prompts of equal content (`Prompt.key`) are asked once. Each batch is in the log before the
     next is asked, and what a runner yields within a batch soon after, so a kill loses one batch at
     most. When a batch is too large for the device, it is asked in halves, and later batches are no
-    larger; a single prompt that is too large is logged as an error.
+    larger; a single prompt that is too large is logged as an error. Thoughts that the runner left
+    in the text are separated from the answer here, whatever the runner.
 
     Args:
         runner: Who answers. If it is a `BatchPlanner`, it cuts the batches.
@@ -241,7 +243,8 @@ class _Asker:
                 f"runner {self._runner.name!r} answered prompt {generation.prompt_id!r}, which it "
                 "was not asked in this batch, or answered before"
             )
-        return generation.model_copy(update={"prompt_key": prompt.key})
+        answer = separate_thought(generation, self._params)
+        return answer.model_copy(update={"prompt_key": prompt.key})
 
     def _store(self, answers: list[Generation]) -> None:
         """Log answers, count them, and forget them."""

@@ -18,7 +18,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.runs.files import write_csv, write_parquet
 from surface_consistency.runs.frames import shared_lists
-from surface_consistency.runs.log import read_answers
+from surface_consistency.runs.log import ANSWER_COLUMNS, read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
@@ -223,7 +223,8 @@ class RunFolder:
 
         Returns:
             One row a distinct prompt: group, key (of the prompt's content, or its id in
-            predictions made elsewhere), text, finish_reason, error, lookups.
+            predictions made elsewhere), text, finish_reason, error, lookups, thought,
+            thought_source.
 
         Raises:
             RunLogError: If a line is corrupt or of another kind; names file and line.
@@ -233,8 +234,8 @@ class RunFolder:
             for group in groups
             if (path := self.log(group, repeat=repeat)).is_file()
         ]
-        columns = ["group", "prompt_id", "prompt_key", "text", "finish_reason", "error", "lookups"]
         if not parts:
+            columns = ("group", *ANSWER_COLUMNS)
             return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 

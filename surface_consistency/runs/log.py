@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,22 +22,41 @@ from surface_consistency.errors import (
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS, Generation
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
 from surface_consistency.schemas.memory import Lookup
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RunLog", "read_answers", "read_generations"]
+__all__ = ["ANSWER_COLUMNS", "RunLog", "read_answers", "read_generations"]
 
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_Answer = tuple[str, str | None, str | None, str, str | None, tuple[Lookup, ...] | None]
+_Answer = tuple[
+    str,
+    str | None,
+    str | None,
+    str,
+    str | None,
+    tuple[Lookup, ...] | None,
+    str | None,
+    str | None,
+]
 
-_ANSWER = ("prompt_id", "prompt_key", "text", "finish_reason", "error", "lookups")
+ANSWER_COLUMNS: Final = (
+    "prompt_id",
+    "prompt_key",
+    "text",
+    "finish_reason",
+    "error",
+    "lookups",
+    "thought",
+    "thought_source",
+)
+"""Columns of `read_answers`."""
 _FIELDS = Generation.model_fields.keys()
 _decode = json.JSONDecoder().raw_decode
 
@@ -227,8 +246,8 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
     Returns:
         One row for each prompt content, in the order of `read_generations`, with the string columns
-        `prompt_id`, `prompt_key`, `text`, `finish_reason` and `error`, None as in the records, and
-        `lookups`, the records of lookups or None.
+        `prompt_id`, `prompt_key`, `text`, `finish_reason`, `error`, `thought` and `thought_source`,
+        None as in the records, and `lookups`, the records of lookups or None.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -240,13 +259,13 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
     answers = (
         _plain_answer(line) or _checked_answer(line, log, number) for number, _, line in _lines(log)
     )
-    columns: tuple[list[object], ...] = tuple([] for _ in _ANSWER)
+    columns: tuple[list[object], ...] = tuple([] for _ in ANSWER_COLUMNS)
     for answer in _one_per_content(
         (answer[1] or answer[0], answer[3] == "error", answer) for answer in answers
     ):
         for column, value in zip(columns, answer, strict=True):
             column.append(value)
-    return pd.DataFrame(dict(zip(_ANSWER, columns, strict=True)), dtype=object)
+    return pd.DataFrame(dict(zip(ANSWER_COLUMNS, columns, strict=True)), dtype=object)
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
@@ -337,6 +356,8 @@ def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
         item.finish_reason,
         item.error,
         item.lookups,
+        item.thought,
+        item.thought_source,
     )
 
 
@@ -351,11 +372,11 @@ def _plain_answer(line: bytes) -> _Answer | None:
         return None
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
         return None
-    name, key, answer, reason, error, lookups = map(fields.get, _ANSWER)
+    name, key, answer, reason, error, lookups, *thought = map(fields.get, ANSWER_COLUMNS)
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
-    if reason == "error":
+    if reason in NO_ANSWER_REASONS:
         is_whole = "text" in fields and answer is None and isinstance(error, str)
     else:
         is_whole = reason in ("stop", "length") and isinstance(answer, str) and error is None
@@ -364,10 +385,11 @@ def _plain_answer(line: bytes) -> _Answer | None:
         or not (isinstance(name, str) and name)
         or not (key is None or isinstance(key, str))
         or not all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
+        or not all(part is None or isinstance(part, str) for part in thought)
         or lookups is not None
     ):
         return None
-    return name, key, answer, str(reason), error, None
+    return name, key, answer, str(reason), error, None, *thought
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:
