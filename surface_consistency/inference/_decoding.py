@@ -153,7 +153,9 @@ class StopTracker:
         self._rows: list[list[int]] = [[] for _ in range(n_rows)]
         self._texts: list[str | None] = [None] * n_rows
         self._is_cut = [False] * n_rows
-        self._is_thinking: list[bool | None] = [True if is_open else None for is_open in self.opened]
+        self._is_thinking: list[bool | None] = [
+            True if is_open else None for is_open in self.opened
+        ]
         self._n_thought = [0] * n_rows
         special = {
             number: str(token)

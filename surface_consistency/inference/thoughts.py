@@ -4,16 +4,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = [
     "THOUGHT_TAGS",
     "SplitReply",
     "ThoughtTags",
+    "separate_stored",
     "separate_thought",
     "split_replies",
     "split_thought",
@@ -159,9 +163,7 @@ def thought_tags(further: tuple[str, ...] = ()) -> ThoughtTags:
     )
 
 
-def split_thought(
-    text: str, *, tags: Sequence[str] = (), opened: bool | None = None
-) -> SplitReply:
+def split_thought(text: str, *, tags: Sequence[str] = (), opened: bool | None = None) -> SplitReply:
     r"""Separate the thoughts of a reply from its answer.
 
     What stands between an opening tag and the next closing tag of its kind is a thought. So is all
@@ -227,9 +229,7 @@ def split_thought(
             source = source or found.group()
             if end is None:
                 thoughts += [*answer_parts, text[place:]]
-                return SplitReply(
-                    answer=None, thought=_joined(thoughts, source), source=source
-                )
+                return SplitReply(answer=None, thought=_joined(thoughts, source), source=source)
             thoughts.append(text[place : end.start()])
             place = end.end()
         source = source or found.group()
@@ -308,18 +308,48 @@ def separate_thought(
     )
     if split.source is None:
         return generation
-    update: dict[str, Any] = {
-        "text": split.answer,
-        "thought": split.thought,
-        "thought_source": split.source,
-    }
+    ended = "the model" if generation.finish_reason == "stop" else "the limit of tokens"
+    return generation.model_copy(update=_fields(split, f": {ended} ended it"))
+
+
+def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFrame":
+    """Lay stored replies out as columns of `Generation`, their thoughts separated.
+
+    Args:
+        texts: The replies by prompt id, missing where there is none.
+        params: Further tags, and what the user says of the prompts.
+
+    Returns:
+        One row a reply that is there: prompt_id, text, finish_reason, error, thought and
+        thought_source.
+
+    Raises:
+        DataError: As `split_replies` does.
+    """
+    import pandas as pd
+
+    given = texts[texts.notna()]
+    frame = pd.DataFrame(
+        {"prompt_id": given.index, "text": given.array, "finish_reason": "stop"}
+    ).astype({"text": object})
+    for name in ("error", "thought", "thought_source"):
+        frame[name] = pd.Series(None, index=frame.index, dtype=object)
+    splits = split_replies(
+        given.tolist(), tags=params.thought_tags or (), opened=params.thought_opened
+    )
+    for row, split in enumerate(splits):
+        for name, value in {} if split is None else _fields(split, "").items():
+            frame.at[row, name] = value
+    return frame
+
+
+def _fields(split: SplitReply, ended: str) -> dict[str, str | None]:
+    """Give the fields of a `Generation` that a split decides."""
+    fields = {"text": split.answer, "thought": split.thought, "thought_source": split.source}
     if split.answer is None:
-        ended = "the model" if generation.finish_reason == "stop" else "the limit of tokens"
-        update |= {
-            "finish_reason": "unclosed_thought",
-            "error": f"the thought was never closed: {ended} ended it",
-        }
-    return generation.model_copy(update=update)
+        fields["finish_reason"] = "unclosed_thought"
+        fields["error"] = f"the thought was never closed{ended}"
+    return fields
 
 
 def template_tags(template: str) -> tuple[str, ...]:

@@ -9,9 +9,7 @@ from surface_consistency.schemas.memory import Lookup
 
 __all__ = ["NO_ANSWER_REASONS", "FinishReason", "Generation", "replace_surrogates"]
 
-FinishReason = Literal[
-    "stop", "length", "error", "unclosed_thought", "content_filter", "refusal"
-]
+FinishReason = Literal["stop", "length", "error", "unclosed_thought", "content_filter", "refusal"]
 """How a reply ended: a stop string or end of sequence, the token limit, an error, within a thought
 that was never closed, by a server's content filter, or as a refusal of the model that the server
 tells apart from answers."""

@@ -38,6 +38,7 @@ from surface_consistency.schemas import (
     Prompt,
     Verdict,
 )
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 from surface_consistency.text import first_line
 
 __all__ = [
@@ -397,6 +398,11 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
     for name, field in record.model_fields.items():
         if name not in found:
             found[name] = None if field.is_required() else field.get_default()
+    if "finish_reason" in targets:
+        # Replies that hold no answer say why better than a judge that was shown nothing.
+        kinds = targets["finish_reason"].isin({*NO_ANSWER_REASONS} - {"error"})
+        told = kinds.to_numpy(bool) & found["is_correct"].isna().to_numpy(bool)
+        found.loc[told, "reason"] = targets["error"].to_numpy(object)[told]
     unexplained = found["is_correct"].isna() & found["reason"].isna()
     if unexplained.any():
         raise DataError(
