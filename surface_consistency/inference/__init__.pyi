@@ -5,4 +5,9 @@ from .predictions import read_predictions as read_predictions
 from .registry import available_runners as available_runners, load_runner as load_runner
 from .runner import BatchPlanner as BatchPlanner, Rebatchable as Rebatchable, Runner as Runner
 from .stored import StoredRunner as StoredRunner
+from .thoughts import (
+    THOUGHT_TAGS as THOUGHT_TAGS,
+    SplitReply as SplitReply,
+    split_thought as split_thought,
+)
 from .transformers_runner import TransformersRunner as TransformersRunner

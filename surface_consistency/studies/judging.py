@@ -182,7 +182,9 @@ class LLMJudge:
         runner: Who judges: any runner that takes conversations.
         folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
         model: Label of the judging model.
-        max_new_tokens: Longest reply; raise it for models that think first.
+        max_new_tokens: Longest reply.
+        max_thought_tokens: Longest thought before it, of models that think first; None when both
+            share `max_new_tokens`.
         progress: As for `run_prompts`.
 
     References:
@@ -199,6 +201,7 @@ class LLMJudge:
         *,
         model: str,
         max_new_tokens: int = 64,
+        max_thought_tokens: int | None = None,
         progress: bool | Callable[[Progress], None] = True,
     ) -> None:
         self.name = f"llm:{model}"
@@ -206,7 +209,12 @@ class LLMJudge:
         self._log = Path(folder) / "judge-generations.jsonl"
         self._manifest_path = Path(folder) / "judge-manifest.json"
         self._model = model
-        self._params = GenerationParams(max_new_tokens=max_new_tokens, stop=(), temperature=0.0)
+        self._params = GenerationParams(
+            max_new_tokens=max_new_tokens,
+            max_thought_tokens=max_thought_tokens,
+            stop=(),
+            temperature=0.0,
+        )
         self._progress = progress
 
     def request(self, targets: pd.DataFrame, answer: str, name: str) -> Prompt:
