@@ -5,7 +5,6 @@ import contextlib
 import math
 import queue
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +33,6 @@ __all__ = ["Limits", "Session", "backoff", "retry_after"]
 
 _SHOWN = 300
 _FILTERED = ("content_filter", "content_policy_violation")
-_NUMBER = re.compile(r"\d+")
 _BAD_KEY = frozenset({401, 402, 403, 407})
 _FATAL = _BAD_KEY | {404, 405}
 _PASSING = frozenset({408, 409, 425, 429})
@@ -53,9 +51,6 @@ class Limits:
 
     max_reply_bytes: int
     """Longest reply that is read."""
-
-    max_refusals: int
-    """Prompts in a row that may be refused in the same words before any is answered."""
 
     max_retries: int
     """Further attempts after the first."""
@@ -84,8 +79,6 @@ class Session:
     )
     _quiet_until: float = field(default=0.0, init=False)
     _n_lost_in_a_row: int = field(default=0, init=False)
-    _has_answered: bool = field(default=False, init=False)
-    _refusals: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         """Learn what must not be repeated."""
@@ -228,7 +221,6 @@ class Session:
         except MalformedReplyError as error:
             return None, self._redactor.text(f"a malformed reply: {error}"), None
         self.check_model(model)
-        self._has_answered = True
         return None, "", self.finish(self._cleared(generation))
 
     async def _send(
@@ -244,22 +236,13 @@ class Session:
         return response, bytes(data)
 
     def _refuse(self, prompt: Prompt, problem: str, data: bytes | None) -> Generation:
-        """Make the record of a refused prompt; end a run in which all are refused alike."""
+        """Make the record of a refused prompt."""
         if _is_filtered(data):
             return Generation(
                 prompt_id=prompt.id,
                 text=None,
                 finish_reason="content_filter",
                 error=f"the server's content filter refused the prompt: {problem}",
-            )
-        self._refusals.append(_NUMBER.sub("#", problem))
-        if len(set(self._refusals)) > 1:
-            self._refusals = self._refusals[-1:]
-        if not self._has_answered and len(self._refusals) >= self.limits.max_refusals:
-            raise RunnerError(
-                f"{self.base_url} refused the first {len(self._refusals)} prompts in the same "
-                f"words and answered none ({problem}); mend what it says, then start again: "
-                "resume asks them anew. If only these prompts are at fault, raise max_refusals"
             )
         return Generation(
             prompt_id=prompt.id,

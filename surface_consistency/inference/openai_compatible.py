@@ -43,8 +43,7 @@ class OpenAICompatibleRunner:
         first_wait: Seconds before the first further attempt; doubled each time, with jitter.
         longest_wait: Longest wait in seconds; a server that asks for a longer one ends the run.
         max_reply_bytes: Longest reply that is read; a prompt with a longer one is an error.
-        max_refusals: Refusals in the same words, before any prompt of a batch was answered, that
-            end the run.
+        max_refusals: Refusals in the same words that end a run of which no prompt was answered.
         served_model: Id that every response must carry; None takes that of the first response.
         text_as_chat: Send plain-text prompts as one user message, for servers that only chat.
         max_tokens_field: What the server calls the limit of tokens, those of thought and answer
@@ -105,6 +104,8 @@ class OpenAICompatibleRunner:
                 f"max_reply_bytes and max_refusals are at least 1; got {max_reply_bytes}, "
                 f"{max_refusals}"
             )
+        self.max_refusals = max_refusals
+        """Errors in the same words that end a run without answers; see `run_prompts`."""
         self._model = model
         self._base_url = _address(base_url)
         self._api_key_env = api_key_env
@@ -112,7 +113,6 @@ class OpenAICompatibleRunner:
             concurrency=concurrency,
             timeout=timeout,
             max_reply_bytes=max_reply_bytes,
-            max_refusals=max_refusals,
             max_retries=max_retries,
             first_wait=first_wait,
             longest_wait=longest_wait,

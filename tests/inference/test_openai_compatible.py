@@ -418,19 +418,50 @@ def test_a_stop_string_does_not_end_the_thought_of_a_server(serve, reply):
     assert server.requests[0]["body"]["max_tokens"] == 115
 
 
+def logged(made, asked, folder):
+    """Ask prompts through a run log; returns the log's lines."""
+    manifest = RunManifest(
+        study="s",
+        model="m",
+        data=DataSource(id="d", revision=None, digest="0", n_questions=1),
+        runner=made.fingerprint(),
+        package_version="0",
+        created_at="now",
+    )
+    with RunLog.open(folder / "generations.jsonl", manifest) as log:
+        run_prompts(made, asked, PARAMS, log, progress=False)
+
+
 @pytest.mark.enable_socket
-def test_a_server_that_refuses_every_prompt_ends_the_run(serve, reply, tmp_path):
-    """The server's words and a way on; one answer shows that not every prompt is refused."""
+def test_a_server_that_refuses_every_prompt_ends_the_run(serve, tmp_path):
+    """The server's own words and a way on, after a few requests and not after all."""
     said = {"error": {"message": "max_tokens 15 of request 17 is too large"}}
-    server = serve(lambda n, body: (400, {}, said))
+    server = serve(lambda n, body: (400, {}, said), latency=0.01)
+    made = runner(server, concurrency=2, max_refusals=6)
 
-    with pytest.raises(RunnerError, match=r"the first 6 prompts .*max_tokens 15.*max_refusals"):
-        answers(server, n=60, concurrency=2, max_refusals=6)
+    with pytest.raises(RunnerError, match=r"for 6 in a row: .*max_tokens 15.*larger max_refusals"):
+        logged(made, prompts(300), tmp_path)
 
-    assert len(server.requests) <= 8
-    patient = serve(lambda n, body: (200, {}, reply("ok")) if n == 3 else (400, {}, said))
-    found = answers(patient, n=30, concurrency=1, max_refusals=6)
-    assert sum(answer.text is None for answer in found) == 29
+    time.sleep(0.1)
+    assert len(server.requests) <= 10
+
+
+@pytest.mark.enable_socket
+def test_a_server_that_refuses_some_prompts_is_asked_all(serve, reply, tmp_path):
+    """Also when the run is taken up again and only the refused ones are left."""
+    server = serve(
+        lambda n, body: (
+            (200, {}, reply("ok"))
+            if body["prompt"] == "question 3"
+            else (400, {}, {"error": f"prompt of {n} tokens is too long"})
+        )
+    )
+    made = runner(server, concurrency=1, max_refusals=6)
+
+    for _ in range(2):
+        logged(made, prompts(30), tmp_path)
+
+    assert len(server.requests) == 30 + 29
 
 
 @pytest.mark.enable_socket
