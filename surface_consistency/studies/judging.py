@@ -326,8 +326,10 @@ class LLMJudge:
 
     def _states(self, targets: pd.DataFrame, reply: Generation) -> Sequence[FactState] | str:
         """Read a reply, or say what is wrong with it."""
-        if reply.text is None:
+        if reply.finish_reason == "error":
             return f"the judge could not be asked: {reply.error}"
+        if reply.text is None:
+            return f"the judge gave no verdict: {reply.error}"
         try:
             return self.read(targets, reply.text)
         except JudgeReplyError as error:

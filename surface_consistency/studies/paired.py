@@ -833,7 +833,7 @@ class PairedReport:
             if "replies" not in run.checks:
                 continue
             counts = {str(name): n for name, n in run.checks["replies"].iloc[0].items()}
-            n_all, n_thoughts = int(counts["n_prompts"]), int(counts["n_with_thought"])
+            n_all, n_thoughts = int(counts["n_replies"]), int(counts["n_with_thought"])
             for kind, (title, sentence) in _NO_ANSWER.items():
                 if n := int(counts[f"n_{kind}"]):
                     yield Check(
@@ -842,7 +842,10 @@ class PairedReport:
                         text=[f"{run.label}: {n:,} of {n_all:,} replies {sentence}"],
                     )
             if n_thoughts:
-                n_without = n_all - n_thoughts - int(counts["n_error"])
+                n_others = sum(
+                    int(counts[f"n_{kind}"]) for kind in ("error", "content_filter", "refusal")
+                )
+                n_without = max(0, n_all - n_thoughts - n_others)
                 rest = (
                     f" {n_without:,} hold none; if their prompts opened a thought, they are no "
                     "answers: say so with --thought-opened."

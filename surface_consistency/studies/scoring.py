@@ -479,14 +479,15 @@ def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:
 
 
 def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
-    """Count the replies that hold thoughts or no answer, where there are any."""
-    prompts = answered.drop_duplicates(["prompt_key", "group"])
-    counts = count_replies(prompts)
+    """Count the replies that hold thoughts, or no answer for another reason than an error."""
+    replies = answered.drop_duplicates(["prompt_key", "group"])
+    replies = replies[replies["finish_reason"].notna()]
+    counts = count_replies(replies)
     kinds = {kind: counts.get(kind, 0) for kind in NO_ANSWER_REASONS}
-    n_thoughts = int(prompts["thought_source"].notna().sum())
-    if not n_thoughts and not any(kinds.values()):
+    n_thoughts = int(replies["thought_source"].notna().sum())
+    if not n_thoughts and sum(kinds.values()) == kinds["error"]:
         return {}
-    row = {"model": model, "n_prompts": len(prompts), "n_with_thought": n_thoughts}
+    row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
     row |= {f"n_{kind}": n for kind, n in kinds.items()}
     return {"replies": pd.DataFrame([row])}
 
