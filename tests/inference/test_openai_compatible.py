@@ -439,10 +439,13 @@ def test_a_server_that_refuses_every_prompt_ends_the_run(serve, tmp_path):
     server = serve(lambda n, body: (400, {}, said), latency=0.01)
     made = runner(server, concurrency=2, max_refusals=6)
 
-    with pytest.raises(RunnerError, match=r"for 6 in a row: .*max_tokens 15.*larger max_refusals"):
+    words = r"for 6 in a row: .*max_tokens 15.*larger max_refusals"
+    with pytest.raises(RunnerError, match=words) as raised:
         logged(made, prompts(300), tmp_path)
 
-    time.sleep(0.1)
+    # The error and its frames are still held, and yet nothing more is asked.
+    time.sleep(0.2)
+    assert raised.traceback
     assert len(server.requests) <= 10
 
 
