@@ -12,4 +12,9 @@ from .runner import (
     Scorer as Scorer,
 )
 from .stored import StoredRunner as StoredRunner
+from .thoughts import (
+    THOUGHT_TAGS as THOUGHT_TAGS,
+    SplitReply as SplitReply,
+    split_thought as split_thought,
+)
 from .transformers_runner import TransformersRunner as TransformersRunner

@@ -6,12 +6,14 @@ import random
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
 from surface_consistency.inference._engine import Batch, Tokens
+from surface_consistency.inference.thoughts import template_tags
 from surface_consistency.schemas.prompts import Prompt
 
 __all__ = ["WORTHWHILE", "Encoder", "Planner", "common_prefix_length", "cut_batches"]
@@ -55,6 +57,13 @@ class Encoder:
             return None
         content = json.dumps([template, dict(self.chat_options)], sort_keys=True)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()[:16]
+
+    @cached_property
+    def template_tags(self) -> tuple[str, ...]:
+        """The tags of thoughts that the model's own chat template names."""
+        template = self.tokenizer.chat_template
+        texts = template.values() if isinstance(template, dict) else [template or ""]
+        return template_tags("\n".join(texts))
 
     def _tokenise(self, texts: Mapping[str, str], *, special: bool) -> dict[str, list[int]]:
         """Tokenise texts by name."""

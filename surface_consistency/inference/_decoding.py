@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
+from surface_consistency.inference.thoughts import ThoughtTags
 from surface_consistency.schemas.prompts import GenerationParams
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = [
+    "TAIL",
     "SeededSampling",
     "StopTracker",
     "context_length",
@@ -61,6 +63,8 @@ _GREEDY_SETTINGS = (
 )
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length")
 _NO_LIMIT = 1_000_000
+TAIL = 32
+"""Tokens at the end of a thought in which its closing tag stands, one byte a token at worst."""
 
 
 def greedy_config(model: Any, tokenizer: Any) -> Any:  # noqa: ANN401
@@ -117,29 +121,50 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
     return text[: min(ends)] if ends else None
 
 
-@dataclass(eq=False)
+@dataclass(kw_only=True, eq=False)
 class StopTracker:
-    """Tells `generate` which rows have ended, and remembers where: a stopping criterion."""
+    """Tells `generate` which rows have ended, and remembers where: a stopping criterion.
+
+    Thoughts are followed as they are written: stop strings end answers only, and thought and
+    answer each have their own limit where `params.max_thought_tokens` is given.
+    """
 
     tokenizer: Any
     """A tokenizer of transformers."""
 
-    stop: Sequence[str]
-    """Stop strings."""
+    params: GenerationParams
+    """Stop strings and limits."""
+
+    tags: ThoughtTags
+    """Tags of thoughts."""
 
     eos: frozenset[int]
     """End-of-sequence tokens."""
 
-    n_rows: int
-    """Rows of the batch."""
+    opened: Sequence[bool]
+    """Of each row of the batch, whether its prompt ends within a thought."""
 
     n_prompt: int
     """Columns before the first new token."""
 
     def __post_init__(self) -> None:
         """Start with every row going on."""
-        self._rows: list[list[int]] = [[] for _ in range(self.n_rows)]
-        self._texts: list[str | None] = [None] * self.n_rows
+        n_rows = len(self.opened)
+        self._rows: list[list[int]] = [[] for _ in range(n_rows)]
+        self._texts: list[str | None] = [None] * n_rows
+        self._is_cut = [False] * n_rows
+        self._is_thinking: list[bool | None] = [
+            True if is_open else None for is_open in self.opened
+        ]
+        self._n_thought = [0] * n_rows
+        special = {
+            number: str(token)
+            for number, token in self.tokenizer.added_tokens_decoder.items()
+            if token.special
+        }
+        # Tags that are special tokens stay in the text, or nobody could tell thought from answer.
+        self._dropped = {number for number, token in special.items() if not self.tags.holds(token)}
+        self._keeps_special = len(self._dropped) < len(special)
 
     def __call__(
         self, input_ids: "torch.Tensor", scores: object, **kwargs: object
@@ -150,29 +175,60 @@ class StopTracker:
         for row, ids in enumerate(input_ids[:, self.n_prompt :].tolist()):
             if self._texts[row] is None:
                 self._rows[row] = ids
-                self._texts[row] = self._ended(ids)
+                self._texts[row] = self._ended(row, ids)
         ended = [text is not None for text in self._texts]
         return torch.tensor(ended, device=input_ids.device)
 
     def results(self) -> list[tuple[str, bool, int]]:
         """Return for each row its text, whether it ended by itself, and its number of tokens."""
         return [
-            (self._decode(ids) if text is None else text, text is not None, len(ids))
-            for text, ids in zip(self._texts, self._rows, strict=True)
+            (self.decode(ids) if text is None else text, text is not None and not is_cut, len(ids))
+            for text, is_cut, ids in zip(self._texts, self._is_cut, self._rows, strict=True)
         ]
 
-    def _ended(self, ids: list[int]) -> str | None:
-        """Return the text of a row that ends here, else None."""
-        if ids[-1] in self.eos:
-            return self._decode(ids[:-1])
-        return cut_at_stop(self._decode(ids), self.stop) if self.stop else None
-
-    def _decode(self, ids: list[int]) -> str:
-        """Turn tokens into text as they are: no special tokens, no tidying of spaces."""
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn tokens into text as they are: no special tokens but tags, no tidying of spaces."""
+        if self._keeps_special:
+            ids = [number for number in ids if number not in self._dropped]
         text: str = self.tokenizer.decode(
-            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+            ids,
+            skip_special_tokens=not self._keeps_special,
+            clean_up_tokenization_spaces=False,
         )
         return text
+
+    def _ended(self, row: int, ids: list[int]) -> str | None:
+        """Return the text of a row that ends here, else None."""
+        if ids[-1] in self.eos:
+            return self.decode(ids[:-1])
+        self._follow(row, ids)
+        limit = self.params.max_thought_tokens
+        n_written = len(ids) - self._n_thought[row]
+        if self._is_thinking[row]:
+            self._is_cut[row] = limit is not None and len(ids) >= limit
+        else:
+            if self.params.stop and (text := self._stopped(row, ids)) is not None:
+                return text
+            self._is_cut[row] = limit is not None and n_written >= self.params.max_new_tokens
+        return self.decode(ids) if self._is_cut[row] else None
+
+    def _follow(self, row: int, ids: list[int]) -> None:
+        """Note where a row begins to think and where its thought ends."""
+        if self._is_thinking[row] is None:
+            self._is_thinking[row] = self.tags.may_open(self.decode(ids))
+        if self._is_thinking[row] and self.tags.closing_tag.search(self.decode(ids[-TAIL:])):
+            self._is_thinking[row] = False
+            self._n_thought[row] = len(ids)
+
+    def _stopped(self, row: int, ids: list[int]) -> str | None:
+        """Return the text of a row up to the stop string that its answer holds, else None."""
+        n_thought = self._n_thought[row]
+        text = self.decode(ids[max(0, n_thought - TAIL) :] if n_thought else ids)
+        if not n_thought:
+            return cut_at_stop(text, self.params.stop)
+        answer = text[max(tag.end() for tag in self.tags.closing_tag.finditer(text)) :].lstrip()
+        kept = cut_at_stop(answer, self.params.stop)
+        return None if kept is None else self.decode(ids).removesuffix(answer[len(kept) :])
 
 
 class SeededSampling:

@@ -12,11 +12,17 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
+from surface_consistency.inference._replies import (
+    MalformedReplyError,
+    Redactor,
+    parse_json,
+    read_reply,
+)
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import Prompt
 
@@ -26,15 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Session", "backoff", "retry_after"]
 
 _SHOWN = 300
-_FINISH: Mapping[object, Literal["stop", "length"]] = {"length": "length", "max_tokens": "length"}
+_FILTERED = ("content_filter", "content_policy_violation")
 _BAD_KEY = frozenset({401, 402, 403, 407})
 _FATAL = _BAD_KEY | {404, 405}
 _PASSING = frozenset({408, 409, 425, 429})
 _LASTING = frozenset({501, 505})
-
-
-class _MalformedReplyError(ValueError):
-    """A response that is not what the protocol says; asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,10 @@ class Limits:
     """Requests in flight at most."""
 
     timeout: float
-    """Seconds until a silent request is given up."""
+    """Seconds that a request may take from its first byte to the last of its reply."""
+
+    max_reply_bytes: int
+    """Longest reply that is read."""
 
     max_retries: int
     """Further attempts after the first."""
@@ -65,6 +70,7 @@ class Session:
     key: str | None
     limits: Limits
     request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]]
+    finish: Callable[[Generation], Generation]
     check_model: Callable[[str | None], None]
     key_hint: str
     _rng: random.Random = field(default_factory=random.Random, init=False)
@@ -73,6 +79,10 @@ class Session:
     )
     _quiet_until: float = field(default=0.0, init=False)
     _n_lost_in_a_row: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Learn what must not be repeated."""
+        self._redactor = Redactor(self.key)
 
     def ask(self, prompts: Sequence[Prompt]) -> Iterator[Generation]:
         """Yield one generation a prompt, in the order of their arrival."""
@@ -138,7 +148,10 @@ class Session:
         import httpx
 
         context = httpx.create_ssl_context()
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        # A compressed reply could be a thousand times larger than what came over the wire.
+        headers = {"Accept-Encoding": "identity"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
         one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
         timeout = httpx.Timeout(self.limits.timeout)
         return [
@@ -179,28 +192,72 @@ class Session:
         import httpx
 
         try:
-            response = await client.post(f"{self.base_url}/{path}", json=body)
+            async with asyncio.timeout(self.limits.timeout):
+                response, data = await self._send(client, path, body)
+        except TimeoutError:
+            return None, f"no whole reply within timeout = {self.limits.timeout:g} s", None
         except (httpx.TransportError, httpx.DecodingError) as error:
-            return None, f"{type(error).__name__}: {error}".rstrip(": "), None
+            told = self._redactor.text(f"{type(error).__name__}: {error}")
+            return None, told.rstrip(": "), None
+        problem = self._problem(response, data or b"")
         if _is_transient(response.status_code):
             asked = retry_after(response.headers)
             if asked is not None and response.status_code in (429, 503):
                 self._quiet_until = max(self._quiet_until, time.monotonic() + self._capped(asked))
-            return asked, self._problem(response), None
+            return asked, problem, None
         if response.status_code in _FATAL or response.is_redirect:
-            raise RunnerError(self._refused(path, response))
+            raise RunnerError(self._refused(path, response, problem))
         if not response.is_success:
-            refused = f"the server refused this prompt: {self._problem(response)}"
-            error_record = Generation(
-                prompt_id=prompt.id, text=None, finish_reason="error", error=refused
+            return None, problem, self._refuse(prompt, problem, data)
+        if data is None:
+            large = (
+                f"the reply is larger than max_reply_bytes = {self.limits.max_reply_bytes:,}; see "
+                "what the server sends, ask for fewer tokens, or raise max_reply_bytes"
             )
-            return None, refused, error_record
+            return None, large, self._refuse(prompt, large, None)
         try:
-            generation, model = _generation(prompt, response.json())
-        except (_MalformedReplyError, ValueError, RecursionError) as error:
-            return None, f"a malformed reply: {error}", None
+            reply = self._redactor.json(parse_json(data))
+            generation, model = read_reply(prompt, reply)
+        except MalformedReplyError as error:
+            return None, self._redactor.text(f"a malformed reply: {error}"), None
         self.check_model(model)
-        return None, "", generation
+        return None, "", self.finish(self._cleared(generation))
+
+    async def _send(
+        self, client: "httpx.AsyncClient", path: str, body: dict[str, JsonValue]
+    ) -> "tuple[httpx.Response, bytes | None]":
+        """Send one request; return the response and its body, None where that is too long."""
+        data = bytearray()
+        async with client.stream("POST", f"{self.base_url}/{path}", json=body) as response:
+            async for part in response.aiter_bytes():
+                data += part
+                if len(data) > self.limits.max_reply_bytes:
+                    return response, None
+        return response, bytes(data)
+
+    def _refuse(self, prompt: Prompt, problem: str, data: bytes | None) -> Generation:
+        """Make the record of a refused prompt."""
+        if _is_filtered(data):
+            return Generation(
+                prompt_id=prompt.id,
+                text=None,
+                finish_reason="content_filter",
+                error=f"the server's content filter refused the prompt: {problem}",
+            )
+        return Generation(
+            prompt_id=prompt.id,
+            text=None,
+            finish_reason="error",
+            error=f"the server refused this prompt: {problem}",
+        )
+
+    def _cleared(self, generation: Generation) -> Generation:
+        """Take the key out of texts that were put together from several."""
+        names = ("text", "thought", "error")
+        texts = {name: getattr(generation, name) for name in names}
+        return generation.model_copy(
+            update={name: self._redactor.json(text) for name, text in texts.items()}
+        )
 
     async def _quiet(self) -> None:
         """Hold every worker back while the server asked for silence."""
@@ -222,9 +279,8 @@ class Session:
             )
         return seconds
 
-    def _refused(self, path: str, response: "httpx.Response") -> str:
+    def _refused(self, path: str, response: "httpx.Response", problem: str) -> str:
         """Say what a refusal that concerns every prompt may come from."""
-        problem = self._problem(response)
         if response.status_code in _BAD_KEY:
             return f"{self.base_url} refused the request ({problem}); {self.key_hint}"
         if response.is_redirect:
@@ -238,12 +294,24 @@ class Session:
             "text_as_chat for servers without plain completions"
         )
 
-    def _problem(self, response: "httpx.Response") -> str:
+    def _problem(self, response: "httpx.Response", data: bytes) -> str:
         """Name the status and what the server says about it, the key left out if it is quoted."""
-        text = " ".join(response.text.split())
-        if self.key:
-            text = text.replace(self.key, "<key>")
-        return f"HTTP {response.status_code}: {text[:_SHOWN] or response.reason_phrase}"
+        said = self._redactor.text(data.decode("utf-8", "replace"))
+        text = " ".join(said.split())[:_SHOWN]
+        return f"HTTP {response.status_code}: {text or self._redactor.text(response.reason_phrase)}"
+
+
+def _is_filtered(data: bytes | None) -> bool:
+    """Tell whether a refusal is that of a content filter, as Azure words it."""
+    try:
+        reply = None if data is None else parse_json(data)
+    except MalformedReplyError:
+        return False
+    error = reply.get("error") if isinstance(reply, dict) else None
+    return isinstance(error, dict) and error.get("code") in (
+        "content_filter",
+        "content_policy_violation",
+    )
 
 
 def _is_transient(status: int) -> bool:
@@ -271,55 +339,3 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
-
-
-def _generation(prompt: Prompt, reply: object) -> tuple[Generation, str | None]:
-    """Read the answer and the id of the model that gave it."""
-    if not isinstance(reply, dict):
-        raise _MalformedReplyError(f"a JSON object was expected, got {type(reply).__name__}")
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise _MalformedReplyError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
-    choice: dict[str, Any] = choices[0]
-    usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else {}
-    model = reply.get("model")
-    text = _text(choice)
-    finish = choice.get("finish_reason")
-    if text is None:
-        generation = Generation(
-            prompt_id=prompt.id,
-            text=None,
-            finish_reason="error",
-            error=f"the server returned no text (finish_reason {finish!r})",
-        )
-    else:
-        generation = Generation(
-            prompt_id=prompt.id,
-            text=text,
-            finish_reason=_FINISH.get(finish, "stop"),
-            n_prompt_tokens=_count(usage, "prompt_tokens"),
-            n_new_tokens=_count(usage, "completion_tokens"),
-        )
-    return generation, model if isinstance(model, str) else None
-
-
-def _text(choice: Mapping[str, Any]) -> str | None:
-    """Find the text of a choice; a refusal is an answer too."""
-    message = choice.get("message")
-    if message is None:
-        found = choice.get("text")
-    elif isinstance(message, dict):
-        found = message.get("content")
-        if found is None:
-            found = message.get("refusal")
-    else:
-        raise _MalformedReplyError(f"`message` is a {type(message).__name__}, not an object")
-    if found is not None and not isinstance(found, str):
-        raise _MalformedReplyError(f"the answer is a {type(found).__name__}, not a text")
-    return found
-
-
-def _count(usage: object, name: str) -> int | None:
-    """Read a token count where the server tells it."""
-    value = usage.get(name) if isinstance(usage, dict) else None
-    return value if isinstance(value, int) and value >= 0 else None

@@ -1,6 +1,7 @@
 """Asking a runner all prompts of a run: once each, resumable, in batches that fit."""
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from tqdm import tqdm
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError, SurfaceConsistencyError
 from surface_consistency.inference.runner import BatchPlanner, Runner
+from surface_consistency.inference.thoughts import separate_thought
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -20,6 +22,8 @@ __all__ = ["Progress", "RunSummary", "progress_reporter", "run_prompts"]
 _logger = logging.getLogger(__name__)
 _BATCH_SIZE = 32
 _SHOWN = 5
+_MAX_REFUSALS = 20
+_NUMBER = re.compile(r"\d+")
 # A runner that yields as it goes, such as a server's, loses no more than this by a kill.
 _STORE_SECONDS = 0.2
 
@@ -119,7 +123,8 @@ def run_prompts(
     Prompts of equal content (`Prompt.key`) are asked once. Each batch is in the log before the
     next is asked, and what a runner yields within a batch soon after, so a kill loses one batch at
     most. When a batch is too large for the device, it is asked in halves, and later batches are no
-    larger; a single prompt that is too large is logged as an error.
+    larger; a single prompt that is too large is logged as an error. Thoughts that the runner left
+    in the text are separated from the answer here, whatever the runner.
 
     Args:
         runner: Who answers. If it is a `BatchPlanner`, it cuts the batches.
@@ -136,7 +141,9 @@ def run_prompts(
     Raises:
         ValueError: If one id stands for two contents, or `batch_size` is below 1.
         PromptTooLongError: If a prompt does not fit; raised before any work.
-        RunnerError: If the runner fails, leaves prompts out, or answers others than it was asked.
+        RunnerError: If the runner fails, leaves prompts out, answers others than it was asked, or
+            answers none of its first prompts and gives the same error for each: 20 prompts, or as
+            many as its attribute `max_refusals` says.
         RunLogError: If the log cannot be written.
     """
     if batch_size is not None and batch_size < 1:
@@ -145,7 +152,8 @@ def run_prompts(
     distinct = _distinct(prompts)
     waiting = {prompt.id for prompt in distinct if prompt.key not in log}
     with progress_reporter(progress) as report:
-        asker = _Asker(runner, params, log, batch_size)
+        is_answered = len(waiting) < len(distinct)
+        asker = _Asker(runner, params, log, batch_size, is_answered=is_answered)
 
         def tell() -> None:
             done = len(distinct) - len(waiting) + asker.n_asked
@@ -170,12 +178,20 @@ class _Asker:
     """Asks batches in parts that fit the device, and logs each part."""
 
     def __init__(
-        self, runner: Runner, params: GenerationParams, log: RunLog, limit: int | None
+        self,
+        runner: Runner,
+        params: GenerationParams,
+        log: RunLog,
+        limit: int | None,
+        *,
+        is_answered: bool,
     ) -> None:
         self._runner = runner
         self._params = params
         self._log = log
         self._limit = limit
+        self._is_answered = is_answered
+        self._refused: list[str] = []
         self.n_asked = 0
         self.n_errors = 0
 
@@ -194,11 +210,16 @@ class _Asker:
         answers: list[Generation] = []
         try:
             stored = time.monotonic()
-            for generation in self._runner.generate(part, self._params):
-                answers.append(self._accept(generation, waiting))
-                if time.monotonic() - stored > _STORE_SECONDS:
-                    self._store(answers)
-                    stored = time.monotonic()
+            generations = self._runner.generate(part, self._params)
+            with ExitStack() as stack:
+                # A server is asked no further while an error is on its way to the user.
+                stack.callback(getattr(generations, "close", lambda: None))
+                for generation in generations:
+                    answers.append(self._accept(generation, waiting))
+                    self._check_refusals(answers[-1])
+                    if time.monotonic() - stored > _STORE_SECONDS:
+                        self._store(answers)
+                        stored = time.monotonic()
         except RunnerOutOfMemoryError as error:
             if len(part) == 1:
                 answers.extend(_too_large(prompt, error) for prompt in waiting.values())
@@ -241,7 +262,25 @@ class _Asker:
                 f"runner {self._runner.name!r} answered prompt {generation.prompt_id!r}, which it "
                 "was not asked in this batch, or answered before"
             )
-        return generation.model_copy(update={"prompt_key": prompt.key})
+        answer = separate_thought(generation, self._params)
+        return answer.model_copy(update={"prompt_key": prompt.key})
+
+    def _check_refusals(self, answer: Generation) -> None:
+        """End a run of which nothing was answered and every prompt fails in the same words."""
+        if answer.error is None or answer.finish_reason != "error":
+            self._is_answered = True
+        if self._is_answered or answer.error is None:
+            return
+        words = _NUMBER.sub("#", answer.error)
+        self._refused = [*(one for one in self._refused if one == words), words]
+        limit = getattr(self._runner, "max_refusals", _MAX_REFUSALS)
+        if len(self._refused) >= limit:
+            raise RunnerError(
+                f"runner {self._runner.name!r} answered none of its first prompts and gave the "
+                f"same error for {limit:,} in a row: {answer.error}. Mend what it says and start "
+                "again, the same prompts are asked anew; if it is right and only these prompts "
+                "are at fault, give the runner a larger max_refusals"
+            )
 
     def _store(self, answers: list[Generation]) -> None:
         """Log answers, count them, and forget them."""

@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
+from surface_consistency.inference._decoding import cut_at_stop
 from surface_consistency.inference._http_session import Limits, Session
+from surface_consistency.inference.thoughts import separate_thought
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
@@ -22,8 +24,12 @@ class OpenAICompatibleRunner:
     Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
     5xx are repeated after a growing wait; a `Retry-After` is honoured by all requests. A prompt
     that the server refuses (400, 413, 422) becomes an error of that prompt alone. A wrong key or
-    model, an empty account, a redirection, another model than before, and a server that fails
-    prompt after prompt end the run; what was answered is kept.
+    model, an empty account, a redirection, another model than before, and a server that fails or
+    refuses prompt after prompt end the run; what was answered is kept.
+
+    Thoughts are those of the fields `reasoning_content` and `reasoning`, of parts of the content
+    marked as thinking, or between known tags. Replies that a content filter withheld and refusals
+    that the server marks as such are kinds of their own (`Generation.finish_reason`).
 
     Args:
         model: Model id, as the server calls it.
@@ -32,13 +38,16 @@ class OpenAICompatibleRunner:
         api_key_env: Environment variable that holds the key; without it no key is sent. The key is
             in no fingerprint, log or message.
         concurrency: Requests in flight at most.
-        timeout: Seconds until a silent request is given up and repeated.
+        timeout: Seconds that a request may take in all before it is given up and repeated.
         max_retries: Further attempts after the first.
         first_wait: Seconds before the first further attempt; doubled each time, with jitter.
         longest_wait: Longest wait in seconds; a server that asks for a longer one ends the run.
+        max_reply_bytes: Longest reply that is read; a prompt with a longer one is an error.
+        max_refusals: Refusals in the same words that end a run of which no prompt was answered.
         served_model: Id that every response must carry; None takes that of the first response.
         text_as_chat: Send plain-text prompts as one user message, for servers that only chat.
-        max_tokens_field: What the server calls the limit; "max_completion_tokens" for some.
+        max_tokens_field: What the server calls the limit of tokens, those of thought and answer
+            together; "max_completion_tokens" for some.
         extra_body: Further fields of every request, such as {"top_k": 1}.
 
     Raises:
@@ -46,6 +55,9 @@ class OpenAICompatibleRunner:
         ValueError: If an option is out of range or the address is not one.
 
     Notes:
+        Servers have one limit of tokens, so thought and answer together may take the sum of
+        `max_thought_tokens` and `max_new_tokens`. Where `max_thought_tokens` is given, stop strings
+        are not sent, since they would end the thought, and the answer is cut at them here.
         Servers apply stop strings from the first character on, so a model that starts its answer
         with a newline answers nothing under `stop=("\n",)`; let chat models end on their own.
         Greedy decoding is asked for as temperature 0; few servers promise equal answers in other
@@ -69,6 +81,8 @@ class OpenAICompatibleRunner:
         max_retries: int = 6,
         first_wait: float = 0.5,
         longest_wait: float = 120.0,
+        max_reply_bytes: int = 4_000_000,
+        max_refusals: int = 20,
         served_model: str | None = None,
         text_as_chat: bool = False,
         max_tokens_field: str = "max_tokens",
@@ -85,12 +99,20 @@ class OpenAICompatibleRunner:
                 "concurrency is at least 1, max_retries and first_wait at least 0, timeout above "
                 f"0; got {concurrency}, {max_retries}, {first_wait}, {timeout}"
             )
+        if max_reply_bytes < 1 or max_refusals < 1:
+            raise ValueError(
+                f"max_reply_bytes and max_refusals are at least 1; got {max_reply_bytes}, "
+                f"{max_refusals}"
+            )
+        self.max_refusals = max_refusals
+        """Errors in the same words that end a run without answers; see `run_prompts`."""
         self._model = model
         self._base_url = _address(base_url)
         self._api_key_env = api_key_env
         self._limits = Limits(
             concurrency=concurrency,
             timeout=timeout,
+            max_reply_bytes=max_reply_bytes,
             max_retries=max_retries,
             first_wait=first_wait,
             longest_wait=longest_wait,
@@ -149,6 +171,7 @@ class OpenAICompatibleRunner:
                 max_tokens_field=self._max_tokens_field,
                 extra=self._extra,
             ),
+            finish=lambda generation: _finished(generation, params),
             check_model=self._check_model,
             key_hint=(
                 f"see the key in the environment variable {self._api_key_env}"
@@ -169,6 +192,15 @@ class OpenAICompatibleRunner:
                 f"{self._base_url} answers as {model!r} now and as {self.served_model!r} before; "
                 "one run has one model: start a new run, and pin the model with served_model"
             )
+
+
+def _finished(generation: Generation, params: GenerationParams) -> Generation:
+    """Separate the thought that stands in the text, and cut the answer of a thinking model."""
+    done = separate_thought(generation, params)
+    if params.max_thought_tokens is None or done.text is None:
+        return done
+    kept = cut_at_stop(done.text, params.stop)
+    return done if kept is None else done.model_copy(update={"text": kept, "finish_reason": "stop"})
 
 
 def _key(variable: str) -> str | None:
@@ -211,10 +243,10 @@ def _request(
     """Build the path and the body that ask for one prompt."""
     body: dict[str, JsonValue] = {
         "model": model,
-        max_tokens_field: params.max_new_tokens,
+        max_tokens_field: params.max_tokens,
         "temperature": params.temperature,
     }
-    if params.stop:
+    if params.stop and params.max_thought_tokens is None:
         body["stop"] = list(params.stop)
     if params.temperature > 0:
         body["top_p"] = params.top_p

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import RunnerOutOfMemoryError
 from surface_consistency.inference._batching import Encoder, Planner
 from surface_consistency.inference._decoding import (
+    TAIL,
     SeededSampling,
     StopTracker,
     context_length,
@@ -32,6 +33,7 @@ from surface_consistency.inference.loading import (
     find_model,
     load_model,
 )
+from surface_consistency.inference.thoughts import ThoughtTags, separate_thought, thought_tags
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
@@ -57,6 +59,10 @@ class TransformersRunner:
 
     At temperature 0 decoding is greedy, with the penalties that the model's own generation
     settings ask for; otherwise each prompt draws its tokens from the seed and its own content.
+
+    Thoughts are told from answers by the known tags, those that the model's chat template names and
+    those of `GenerationParams.thought_tags`; a template that ends within a thought opens it. Tags
+    that are special tokens are read too.
 
     Args:
         model: Folder of a model and its tokenizer, or hub id.
@@ -171,6 +177,7 @@ class TransformersRunner:
             "padding": self._padding,
             "prefix_reuse": self._prefix_policy,
             "chat_template": self._encoder.template_digest(),
+            "thought_tags": list(self._encoder.template_tags),
             "generation_config": greedy_settings(model.generation_config),
             "torch": torch.__version__,
             "transformers": transformers.__version__,
@@ -197,7 +204,7 @@ class TransformersRunner:
         Returns:
             Whether `generate` takes it.
         """
-        limit = self._planner.limit(params.max_new_tokens)
+        limit = self._planner.limit(params.max_tokens)
         return limit is None or self.count_tokens(prompt) <= limit
 
     def plan(
@@ -217,7 +224,7 @@ class TransformersRunner:
                 names the prompt, its tokens and the limit.
             RunnerError: If a prompt cannot be tokenised.
         """
-        return iter(self._planner.plan(prompts, params.max_new_tokens))
+        return iter(self._planner.plan(prompts, params.max_tokens))
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer prompts; more than one batch of them are planned first.
@@ -227,8 +234,8 @@ class TransformersRunner:
             params: How to decode.
 
         Yields:
-            One generation for each prompt. The text ends before the first stop string; line
-            breaks before the answer do not stop it.
+            One generation for each prompt. The text ends before the first stop string; thoughts
+            and line breaks before the answer do not stop it.
 
         Raises:
             PromptTooLongError: If a prompt does not fit the model's context.
@@ -287,7 +294,7 @@ class TransformersRunner:
 
     def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
         """Answer one batch."""
-        rows = self._planner.rows(prompts, params.max_new_tokens)
+        rows = self._planner.rows(prompts, params.max_tokens)
         generations = self._unless_full(lambda: self._ask(prompts, rows, params))
         if generations is None:
             raise self._too_large("prompts", len(rows), max(map(len, rows)))
@@ -322,12 +329,15 @@ class TransformersRunner:
         """Run one batch through the model."""
         batch = self._planner.lay_out(prompts, rows)
         config = copy.deepcopy(self._engine.model.generation_config)
-        config.max_new_tokens = params.max_new_tokens
+        config.max_new_tokens = params.max_tokens
+        tags = thought_tags((*(params.thought_tags or ()), *self._encoder.template_tags))
+        opened = [self._is_opened(tags, ids, params) for ids in rows]
         tracker = StopTracker(
             tokenizer=self._encoder.tokenizer,
-            stop=params.stop,
+            params=params,
+            tags=tags,
             eos=end_tokens(config),
-            n_rows=len(rows),
+            opened=opened,
             n_prompt=n_columns(batch),
         )
         processors = []
@@ -335,17 +345,29 @@ class TransformersRunner:
             processors.append(SeededSampling(params, [prompt.key for prompt in prompts]))
         self._engine.generate(batch, config, criteria=[tracker], processors=processors)
         return [
-            Generation(
-                prompt_id=prompt.id,
-                text=text,
-                finish_reason="stop" if ended else "length",
-                n_prompt_tokens=len(ids),
-                n_new_tokens=n_new,
+            separate_thought(
+                Generation(
+                    prompt_id=prompt.id,
+                    text=text,
+                    finish_reason="stop" if ended else "length",
+                    n_prompt_tokens=len(ids),
+                    n_new_tokens=n_new,
+                ),
+                params,
+                tags=self._encoder.template_tags,
+                opened=is_opened or None,
             )
-            for prompt, ids, (text, ended, n_new) in zip(
-                prompts, rows, tracker.results(), strict=True
+            for prompt, ids, is_opened, (text, ended, n_new) in zip(
+                prompts, rows, opened, tracker.results(), strict=True
             )
         ]
+
+    def _is_opened(self, tags: ThoughtTags, ids: "array[int]", params: GenerationParams) -> bool:
+        """Tell whether a prompt ends within a thought, as many chat templates make it."""
+        if params.thought_opened is not None:
+            return params.thought_opened
+        end = self._encoder.tokenizer.decode(list(ids[-TAIL:]), skip_special_tokens=False)
+        return tags.is_opened_by(end)
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:

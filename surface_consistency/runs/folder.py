@@ -223,7 +223,8 @@ class RunFolder:
 
         Returns:
             One row a distinct prompt: group, key (of the prompt's content, or its id in
-            predictions made elsewhere), text, finish_reason, error, lookups, scores.
+            predictions made elsewhere), text, finish_reason, error, lookups, scores, thought,
+            thought_source.
 
         Raises:
             RunLogError: If a line is corrupt or of another kind; names file and line.
@@ -233,8 +234,8 @@ class RunFolder:
             for group in groups
             if (path := self.log(group, repeat=repeat)).is_file()
         ]
-        columns = ["group", *ANSWER_COLUMNS]
         if not parts:
+            columns = ("group", *ANSWER_COLUMNS)
             return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,7 +22,7 @@ from surface_consistency.errors import (
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS, Generation
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
 from surface_consistency.schemas.memory import Lookup
 from surface_consistency.schemas.scoring import ScoredText
@@ -44,9 +44,22 @@ _Answer = tuple[
     str | None,
     tuple[Lookup, ...] | None,
     tuple[ScoredText, ...] | None,
+    str | None,
+    str | None,
 ]
 
-ANSWER_COLUMNS = ("prompt_id", "prompt_key", "text", "finish_reason", "error", "lookups", "scores")
+ANSWER_COLUMNS: Final = (
+    "prompt_id",
+    "prompt_key",
+    "text",
+    "finish_reason",
+    "error",
+    "lookups",
+    "scores",
+    "thought",
+    "thought_source",
+)
+"""Columns of `read_answers`."""
 _FIELDS = Generation.model_fields.keys()
 _decode = json.JSONDecoder().raw_decode
 
@@ -236,8 +249,9 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
     Returns:
         One row for each prompt content, in the order of `read_generations`, with the string columns
-        `prompt_id`, `prompt_key`, `text`, `finish_reason` and `error`, None as in the records, and
-        `lookups` and `scores`, the records of lookups and of scored options, or None.
+        `prompt_id`, `prompt_key`, `text`, `finish_reason`, `error`, `thought` and `thought_source`,
+        None as in the records, and `lookups` and `scores`, the records of lookups and of scored
+        options, or None.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -347,6 +361,8 @@ def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
         item.error,
         item.lookups,
         item.scores,
+        item.thought,
+        item.thought_source,
     )
 
 
@@ -361,11 +377,13 @@ def _plain_answer(line: bytes) -> _Answer | None:
         return None
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
         return None
-    name, key, answer, reason, error, lookups, scores = map(fields.get, ANSWER_COLUMNS)
+    (name, key, answer, reason, error, lookups, scores, thought, source) = map(
+        fields.get, ANSWER_COLUMNS
+    )
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
-    if reason == "error":
+    if reason in NO_ANSWER_REASONS:
         is_whole = "text" in fields and answer is None and isinstance(error, str)
     else:
         is_whole = reason in ("stop", "length") and isinstance(answer, str) and error is None
@@ -374,11 +392,12 @@ def _plain_answer(line: bytes) -> _Answer | None:
         or not (isinstance(name, str) and name)
         or not (key is None or isinstance(key, str))
         or not all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
+        or not all(part is None or isinstance(part, str) for part in (thought, source))
         or lookups is not None
         or scores is not None
     ):
         return None
-    return name, key, answer, str(reason), error, None, None
+    return name, key, answer, str(reason), error, None, None, thought, source
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:

@@ -12,7 +12,7 @@ __all__ = ["SCHEMA_VERSION", "RunManifest"]
 SCHEMA_VERSION = 2
 """Version of the manifest that is written; version 1 is read."""
 
-_NOT_COMPARED = ("created_at", "package_version", "source", "command")
+_NOT_COMPARED = ("created_at", "package_version", "source", "command", "replies")
 
 
 class RunManifest(Record):
@@ -55,6 +55,10 @@ class RunManifest(Record):
 
     command: str | None = None
     """The command line of the first start, None from Python; recorded, not compared."""
+
+    replies: dict[str, int] = Field(default_factory=dict)
+    """Replies by kind, and thoughts by what told them from answers ("thought: <think>"), as of the
+    last time that the run was asked to its end; recorded, not compared."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,6 +1,6 @@
 """What a model wrote."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -8,7 +8,15 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import Lookup
 from surface_consistency.schemas.scoring import ScoredText
 
-__all__ = ["Generation", "replace_surrogates"]
+__all__ = ["NO_ANSWER_REASONS", "FinishReason", "Generation", "replace_surrogates"]
+
+FinishReason = Literal["stop", "length", "error", "unclosed_thought", "content_filter", "refusal"]
+"""How a reply ended: a stop string or end of sequence, the token limit, an error, within a thought
+that was never closed, by a server's content filter, or as a refusal of the model that the server
+tells apart from answers."""
+
+NO_ANSWER_REASONS: Final = ("error", "unclosed_thought", "content_filter", "refusal")
+"""The endings of replies that hold no answer. Only "error" is asked again on resume."""
 
 
 def replace_surrogates(text: str) -> str:
@@ -42,11 +50,20 @@ class Generation(Record):
     """Identifier of the prompt."""
 
     text: _Writable | None
-    """What came after the prompt, uncut; None when the model could not be asked. Lone surrogates,
-    which no file in UTF-8 can hold, are replaced by "?"."""
+    """The answer: what came after the prompt, uncut, without thoughts; None when there is none, as
+    `finish_reason` then tells. Lone surrogates, which no file in UTF-8 can hold, are replaced by
+    "?"."""
 
-    finish_reason: Literal["stop", "length", "error"] = "stop"
-    """Why it ended: a stop string or end of sequence, the token limit, or an error."""
+    thought: _Writable | None = None
+    """What the model thought before it answered, surrogates replaced as in `text`; None when it did
+    not, or nobody told the two apart."""
+
+    thought_source: str | None = None
+    """What told thought and answer apart: a tag, "the prompt" that opened the thought, or the field
+    of a server's reply; None when there was nothing to tell apart."""
+
+    finish_reason: FinishReason = "stop"
+    """How it ended."""
 
     n_prompt_tokens: int | None = Field(default=None, ge=0)
     """Tokens of the prompt; None when the runner does not count them."""
@@ -55,7 +72,7 @@ class Generation(Record):
     """Tokens written; None when the runner does not count them."""
 
     error: _Writable | None = None
-    """What went wrong, surrogates replaced as in `text`; None unless `finish_reason` is "error"."""
+    """Why there is no answer, surrogates replaced as in `text`; None when there is one."""
 
     lookups: Items[Lookup] | None = None
     """Lookups in a store outside the model, in their order; None when the runner makes none."""
@@ -70,8 +87,10 @@ class Generation(Record):
     @model_validator(mode="after")
     def _text_or_error(self) -> "Generation":
         """Refuse an answer that is missing without a reason."""
-        if (self.text is None) != (self.finish_reason == "error"):
-            raise ValueError('`text` is None exactly when `finish_reason` is "error"')
-        if (self.error is None) != (self.finish_reason != "error"):
-            raise ValueError('`error` tells the reason exactly when `finish_reason` is "error"')
+        if (self.text is None) != (self.finish_reason in NO_ANSWER_REASONS):
+            raise ValueError(
+                f"`text` is None exactly when `finish_reason` is {' or '.join(NO_ANSWER_REASONS)}"
+            )
+        if (self.error is None) != (self.text is not None):
+            raise ValueError("`error` tells the reason exactly when `text` is None")
         return self

@@ -85,7 +85,19 @@ class GenerationParams(Record):
     """How a model writes its continuation."""
 
     max_new_tokens: int = Field(default=15, ge=1)
-    """Upper limit of new tokens."""
+    """Upper limit of new tokens; of the answer alone where `max_thought_tokens` is given."""
+
+    max_thought_tokens: int | None = Field(default=None, ge=1)
+    """Upper limit of the tokens of a thought before the answer; None when both share
+    `max_new_tokens`."""
+
+    thought_tags: Items[NonEmpty] | None = None
+    """Opening and closing tags between which the model thinks, in turn, besides those that
+    `inference.thoughts.THOUGHT_TAGS` knows."""
+
+    thought_opened: bool | None = None
+    """Whether each prompt ends within a thought, so that an answer begins behind a closing tag;
+    None for what the runner knows."""
 
     stop: Items[NonEmpty] = ("\n",)
     """Strings that end the answer once it has begun; empty to write on to the limit."""
@@ -98,3 +110,15 @@ class GenerationParams(Record):
 
     seed: int | None = None
     """Seed of sampling; without effect at temperature 0."""
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> "GenerationParams":
+        """Refuse an opening tag without a closing one."""
+        if len(self.thought_tags or ()) % 2:
+            raise ValueError("`thought_tags` holds an opening and a closing tag, in turn")
+        return self
+
+    @property
+    def max_tokens(self) -> int:
+        """Upper limit of all new tokens, those of thought and answer."""
+        return self.max_new_tokens + (self.max_thought_tokens or 0)

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from surface_consistency.inference.options import OptionRunner
 from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.runs.command import COMMAND
+from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
@@ -29,6 +31,7 @@ from surface_consistency.studies.study import OptionSettings, Plan, Study
 __all__ = [
     "SWEEP_FILE",
     "ProgressOption",
+    "count_replies",
     "make_manifest",
     "run_study",
     "sample_prompts",
@@ -87,6 +90,13 @@ def run_study(
     settings = plan.settings or settings
     if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
         plan = offer_options(plan, settings)
+    plan = replace(
+        plan,
+        groups={
+            name: replace(group, params=settings.with_thoughts(group.params))
+            for name, group in plan.groups.items()
+        },
+    )
     asked = study.prepare_runner(runner, plan, settings)
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
         score = settings.option_score if isinstance(settings, OptionSettings) else "sum"
@@ -128,6 +138,7 @@ def run_study(
             if shared is not None and group.is_shared:
                 _take_over(shared.log(name, repeat=repeat), prompts, log)
             run_prompts(again if repeat else asked, prompts, group.params, log, progress=progress)
+        _record_replies(folder, plan.groups)
     return folder
 
 
@@ -167,6 +178,30 @@ def make_manifest(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=COMMAND.get(),
     )
+
+
+def count_replies(answers: pd.DataFrame) -> dict[str, int]:
+    """Count replies by how they ended, and thoughts by what told them from the answers.
+
+    Args:
+        answers: With the columns finish_reason, missing where nobody was asked, and thought_source.
+
+    Returns:
+        The counts: kinds such as "stop" and "unclosed_thought", then "thought: <think>" and others.
+    """
+    kinds = answers["finish_reason"].value_counts().sort_index()
+    sources = answers["thought_source"].value_counts().sort_index()
+    counts = {str(kind): int(n) for kind, n in kinds.items()}
+    return counts | {f"thought: {source}": int(n) for source, n in sources.items()}
+
+
+def _record_replies(folder: RunFolder, groups: Iterable[str]) -> None:
+    """Put the counts of a run's replies into its manifest."""
+    manifest = folder.read_manifest()
+    counts = count_replies(folder.read_answers(groups))
+    if manifest.replies != counts:
+        told = manifest.model_copy(update={"replies": counts})
+        write_text(folder.manifest, told.model_dump_json(indent=2) + "\n")
 
 
 def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[Prompt]:

@@ -38,6 +38,7 @@ from surface_consistency.schemas import (
     Prompt,
     Verdict,
 )
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 from surface_consistency.text import first_line
 
 __all__ = [
@@ -181,7 +182,9 @@ class LLMJudge:
         runner: Who judges: any runner that takes conversations.
         folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
         model: Label of the judging model.
-        max_new_tokens: Longest reply; raise it for models that think first.
+        max_new_tokens: Longest reply.
+        max_thought_tokens: Longest thought before it, of models that think first; None when both
+            share `max_new_tokens`.
         progress: As for `run_prompts`.
 
     References:
@@ -198,6 +201,7 @@ class LLMJudge:
         *,
         model: str,
         max_new_tokens: int = 64,
+        max_thought_tokens: int | None = None,
         progress: bool | Callable[[Progress], None] = True,
     ) -> None:
         self.name = f"llm:{model}"
@@ -205,7 +209,12 @@ class LLMJudge:
         self._log = Path(folder) / "judge-generations.jsonl"
         self._manifest_path = Path(folder) / "judge-manifest.json"
         self._model = model
-        self._params = GenerationParams(max_new_tokens=max_new_tokens, stop=(), temperature=0.0)
+        self._params = GenerationParams(
+            max_new_tokens=max_new_tokens,
+            max_thought_tokens=max_thought_tokens,
+            stop=(),
+            temperature=0.0,
+        )
         self._progress = progress
 
     def request(self, targets: pd.DataFrame, answer: str, name: str) -> Prompt:
@@ -317,8 +326,10 @@ class LLMJudge:
 
     def _states(self, targets: pd.DataFrame, reply: Generation) -> Sequence[FactState] | str:
         """Read a reply, or say what is wrong with it."""
-        if reply.text is None:
+        if reply.finish_reason == "error":
             return f"the judge could not be asked: {reply.error}"
+        if reply.text is None:
+            return f"the judge gave no verdict: {reply.error}"
         try:
             return self.read(targets, reply.text)
         except JudgeReplyError as error:
@@ -397,6 +408,11 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
     for name, field in record.model_fields.items():
         if name not in found:
             found[name] = None if field.is_required() else field.get_default()
+    if "finish_reason" in targets:
+        # Replies that hold no answer say why better than a judge that was shown nothing.
+        kinds = targets["finish_reason"].isin({*NO_ANSWER_REASONS} - {"error"})
+        told = kinds.to_numpy(bool) & found["is_correct"].isna().to_numpy(bool)
+        found.loc[told, "reason"] = targets["error"].to_numpy(object)[told]
     unexplained = found["is_correct"].isna() & found["reason"].isna()
     if unexplained.any():
         raise DataError(

@@ -221,6 +221,24 @@ def _contrast(task: _Contrast) -> pd.DataFrame | None:
     )
 
 
+_NO_ANSWER: Final = {
+    "unclosed_thought": (
+        "Thoughts without an end",
+        "end within a thought and count as not answered, not as wrong. Ask again with a larger "
+        "--max-thought-tokens.",
+    ),
+    "content_filter": (
+        "Filtered replies",
+        "were withheld by the server’s content filter and count as not answered, not as wrong.",
+    ),
+    "refusal": (
+        "Refusals",
+        "are refusals that the server marks as such and count as not answered, not as wrong.",
+    ),
+}
+"""Title and sentence of the check on each kind of reply that holds no answer."""
+
+
 class PairedReport:
     """Computes the tables of a study's runs and says what stands on their page.
 
@@ -772,7 +790,7 @@ class PairedReport:
         Returns:
             "look here" first.
         """
-        found = [*self._check_missing(), *self._check_judges()]
+        found = [*self._check_missing(), *self._check_replies(), *self._check_judges()]
         found += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(found, key=lambda check: check.level != "look here")
 
@@ -808,6 +826,38 @@ class PairedReport:
             for run in self.report.runs
         ):
             yield Check(level="fine", title="All judged", text=["Every pair has both verdicts."])
+
+    def _check_replies(self) -> Iterator[Check]:
+        """Tell how many replies hold thoughts, and which hold no answer."""
+        for run in self.report.runs:
+            if "replies" not in run.checks:
+                continue
+            counts = {str(name): n for name, n in run.checks["replies"].iloc[0].items()}
+            n_all, n_thoughts = int(counts["n_replies"]), int(counts["n_with_thought"])
+            for kind, (title, sentence) in _NO_ANSWER.items():
+                if n := int(counts[f"n_{kind}"]):
+                    yield Check(
+                        level="look here",
+                        title=title,
+                        text=[f"{run.label}: {n:,} of {n_all:,} replies {sentence}"],
+                    )
+            if n_thoughts:
+                n_others = sum(
+                    int(counts[f"n_{kind}"]) for kind in ("error", "content_filter", "refusal")
+                )
+                n_without = max(0, n_all - n_thoughts - n_others)
+                rest = (
+                    f" {n_without:,} hold none; if their prompts opened a thought, they are no "
+                    "answers: say so with --thought-opened."
+                )
+                yield Check(
+                    level="look here" if n_without else "fine",
+                    title="Thoughts",
+                    text=[
+                        f"{run.label}: {n_thoughts:,} of {n_all:,} replies hold a thought, which "
+                        f"was told apart from the answer and not judged.{rest if n_without else ''}"
+                    ],
+                )
 
     def _check_judges(self) -> Iterator[Check]:
         """Tell when runs were judged by different rules, so that they do not compare."""

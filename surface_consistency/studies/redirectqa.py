@@ -16,6 +16,7 @@ from pydantic import Field
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.report.page import Answer
 from surface_consistency.runs.frames import shared_lists
@@ -241,6 +242,7 @@ def score_predictions(
     model: str,
     rule: str = "popqa",
     region: Literal["first_line", "whole"] = "first_line",
+    settings: RedirectQASettings | None = None,
 ) -> pd.DataFrame:
     """Score anyone's predictions on RedirectQA.
 
@@ -251,6 +253,7 @@ def score_predictions(
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, or "whole".
+        settings: How thoughts are told from answers; None for the tags that are known.
 
     Returns:
         The outcomes frame: one row a canonical-redirect pair, columns of `RedirectOutcome`. A pair
@@ -263,7 +266,11 @@ def score_predictions(
     study = RedirectQAStudy()
     targets = question_targets(data)
     texts = align_predictions(targets, predictions)
-    answered = targets.assign(text=texts.to_numpy())
+    params = (settings or RedirectQASettings()).with_thoughts(GenerationParams())
+    replies = separate_stored(texts, params).set_index("prompt_id").reindex(texts.index)
+    answered = targets.assign(
+        **{name: replies[name].to_numpy() for name in ("text", "finish_reason", "error")}
+    )
     verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
     return study.outcomes(_pairs(data), verdicts, model=model)
 
@@ -349,5 +356,5 @@ def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt],
             "`fits`), so demonstrations cannot be dropped; leave --truncate off or ask for fewer "
             "--shots"
         )
-    params = GenerationParams(max_new_tokens=settings.max_new_tokens)
+    params = settings.with_thoughts(GenerationParams(max_new_tokens=settings.max_new_tokens))
     return lambda prompt: bool(fits(prompt, params))

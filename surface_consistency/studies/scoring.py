@@ -20,6 +20,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.inference.predictions import read_predictions
+from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.matching.verdict_records import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
 from surface_consistency.runs.command import COMMAND
@@ -27,9 +28,10 @@ from surface_consistency.runs.files import atomic_path, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
+from surface_consistency.schemas.prompts import GenerationParams
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.asking import make_manifest, write_targets
+from surface_consistency.studies.asking import count_replies, make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
 from surface_consistency.studies.processes import map_processes
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
@@ -67,7 +69,8 @@ def import_predictions(
         out: Folder of the run; made, or taken as it is when it holds these predictions already.
         model: Label of the model in tables.
         origin: Where the predictions came from, for the manifest.
-        settings: The study's settings, as far as they say what is compared.
+        settings: The study's settings, as far as they say what is compared, and how thoughts are
+            told from answers.
         source: Where the data came from, for the manifest.
         plan: The plan of this data and these settings, to save making it again.
 
@@ -75,10 +78,12 @@ def import_predictions(
         The run folder.
 
     Raises:
-        DataError: If no prediction belongs to a prompt, or the folder holds a model's own run.
+        DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
+            nobody says whether replies without a tag are answers; see `split_replies`.
         RunMismatchError: If the folder holds other predictions.
     """
-    plan = plan or study.plan(data, study.settings() if settings is None else settings)
+    settings = study.settings() if settings is None else settings
+    plan = plan or study.plan(data, settings)
     texts = align_predictions(plan.targets, predictions)
     del predictions
     folder = RunFolder.create(out)
@@ -88,9 +93,17 @@ def import_predictions(
         study,
         plan.data,
         model=model,
-        runner={"runner": "stored", "predictions": origin, "sha256": _digest(texts)},
+        runner={
+            "runner": "stored",
+            "predictions": origin,
+            "sha256": _digest(texts),
+            "thought_tags": settings.thought_tags and list(settings.thought_tags),
+            "thought_opened": settings.thought_opened,
+        },
         source=source,
     )
+    lines = separate_stored(texts, settings.with_thoughts(GenerationParams()))
+    manifest = manifest.model_copy(update={"replies": count_replies(lines)})
     if folder.manifest.exists():
         found = folder.read_manifest().differences(manifest)
         if found:
@@ -99,11 +112,10 @@ def import_predictions(
                 "another --out, or delete the folder first"
             )
     write_targets(folder, plan, plan.targets["prompt_id"], "")
-    with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as lines:
-        given = texts[texts.notna()]
-        for start in range(0, len(given), _ROWS_AT_ONCE):
-            _predictions_as_log(given.iloc[start : start + _ROWS_AT_ONCE]).to_json(
-                lines, orient="records", lines=True, force_ascii=False
+    with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
+        for start in range(0, len(lines), _ROWS_AT_ONCE):
+            lines.iloc[start : start + _ROWS_AT_ONCE].to_json(
+                log, orient="records", lines=True, force_ascii=False
             )
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
@@ -132,7 +144,8 @@ def score_files(
         label: Label of the model; None for the file's name.
         id_column: Column of ids or question texts; None to look for it.
         text_column: Column of the generated text; None to look for it.
-        settings: The study's settings, as far as they say what is compared.
+        settings: The study's settings, as far as they say what is compared, and how thoughts are
+            told from answers.
         source: Where the data came from, for the manifest.
         scoring: How to judge.
 
@@ -161,6 +174,7 @@ def score_files(
             out=home / name if len(names) > 1 else home,
             label=label or name,
             columns=(id_column, text_column),
+            settings=settings,
             source=source,
             scoring=scoring,
         )
@@ -180,6 +194,7 @@ class _FileTask:
     out: Path
     label: str
     columns: tuple[str | None, str | None]
+    settings: Any
     source: Settings | None
     scoring: Any
 
@@ -195,6 +210,7 @@ def _score_file(task: _FileTask) -> RunFolder:
             task.out,
             model=task.label,
             origin=str(task.predictions),
+            settings=task.settings,
             source=task.source,
             plan=task.plan,
         )
@@ -261,7 +277,7 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
         repeated=repeated,
         scoring=scoring,
     )
-    checks = {**_agreement(answered, scoring)}
+    checks = {**_agreement(answered, scoring), **_replies(answered, manifest.model)}
     if repeated is not None:
         checks["noise_floor"] = retest_flip_rate(
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
@@ -420,11 +436,6 @@ def _writable(text: str | None) -> str | None:
     return text if text is None or text.isascii() else replace_surrogates(text)
 
 
-def _predictions_as_log(given: pd.Series) -> pd.DataFrame:
-    """Lay predictions out as lines of `Generation`."""
-    return pd.DataFrame({"prompt_id": given.index, "text": given.array})
-
-
 def _digest(texts: pd.Series) -> str:
     """Name the content of predictions by SHA-256."""
     hashed = pd.util.hash_pandas_object(texts.fillna("\x00"), index=True)
@@ -443,7 +454,8 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
         rows[places[at >= 0]] = of_group[at[at >= 0]]
     known = rows >= 0
     found = targets.copy(deep=False)
-    for name in ("text", "finish_reason", "error", "lookups", "scores"):
+    wanted = ("text", "finish_reason", "error", "lookups", "scores", "thought", "thought_source")
+    for name in wanted:
         values = np.full(len(targets), None, dtype=object)
         column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
         values[known] = column[rows[known]]
@@ -465,6 +477,20 @@ def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:
         answered["text"].tolist(), answered["answers"].tolist(), region=scoring.region
     )
     return {str(name): rows for name, rows in table.groupby("compared")}
+
+
+def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
+    """Count the replies that hold thoughts, or no answer for another reason than an error."""
+    replies = answered.drop_duplicates(["prompt_key", "group"])
+    replies = replies[replies["finish_reason"].notna()]
+    counts = count_replies(replies)
+    kinds = {kind: counts.get(kind, 0) for kind in NO_ANSWER_REASONS}
+    n_thoughts = int(replies["thought_source"].notna().sum())
+    if not n_thoughts and sum(kinds.values()) == kinds["error"]:
+        return {}
+    row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
+    row |= {f"n_{kind}": n for kind, n in kinds.items()}
+    return {"replies": pd.DataFrame([row])}
 
 
 def _remove_checks(folder: RunFolder) -> None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.inference.options import OptionScore
 from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.thoughts import thought_tags as known_tags
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.plugins import Plugins
 from surface_consistency.report.page import Page, Section
@@ -29,6 +30,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt, Verdict
+from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import Judge, RuleJudge
 from surface_consistency.studies.paired import PairedReport
@@ -83,6 +85,37 @@ class StudySettings(Settings):
 
     repeat: int = Field(default=200, ge=0)
     """Prompts of each group asked a second time, for the noise floor; 0 for none."""
+
+    max_thought_tokens: int | None = Field(default=None, ge=1)
+    """Longest thought before an answer, in tokens, for reasoning models; without, thought and
+    answer share the limit of the answer."""
+
+    thought_tags: Items[str] | None = None
+    """Opening and closing tag between which a model thinks, where they are not among the known."""
+
+    thought_opened: bool | None = None
+    """Whether every prompt ends within a thought, so that an answer begins behind a closing tag; by
+    default as the chat template says."""
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> "StudySettings":
+        """Refuse an opening tag without a closing one."""
+        known_tags(self.thought_tags or ())
+        return self
+
+    def with_thoughts(self, params: GenerationParams) -> GenerationParams:
+        """Add what these settings say of thoughts to how a group of prompts is decoded.
+
+        Args:
+            params: The decoding; what it says of thoughts itself stays.
+
+        Returns:
+            The decoding of a run.
+        """
+        names = ("max_thought_tokens", "thought_tags", "thought_opened")
+        return params.model_copy(
+            update={name: getattr(self, name) for name in names if getattr(params, name) is None}
+        )
 
 
 class OptionSettings(StudySettings):
@@ -235,8 +268,8 @@ class Scored:
     """Label of the model."""
 
     targets: pd.DataFrame
-    """What was judged: `Plan.targets` with group, prompt_key, text, finish_reason, error,
-    lookups and scores of the answers."""
+    """What was judged: `Plan.targets` with group, prompt_key, text, finish_reason, error, lookups,
+    scores, thought and thought_source of the answers."""
 
     verdicts: pd.DataFrame
     """Verdicts, row by row those of `targets`."""

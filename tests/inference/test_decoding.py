@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.inference._decoding import SeededSampling, StopTracker, cut_at_stop
+from surface_consistency.inference.thoughts import thought_tags
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.text import first_line
 
@@ -38,17 +39,35 @@ def test_stopping_at_the_newline_keeps_the_first_line(text):
 
 
 class Letters:
-    """A tokenizer of one letter a token; 9 is a special token."""
+    """A tokenizer of one letter a token; 9 is a special token, 10 to 12 make tags of thoughts."""
+
+    pieces = (*"\nabcdefgh", "<|end|>", "<think>", "</thi", "nk>\n")
+
+    def __init__(self, special):
+        self.added_tokens_decoder = {number: Added(self.pieces[number]) for number in special}
 
     def decode(self, ids, *, skip_special_tokens, clean_up_tokenization_spaces):
-        assert skip_special_tokens
         assert not clean_up_tokenization_spaces
-        return "".join("\nabcdefgh"[token] for token in ids if token != 9)
+        skipped = self.added_tokens_decoder if skip_special_tokens else ()
+        return "".join(self.pieces[token] for token in ids if token not in skipped)
 
 
-def track(*rows, stop=("\n",), eos=(9,)):
+class Added(str):
+    """A token that was added to a tokenizer as a special one."""
+
+    special = True
+
+
+def track(*rows, stop=("\n",), eos=(9,), opened=False, special=(9,), **params):
     """Feed rows of new tokens one column at a time; return results and flags by step."""
-    tracker = StopTracker(Letters(), stop=stop, eos=frozenset(eos), n_rows=len(rows), n_prompt=2)
+    tracker = StopTracker(
+        tokenizer=Letters(special),
+        params=GenerationParams(stop=stop, **params),
+        tags=thought_tags(),
+        eos=frozenset(eos),
+        opened=[opened] * len(rows),
+        n_prompt=2,
+    )
     table = torch.tensor([[7, 7, *row] for row in rows])
     flags = [tracker(table[:, :end], None).tolist() for end in range(3, table.shape[1] + 1)]
     return tracker.results(), flags
@@ -65,6 +84,40 @@ def test_rows_end_at_stop_strings_and_end_tokens():
     ]
     assert flags[1] == [False, True, False, False]
     assert flags[3] == [True, True, False, True]
+
+
+def test_stop_strings_end_the_answer_and_not_the_thought():
+    results, flags = track([10, 0, 1, 0, 11, 12, 0, 2, 0, 3], [1, 10, 0, 2, 2, 2, 2, 2, 2, 2])
+
+    assert results[0] == ("<think>\na\n</think>\n\nb", True, 9)
+    assert results[1] == ("a<think>", True, 3)
+    assert [step[0] for step in flags] == [False] * 8 + [True] * 2
+
+
+def test_a_prompt_that_opens_the_thought_is_followed_from_the_first_token():
+    results, _ = track([1, 0, 2, 11, 12, 3, 0, 4], opened=True)
+
+    assert results == [("a\nb</think>\nc", True, 7)]
+
+
+def test_thought_and_answer_have_limits_of_their_own():
+    thinks = [10, 1, 2, 11, 12, 3, 4, 5, 6]
+    never = [10, 1, 2, 3, 4, 5, 6, 7, 8]
+    plain = [1, 2, 3, 4, 5, 6, 7, 8, 1]
+
+    results, _ = track(thinks, never, plain, max_new_tokens=2, max_thought_tokens=6)
+
+    assert results == [
+        ("<think>ab</think>\ncd", False, 7),
+        ("<think>abcde", False, 6),
+        ("ab", False, 2),
+    ]
+
+
+def test_tags_that_are_special_tokens_stay_in_the_text():
+    results, _ = track([10, 1, 11, 12, 2, 9], special=(9, 10))
+
+    assert results == [("<think>a</think>\nb", True, 6)]
 
 
 def test_without_stop_strings_only_end_tokens_stop():

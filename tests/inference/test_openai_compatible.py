@@ -1,6 +1,7 @@
 """A local server that behaves, and misbehaves, on schedule, and the runner that asks it."""
 
 import asyncio
+import base64
 import gc
 import json
 import threading
@@ -26,12 +27,13 @@ class FakeServer:
     """Speaks just enough HTTP; `script(number, body)` decides each response.
 
     A script returns (status, headers, body) with a body of bytes or JSON, or one of the words
-    "hang", "close", "half".
+    "hang", "close", "half", "drip".
     """
 
     def __init__(self, script, latency=0.0):
         self.script = script
         self.latency = latency
+        self.reason = "X"
         self.requests = []
         self.in_flight = 0
         self.most_in_flight = 0
@@ -98,11 +100,18 @@ class FakeServer:
             return False
         if said == "close":
             return False
+        if said == "drip":
+            writer.write(b"HTTP/1.1 200 X\r\ncontent-length: 5000\r\n\r\n")
+            for _ in range(200):
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+            return False
         status, headers, body = (200, {}, reply("half")) if said == "half" else said
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         sent = data[: len(data) // 2] if said == "half" else data
         lines = "".join(f"{k}: {v}\r\n" for k, v in headers.items())
-        head = f"HTTP/1.1 {status} X\r\ncontent-length: {len(data)}\r\n{lines}\r\n"
+        head = f"HTTP/1.1 {status} {self.reason}\r\ncontent-length: {len(data)}\r\n{lines}\r\n"
         writer.write(head.encode() + sent)
         await writer.drain()
         return said != "half"
@@ -315,16 +324,290 @@ def test_a_refused_prompt_is_an_error_of_its_own(serve, reply, status):
 
 
 @pytest.mark.enable_socket
-def test_a_refusal_of_the_model_is_an_answer_and_nothing_is_an_error(serve, reply):
-    refusal = reply(None, chat=True)
+def test_what_holds_no_answer_is_of_a_kind_of_its_own(serve, reply):
+    """A refusal or a filtered reply is no answer, and nobody's mistake."""
+    refusal, cut, silent = (
+        reply(None, chat=True),
+        reply("It is", finish="content_filter"),
+        reply(None),
+    )
     refusal["choices"][0]["message"]["refusal"] = "I cannot say"
-    server = serve(lambda n, body: (200, {}, refusal if n == 0 else reply(None)))
+    azure = {"error": {"code": "content_filter", "message": "the prompt was filtered"}}
+    said = [(200, {}, refusal), (200, {}, cut), (400, {}, azure), (200, {}, silent)]
+    server = serve(lambda n, body: said[n])
 
-    said, silent = answers(server, n=2, concurrency=1)
+    found = answers(server, n=4, concurrency=1)
 
-    assert said.text == "I cannot say"
-    assert silent.text is None
-    assert "returned no text" in silent.error
+    assert [answer.finish_reason for answer in found] == [
+        "refusal",
+        "content_filter",
+        "content_filter",
+        "error",
+    ]
+    assert [answer.text for answer in found] == [None] * 4
+    assert found[0].error == "the model refused: I cannot say"
+    assert found[1].error.endswith("withheld the answer: it had written 'It is'")
+    assert "the prompt was filtered" in found[2].error
+    assert "returned no text" in found[3].error
+
+
+def thinking(fields, finish="stop"):
+    """A chat reply whose message has these fields."""
+    return {"choices": [{"message": fields, "finish_reason": finish}]}
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    ("fields", "source"),
+    [
+        ({"content": "Paris", "reasoning_content": "Rome? No."}, "reasoning_content"),
+        ({"content": "Paris", "reasoning": "Rome? No."}, "reasoning"),
+        ({"content": "<think>Rome? No.</think>Paris"}, "<think>"),
+        ({"content": "Rome? No.</think>\n\nParis"}, "</think>"),
+        (
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Rome? No."}]},
+                    {"type": "text", "text": "Paris"},
+                ]
+            },
+            "content",
+        ),
+    ],
+)
+def test_thoughts_are_told_apart_in_whatever_field_they_stand(serve, fields, source):
+    server = serve(lambda n, body: (200, {}, thinking(fields)))
+
+    [answer] = answers(server, text_as_chat=True)
+
+    assert (answer.thought, answer.text) == ("Rome? No.", "Paris")
+    assert answer.thought_source == source
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"content": None, "reasoning_content": "Rome?"},
+        {"content": "", "reasoning": "Rome?"},
+        {"content": "<think>Rome?"},
+    ],
+)
+def test_a_thought_that_a_server_cut_is_no_answer(serve, fields):
+    server = serve(lambda n, body: (200, {}, thinking(fields, "length")))
+
+    [answer] = answers(server, text_as_chat=True)
+
+    assert (answer.text, answer.thought, answer.finish_reason) == (
+        None,
+        "Rome?",
+        "unclosed_thought",
+    )
+    assert answer.error == "the thought was never closed: the limit of tokens ended it"
+
+
+@pytest.mark.enable_socket
+def test_a_stop_string_does_not_end_the_thought_of_a_server(serve, reply):
+    """With a limit of its own for the thought nothing is sent that would end it."""
+    server = serve(lambda n, body: (200, {}, reply("<think>\nRome?\n</think>\n\nParis\nQ: x")))
+
+    [answer] = answers(server, params=GenerationParams(max_thought_tokens=100))
+
+    assert (answer.text, answer.thought) == ("Paris", "Rome?")
+    assert "stop" not in server.requests[0]["body"]
+    assert server.requests[0]["body"]["max_tokens"] == 115
+
+
+def logged(made, asked, folder):
+    """Ask prompts through a run log; returns the log's lines."""
+    manifest = RunManifest(
+        study="s",
+        model="m",
+        data=DataSource(id="d", revision=None, digest="0", n_questions=1),
+        runner=made.fingerprint(),
+        package_version="0",
+        created_at="now",
+    )
+    with RunLog.open(folder / "generations.jsonl", manifest) as log:
+        run_prompts(made, asked, PARAMS, log, progress=False)
+
+
+@pytest.mark.enable_socket
+def test_a_server_that_refuses_every_prompt_ends_the_run(serve, tmp_path):
+    """The server's own words and a way on, after a few requests and not after all."""
+    said = {"error": {"message": "max_tokens 15 of request 17 is too large"}}
+    server = serve(lambda n, body: (400, {}, said), latency=0.01)
+    made = runner(server, concurrency=2, max_refusals=6)
+
+    words = r"for 6 in a row: .*max_tokens 15.*larger max_refusals"
+    with pytest.raises(RunnerError, match=words) as raised:
+        logged(made, prompts(300), tmp_path)
+
+    # The error and its frames are still held, and yet nothing more is asked.
+    time.sleep(0.2)
+    assert raised.traceback
+    assert len(server.requests) <= 10
+
+
+@pytest.mark.enable_socket
+def test_a_server_that_refuses_some_prompts_is_asked_all(serve, reply, tmp_path):
+    """Also when the run is taken up again and only the refused ones are left."""
+    server = serve(
+        lambda n, body: (
+            (200, {}, reply("ok"))
+            if body["prompt"] == "question 3"
+            else (400, {}, {"error": f"prompt of {n} tokens is too long"})
+        )
+    )
+    made = runner(server, concurrency=1, max_refusals=6)
+
+    for _ in range(2):
+        logged(made, prompts(30), tmp_path)
+
+    assert len(server.requests) == 30 + 29
+
+
+@pytest.mark.enable_socket
+def test_a_reply_that_is_too_large_is_refused(serve, reply):
+    server = serve(lambda n, body: (200, {}, reply("x" * 10_000_000)))
+
+    [answer] = answers(server)
+
+    assert answer.text is None
+    assert "larger than max_reply_bytes = 4,000,000; " in answer.error
+    assert "raise max_reply_bytes" in answer.error
+    assert len(server.requests) == 1
+
+
+@pytest.mark.enable_socket
+def test_a_reply_that_expands_is_refused(serve):
+    """What counts is the size after decompression."""
+    import gzip
+
+    data = gzip.compress(b" " * 20_000_000)
+    server = serve(lambda n, body: (200, {"content-encoding": "gzip"}, data))
+
+    [answer] = answers(server)
+
+    assert "larger than max_reply_bytes" in answer.error
+    assert server.requests[0]["headers"]["accept-encoding"] == "identity"
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("depth", [200, 100_000])
+def test_deeply_nested_json_is_named(serve, depth):
+    nested = b'{"choices": ' + b"[" * depth + b"]" * depth + b"}"
+    server = serve(lambda n, body: (200, {}, nested))
+
+    [answer] = answers(server, max_retries=0)
+
+    assert "its JSON is nested deeper than 100 levels" in answer.error
+
+
+@pytest.mark.enable_socket
+def test_a_drip_is_given_up(serve, reply):
+    """The limit is that of the whole request, however often a byte comes."""
+    server = serve(lambda n, body: "drip" if n == 0 else (200, {}, reply("ok")))
+    start = time.monotonic()
+
+    [answer] = answers(server, timeout=0.4)
+
+    assert answer.text == "ok"
+    assert time.monotonic() - start < 3
+
+
+ENCODED = {
+    "plain": KEY,
+    "upper": KEY.upper(),
+    "percent": "".join(f"%{ord(c):02X}" for c in KEY),
+    "mixed": "sk%2Dvery\\u002dsecret",
+    "html": "sk&#45;very&#x2D;secret",
+    "hex": KEY.encode().hex().upper(),
+    "base64": base64.b64encode(KEY.encode()).decode(),
+    "header": base64.b64encode(f"Bearer {KEY}".encode()).decode(),
+    "offset 1": base64.urlsafe_b64encode(f"a{KEY}b".encode()).decode(),
+    "offset 2": base64.b64encode(f"ab{KEY}bcd".encode()).decode(),
+    "wrapped": f"{KEY[:5]}\n  {KEY[5:]}",
+    "joined": f'"{KEY[:5]}" + "{KEY[5:]}"',
+}
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("quoted", ENCODED.values(), ids=ENCODED)
+@pytest.mark.parametrize(
+    "where", ["text", "finish_reason", "model", "reasoning", "field", "refusal", "body", "reason"]
+)
+def test_the_key_is_taken_out_of_whatever_a_server_sends(
+    serve, reply, monkeypatch, tmp_path, caplog, where, quoted
+):
+    """In any field, in any form: neither log nor manifest nor any message holds the key."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    said = reply("ok", chat=True)
+    message = said["choices"][0]["message"]
+    status = 200
+    if where == "text":
+        message["content"] = f"the key is {quoted}."
+    elif where == "finish_reason":
+        said["choices"][0] |= {"finish_reason": quoted, "message": {"content": None}}
+    elif where in ("reasoning", "refusal"):
+        message |= {where: quoted, "content": None}
+    elif where == "model":
+        said["model"] = quoted
+    elif where == "field":
+        said = {quoted: 5}
+    else:
+        status, said = 400, quoted.encode() if where == "body" else b""
+    server = serve(lambda n, body: (status, {}, said))
+    server.reason = quoted.replace("\n", " ") if where == "reason" else "X"
+    made = runner(server, text_as_chat=True, max_retries=0, served_model="m-1")
+
+    message = ""
+    try:
+        found = list(made.generate(prompts(2), PARAMS))
+    except RunnerError as error:
+        found, message = [], str(error)
+
+    everything = " ".join([message, caplog.text, *(answer.model_dump_json() for answer in found)])
+    assert found or where == "model"
+    for part in (KEY, quoted, json.dumps(quoted)[1:-1]):
+        assert part.lower() not in everything.lower()
+    assert "<key>" in everything
+
+
+@pytest.mark.enable_socket
+def test_a_key_in_a_broken_status_line_is_taken_out(serve, monkeypatch):
+    """What a library says of a reply that is no HTTP quotes it."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(lambda n, body: (f"2 {KEY}", {}, b""))
+
+    [answer] = answers(server, max_retries=0)
+
+    assert "ProtocolError" in answer.error
+    assert KEY not in answer.error
+
+
+@pytest.mark.enable_socket
+def test_a_key_in_the_pieces_of_an_answer_is_taken_out(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    pieces = [{"type": "text", "text": part} for part in (KEY[:4], KEY[4:9], KEY[9:], " Paris")]
+    server = serve(lambda n, body: (200, {}, thinking({"content": pieces})))
+
+    [answer] = answers(server, text_as_chat=True)
+
+    assert answer.text == "<key> Paris"
+
+
+@pytest.mark.enable_socket
+def test_a_placeholder_for_a_key_is_left_in_answers(serve, reply, monkeypatch):
+    """Servers that need no key are given words such as EMPTY."""
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    said = [(200, {}, reply("The set is EMPTY.")), (400, {}, b"bad key EMPTY")]
+    server = serve(lambda n, body: said[n])
+
+    fine, refused = answers(server, n=2, concurrency=1)
+
+    assert fine.text == "The set is EMPTY."
+    assert refused.error.endswith("bad key <key>")
 
 
 @pytest.mark.enable_socket

@@ -262,6 +262,8 @@ def columns_of(path):
             item.finish_reason,
             item.error,
             item.lookups,
+            item.thought,
+            item.thought_source,
         )
         for item in read_generations(path)
     ]
@@ -292,10 +294,12 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         "finish_reason",
         "error",
         "lookups",
+        "thought",
+        "thought_source",
     ]
     assert [row[0] for row in rows] == ["q1", "q3", "q4", "q6", "q5", "q8", "q2", "q7"]
     assert rows[0][2] == "London\nQ:"
-    assert rows[-1][2:] == (None, "error", "later", None)
+    assert rows[-1][2:] == (None, "error", "later", None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -313,6 +317,10 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         {"finish_reason": "length", "error": None},
         {"finish_reason": "error", "text": None, "error": "out of memory"},
         {"finish_reason": "error", "text": None, "error": ""},
+        {"thought": "hm \u2019", "thought_source": "<think>"},
+        {"finish_reason": "unclosed_thought", "text": None, "error": "why", "thought": "hm"},
+        {"finish_reason": "content_filter", "text": None, "error": "why", "thought": None},
+        {"finish_reason": "refusal", "text": None, "error": "why"},
     ],
 )
 def test_good_lines_of_any_shape_are_read_alike(tmp_path, change):
@@ -361,6 +369,10 @@ def test_good_lines_of_any_shape_are_read_alike(tmp_path, change):
                 {"n_prompt_tokens": 1.0},
                 {"n_new_tokens": True},
                 {"n_new_tokens": "1"},
+                {"finish_reason": "refusal"},
+                {"finish_reason": "unclosed_thought", "text": None},
+                {"thought": 5},
+                {"thought_source": ["<think>"]},
                 {"lookups": [5]},
                 {"lookups": {}},
                 {"unknown": 1},
@@ -395,7 +407,7 @@ def test_an_empty_log_has_the_columns_too(tmp_path):
 
     frame = read_answers(tmp_path / "log.jsonl")
 
-    assert frame.shape == (0, 6)
+    assert frame.shape == (0, 8)
     assert next(iter(frame)) == "prompt_id"
     with pytest.raises(SourceNotFoundError, match="no run log"):
         read_answers(tmp_path / "none.jsonl")

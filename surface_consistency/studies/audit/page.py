@@ -618,7 +618,8 @@ class AuditReport(PairedReport):
             if not warnings:
                 text = [f"{run.label}: {_NOTHING_FOUND}"]
                 found.append(Check(level="fine", title="The guards found nothing", text=text))
-        found += [*self._check_judges(), *self._check_noise(tables), *self._check_sizes(tables)]
+        found += [*self._check_replies(), *self._check_judges()]
+        found += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(found, key=lambda check: check.level != "look here")
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:

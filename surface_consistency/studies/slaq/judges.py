@@ -224,6 +224,7 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
         folder.path / _FOLDER / _file_name(label),
         model=label,
         max_new_tokens=scoring.judge_max_new_tokens,
+        max_thought_tokens=scoring.judge_max_thought_tokens,
     )
 
 

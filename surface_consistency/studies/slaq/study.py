@@ -167,7 +167,11 @@ class SlaqScoring(Settings):
     """Keyword argument of the judge's runner, its value JSON or text."""
 
     judge_max_new_tokens: int = Field(default=64, ge=1)
-    """Longest reply of the judge, in tokens; raise it for models that think."""
+    """Longest reply of the judge, in tokens."""
+
+    judge_max_thought_tokens: int | None = Field(default=None, ge=1)
+    """Longest thought of the judge before its reply, in tokens, for models that think; without,
+    both share --judge-max-new-tokens."""
 
     labels: Path | None = None
     """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and

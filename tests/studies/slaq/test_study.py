@@ -39,6 +39,13 @@ def judging(model=None):
     return FakeRunner(reply)
 
 
+def thinking(model=None):
+    right = judging()
+    return FakeRunner(
+        lambda prompt: f"<think>[0] or 0?</think>{next(iter(right.generate([prompt]))).text}"
+    )
+
+
 def silly(model=None):
     return FakeRunner(lambda prompt: "As a language model, I think it is fine.")
 """
@@ -166,6 +173,18 @@ def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
     assert {path: path.read_bytes() for path in kept} == kept
     assert len(list(folder.path.glob("judges/*/judge-generations.jsonl"))) == 2
+
+
+def test_what_a_judge_thinks_is_not_its_verdict(folder, runners):
+    scoring = SlaqScoring(
+        judge="llm", judge_runner=f"{runners}:thinking", judge_max_thought_tokens=99
+    )
+
+    frame = score_run(folder, study=SlaqStudy(), scoring=scoring)
+
+    assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
+    [manifest] = folder.path.glob("judges/*/judge-manifest.json")
+    assert '"max_thought_tokens": 99' in manifest.read_text()
 
 
 def test_the_same_label_for_another_judge_is_refused(folder, runners):

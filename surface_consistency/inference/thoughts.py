@@ -1,0 +1,408 @@
+"""What a reasoning model thought, apart from what it answered: separated once, before any rule."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "THOUGHT_TAGS",
+    "SplitReply",
+    "ThoughtTags",
+    "separate_stored",
+    "separate_thought",
+    "split_replies",
+    "split_thought",
+    "template_tags",
+    "thought_tags",
+]
+
+_HARMONY_ANSWER = "<|channel|>final<|message|>"
+
+THOUGHT_TAGS: Final[tuple[tuple[str, str], ...]] = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis", _HARMONY_ANSWER),
+    ("<|channel|>commentary", _HARMONY_ANSWER),
+)
+"""Opening and closing tags between which known models think: DeepSeek-R1, Qwen3 and most others;
+models that were told to; EXAONE Deep; Granite; Magistral; Seed-OSS; Sky-T1 and OpenThinker;
+Command A; Kimi-VL; and the channels of gpt-oss. Their letter case does not matter."""
+
+_WRAPPERS: Final = (
+    ("<answer>", "</answer>"),
+    ("<response>", "</response>"),
+    ("<|begin_of_solution|>", "<|end_of_solution|>"),
+    ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+)
+_CHANNELS: Final = tuple(
+    opens.lower() for opens, closes in THOUGHT_TAGS if closes == _HARMONY_ANSWER
+)
+_CHANNEL_MARKERS: Final = re.compile(r"\A<\|message\|>|(?:<\|end\|>)?(?:<\|start\|>)?assistant\Z")
+_HARMONY_TAIL: Final = re.compile(r"(?:<\|(?:start|end|return|call)\|>(?:assistant)?\s*)+\Z")
+# What is left of the channels where special tokens were dropped from the text.
+_BARE_HARMONY: Final = re.compile(
+    r"\s*analysis(?=[A-Z])(.*?)(?:assistant(?:commentary.*?assistant)?final(.*))?", re.DOTALL
+)
+_TEMPLATE_TAG: Final = re.compile(
+    r"(?:<(/?)([\w:|-]*(?:think|thought|reason|reflect)[\w:|-]*)>)"
+    r"|(?:\[(/?)([\w-]*(?:think|thought|reason|reflect)[\w-]*)\])",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitReply:
+    """A reply in its two parts."""
+
+    answer: str | None
+    """What is to be judged; None when the thought was never closed."""
+
+    thought: str | None = None
+    """What was thought, several thoughts a blank line apart; None when there is nothing."""
+
+    source: str | None = None
+    """The tag that told them apart; None when the reply holds no thought."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtTags:
+    """Tags by which thoughts are found; make it with `thought_tags`."""
+
+    closing: dict[str, str]
+    """Closing tag of each opening one, in lower case."""
+
+    any_tag: re.Pattern[str]
+    """Matches an opening or a closing tag."""
+
+    opening_tag: re.Pattern[str]
+    """Matches an opening tag."""
+
+    closing_tag: re.Pattern[str]
+    """Matches a closing tag."""
+
+    def may_open(self, text: str) -> bool | None:
+        """Tell whether a reply that begins like this begins with a thought.
+
+        Args:
+            text: The reply so far.
+
+        Returns:
+            True when its first tag is there, None when it may yet come, False when not.
+        """
+        head = text.lstrip().lower()
+        if any(head.startswith(tag) for tag in self.closing):
+            return True
+        return None if any(tag.startswith(head) for tag in self.closing) else False
+
+    def holds(self, token: str) -> bool:
+        """Tell whether a token is a tag or a part of one.
+
+        Args:
+            token: A special token of a tokenizer.
+
+        Returns:
+            Whether it is.
+        """
+        part = token.lower()
+        return any(part in tag for pair in self.closing.items() for tag in pair)
+
+    def is_opened_by(self, prompt: str) -> bool:
+        """Tell whether a prompt ends with an opening tag, so that the reply begins in a thought.
+
+        Args:
+            prompt: The prompt as the model reads it, or its end.
+
+        Returns:
+            Whether it does.
+        """
+        end = prompt.rstrip().lower()
+        return any(end.endswith(tag) for tag in self.closing)
+
+
+@lru_cache(maxsize=16)
+def thought_tags(further: tuple[str, ...] = ()) -> ThoughtTags:
+    """Put the known tags and further ones together.
+
+    Args:
+        further: Opening and closing tags in turn.
+
+    Returns:
+        All of them.
+
+    Raises:
+        ValueError: If a tag is empty or an opening tag has no closing one.
+    """
+    if len(further) % 2 or not all(tag.strip() for tag in further):
+        raise ValueError(
+            "thought_tags holds pairs of an opening and a closing tag, none of them empty; got "
+            f"{' '.join(map(repr, further))}"
+        )
+    pairs = (*THOUGHT_TAGS, *zip(further[::2], further[1::2], strict=True))
+    closing = {opens.lower(): closes.lower() for opens, closes in pairs}
+    return ThoughtTags(
+        closing=closing,
+        any_tag=_one_of((*closing, *closing.values())),
+        opening_tag=_one_of(closing),
+        closing_tag=_one_of(closing.values()),
+    )
+
+
+def split_thought(text: str, *, tags: Sequence[str] = (), opened: bool | None = None) -> SplitReply:
+    r"""Separate the thoughts of a reply from its answer.
+
+    What stands between an opening tag and the next closing tag of its kind is a thought. So is all
+    that stands before a closing tag without an opening one: the prompt opened that thought. An
+    opening tag that is never closed opens a thought where it begins the reply or a line; elsewhere
+    the answer mentions it.
+
+    Args:
+        text: The reply, uncut, special tokens that are tags included.
+        tags: Further opening and closing tags, in turn.
+        opened: Whether the prompt opened the thought: True makes a reply without a closing tag a
+            thought that was never closed, False makes a closing tag without an opening one a part
+            of the answer; None takes a reply without tags for an answer.
+
+    Returns:
+        The two parts. A reply without a thought comes back to the letter; an answer behind a
+        thought loses the white space before it, and the tags that some models put around it.
+
+    Examples:
+        >>> split_thought("<think>Could it be GOLD? No.</think> I do not know.").answer
+        'I do not know.'
+        >>> split_thought("It was Rome. No.\n</think>\n\nParis").thought
+        'It was Rome. No.'
+        >>> split_thought("<think>\nThe capital of") == SplitReply(
+        ...     answer=None, thought="The capital of", source="<think>"
+        ... )
+        True
+        >>> split_thought("In HTML there is no <think>.").thought is None
+        True
+    """
+    known = thought_tags(tuple(tags))
+    bare = _BARE_HARMONY.fullmatch(text) if opened is None else None
+    if bare is not None and not known.any_tag.search(text):
+        answer = bare.group(2)
+        return SplitReply(
+            answer=None if answer is None else answer.lstrip(),
+            thought=bare.group(1).strip() or None,
+            source="analysis",
+        )
+    thoughts: list[str] = []
+    answer_parts: list[str] = []
+    source: str | None = None
+    start = place = 0
+    if opened and known.may_open(text) is not True:
+        source, found = "the prompt", known.closing_tag.search(text)
+        if found is None:
+            return SplitReply(answer=None, thought=text.strip() or None, source=source)
+        thoughts.append(text[: found.start()])
+        start = place = found.end()
+    while (found := known.any_tag.search(text, place)) is not None:
+        closes = known.closing.get(found.group().lower())
+        place = found.end()
+        if closes is None:
+            if opened is False and not thoughts:
+                continue
+            thoughts.append("".join(answer_parts) + text[start : found.start()])
+            answer_parts.clear()
+        else:
+            end = re.compile(re.escape(closes), re.IGNORECASE).search(text, place)
+            if end is None and text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip():
+                continue
+            answer_parts.append(text[start : found.start()])
+            source = source or found.group()
+            if end is None:
+                thoughts += [*answer_parts, text[place:]]
+                return SplitReply(answer=None, thought=_joined(thoughts, source), source=source)
+            thoughts.append(text[place : end.start()])
+            place = end.end()
+        source = source or found.group()
+        start = place
+    if source is None:
+        return SplitReply(answer=text)
+    answer = "".join((*answer_parts, text[start:]))
+    return SplitReply(answer=_unwrapped(answer), thought=_joined(thoughts, source), source=source)
+
+
+def split_replies(
+    texts: Sequence[str | None], *, tags: Sequence[str] = (), opened: bool | None = None
+) -> list[SplitReply | None]:
+    """Separate the thoughts of many replies of one model, such as a file of predictions.
+
+    Args:
+        texts: The replies, None where there is none.
+        tags: As for `split_thought`.
+        opened: As for `split_thought`.
+
+    Returns:
+        One for each text, None where there is none or it holds no thought.
+
+    Raises:
+        DataError: If some replies hold a closing tag alone, so that the prompt opened their
+            thoughts, others hold no tag, and `opened` does not say what those are.
+    """
+    known = thought_tags(tuple(tags))
+    found: list[SplitReply | None] = []
+    n_closed = n_plain = 0
+    for text in texts:
+        if text is None or not (opened or known.any_tag.search(text) or _is_bare_harmony(text)):
+            n_plain += text is not None and bool(text.strip())
+            found.append(None)
+            continue
+        split = split_thought(text, tags=tags, opened=opened)
+        found.append(split if split.source is not None else None)
+        n_closed += split.source is not None and split.source.lower() in known.closing.values()
+    if opened is None and n_closed and n_plain:
+        raise DataError(
+            f"{n_closed:,} of {len(texts):,} predictions end a thought that their prompt opened "
+            f"(a closing tag such as </think> alone) and {n_plain:,} hold no tag: give "
+            "--thought-opened if those are thoughts that never ended, which are not answers, or "
+            "--no-thought-opened if the tag is a part of the answers"
+        )
+    return found
+
+
+def separate_thought(
+    generation: Generation,
+    params: GenerationParams,
+    *,
+    tags: Sequence[str] = (),
+    opened: bool | None = None,
+) -> Generation:
+    """Separate the thought of a generation from its answer.
+
+    Args:
+        generation: As the model wrote it; one without a text, or whose thought is known, comes
+            back as it is.
+        params: How it was decoded: further tags, and what the user says of the prompt.
+        tags: Further tags that the runner knows of its model; see `split_thought`.
+        opened: What the runner knows of the prompt; see `split_thought`.
+
+    Returns:
+        The same with `thought`, and `text` the answer: None with the reason where the thought was
+        never closed.
+    """
+    is_split = generation.thought is not None or generation.thought_source is not None
+    if generation.text is None or is_split:
+        return generation
+    split = split_thought(
+        generation.text,
+        tags=(*(params.thought_tags or ()), *tags),
+        opened=opened if params.thought_opened is None else params.thought_opened,
+    )
+    if split.source is None:
+        return generation
+    ended = "the model" if generation.finish_reason == "stop" else "the limit of tokens"
+    return generation.model_copy(update=_fields(split, f": {ended} ended it"))
+
+
+def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFrame":
+    """Lay stored replies out as columns of `Generation`, their thoughts separated.
+
+    Args:
+        texts: The replies by prompt id, missing where there is none.
+        params: Further tags, and what the user says of the prompts.
+
+    Returns:
+        One row a reply that is there: prompt_id, text, finish_reason, error, thought and
+        thought_source.
+
+    Raises:
+        DataError: As `split_replies` does.
+    """
+    import pandas as pd
+
+    given = texts[texts.notna()]
+    frame = pd.DataFrame(
+        {"prompt_id": given.index, "text": given.array, "finish_reason": "stop"}
+    ).astype({"text": object})
+    for name in ("error", "thought", "thought_source"):
+        frame[name] = pd.Series(None, index=frame.index, dtype=object)
+    splits = split_replies(
+        given.tolist(), tags=params.thought_tags or (), opened=params.thought_opened
+    )
+    for row, split in enumerate(splits):
+        for name, value in {} if split is None else _fields(split, "").items():
+            frame.at[row, name] = value
+    return frame
+
+
+def _fields(split: SplitReply, ended: str) -> dict[str, str | None]:
+    """Give the fields of a `Generation` that a split decides."""
+    fields = {"text": split.answer, "thought": split.thought, "thought_source": split.source}
+    if split.answer is None:
+        fields["finish_reason"] = "unclosed_thought"
+        fields["error"] = f"the thought was never closed{ended}"
+    return fields
+
+
+def template_tags(template: str) -> tuple[str, ...]:
+    """Find the tags of a model's own chat template that are not known otherwise.
+
+    Args:
+        template: The chat template, Jinja.
+
+    Returns:
+        Opening and closing tags in turn: names of thinking that stand in the template both as
+        `<name>` and `</name>`, or in square brackets.
+
+    Examples:
+        >>> template_tags("{{ content.split('</my_think>')[-1] }}<my_think>")
+        ('<my_think>', '</my_think>')
+    """
+    found = {match.group() for match in _TEMPLATE_TAG.finditer(template)}
+    known = thought_tags().closing
+    return tuple(
+        tag
+        for opens in sorted(found)
+        if not opens.startswith(("</", "[/")) and opens.lower() not in known
+        if (closes := f"{opens[0]}/{opens[1:]}") in found
+        for tag in (opens, closes)
+    )
+
+
+def _is_bare_harmony(text: str) -> bool:
+    """Tell whether a reply begins as the channels of gpt-oss do without their special tokens."""
+    return text.lstrip().startswith("analysis") and _BARE_HARMONY.fullmatch(text) is not None
+
+
+def _one_of(tags: Any) -> re.Pattern[str]:  # noqa: ANN401
+    """Match any of some tags, the longest first, in any letter case."""
+    ordered = sorted(set(tags), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)
+
+
+def _joined(thoughts: Sequence[str], source: str) -> str | None:
+    """Put thoughts together, free of the markers of channels; None for nothing."""
+    cleaned = (thought.strip() for thought in thoughts)
+    if source.lower() in _CHANNELS:
+        cleaned = (_CHANNEL_MARKERS.sub("", thought).strip() for thought in cleaned)
+    return "\n\n".join(filter(None, cleaned)) or None
+
+
+def _unwrapped(answer: str) -> str:
+    """Take off the tags that models put around an answer behind a thought."""
+    bare = _HARMONY_TAIL.sub("", answer.lstrip())
+    for opens, closes in _WRAPPERS:
+        if bare.lower().startswith(opens.lower()):
+            inner = bare[len(opens) :].strip()
+            if inner.lower().endswith(closes.lower()):
+                inner = inner[: -len(closes)].rstrip()
+            return inner
+    return bare
