@@ -1,3 +1,4 @@
+from .answering_part import LongAnswer as LongAnswer, TopicQuestions as TopicQuestions
 from .boundary import BoundaryRule as BoundaryRule, match_boundary as match_boundary
 from .bulk import MatchColumns as MatchColumns, match_columns as match_columns
 from .exact import ExactRule as ExactRule, match_exact as match_exact

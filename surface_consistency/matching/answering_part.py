@@ -19,10 +19,12 @@ _SENTENCE: Final = re.compile(
 )
 _CLAUSE: Final = re.compile(r";\s+|,\s+(?:and|but|while|whereas)\s+")
 _FUNCTION_WORDS: Final = frozenset(
-    "a an the of in on at by for from to with into after against under over about as is are was "
-    "were be been being do does did has have had can could will would which what who whom whose "
-    "when where why how many much long often it its that this these those and or not than then "
-    "one year day date name called give gave there s".split()
+    """
+    a an the of in on at by for from to with into after against under over about as is are
+    was were be been being do does did has have had can could will would which what who whom
+    whose when where why how many much long often it its that this these those and or not
+    than then one year day date name called give gave there s
+    """.split()
 )
 _SUFFIXES: Final = ("ing", "ed", "es", "e", "s")
 _CLEAR: Final = 0.5
@@ -68,6 +70,17 @@ class TopicQuestions:
         """Return the number of questions."""
         return len(self._own)
 
+    def sets_apart(self, index: int) -> bool:
+        """Tell whether a question has content words that the topic and most others lack.
+
+        Args:
+            index: Place of the question, from 0.
+
+        Returns:
+            Whether a clause can be told to speak of what it asks for.
+        """
+        return bool(self._own[index])
+
     def coverage(self, text: str) -> tuple[float, ...]:
         """Tell how much of what each question asks for a text speaks of.
 
@@ -80,7 +93,7 @@ class TopicQuestions:
 
         Examples:
             >>> asked = TopicQuestions(
-            ...     ["Who discovered Titan?", "Which spacecraft first orbited Saturn?"], topic="Saturn"
+            ...     ["Who discovered Titan?", "Which spacecraft orbited Saturn?"], topic="Saturn"
             ... )
             >>> asked.coverage("Titan was discovered by NASA's Cassini.")
             (1.0, 0.0)
@@ -97,8 +110,12 @@ class _Unit:
     coverage: tuple[float, ...]
 
     def belongs_to_another(self, index: int) -> bool:
-        """Tell whether it speaks of another question's matter and of nothing this one asks for."""
+        """Tell whether it speaks of another question's matter, and of nothing of this one's."""
         return self.coverage[index] == 0.0 and max(self.coverage) >= _OTHERS
+
+    def fits_another_better(self, index: int) -> bool:
+        """Tell whether it speaks of another question's matter, and more than of this one's."""
+        return self.coverage[index] < max(self.coverage) >= _OTHERS
 
 
 class LongAnswer:
@@ -110,12 +127,13 @@ class LongAnswer:
     """
 
     def __init__(self, text: str, asked: TopicQuestions) -> None:
+        self._asked = asked
         found = _items(text, len(asked))
         self._items = None if found is None else [_units(item, asked) for item in found]
         self._units = _units(text, asked)
 
     def parts(self, index: int, *, slot: int | None = None) -> tuple[str, ...]:
-        """Return the clauses that answer a question.
+        r"""Return the clauses that answer a question.
 
         Where the answer numbers its items as the query did, it is the item of that number, unless
         the item is about another question. Else it is the clauses that speak most of what the
@@ -132,17 +150,19 @@ class LongAnswer:
 
         Examples:
             >>> asked = TopicQuestions(
-            ...     ["Who discovered Titan?", "Which spacecraft first orbited Saturn?"], topic="Saturn"
+            ...     ["Who discovered Titan?", "Which spacecraft orbited Saturn?"], topic="Saturn"
             ... )
             >>> LongAnswer("Titan was discovered by Cassini.", asked).parts(1)
             ()
-            >>> LongAnswer("1. Huygens\\n2. Cassini", asked).parts(1, slot=2)
+            >>> LongAnswer("1. Huygens\n2. Cassini", asked).parts(1, slot=2)
             ('Cassini',)
         """
         if self._items is not None and slot is not None and slot <= len(self._items):
             item = self._items[slot - 1]
-            if item and not all(unit.belongs_to_another(index) for unit in item):
+            if item and not all(unit.fits_another_better(index) for unit in item):
                 return tuple(unit.text for unit in item)
+        if not self._asked.sets_apart(index):
+            return tuple(unit.text for unit in self._units)
         best = max((unit.coverage[index] for unit in self._units), default=0.0)
         if best >= _CLEAR:
             return tuple(unit.text for unit in self._units if unit.coverage[index] == best)
