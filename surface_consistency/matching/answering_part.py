@@ -24,7 +24,7 @@ _FUNCTION_WORDS: Final = frozenset(
     was were be been being do does did has have had can could will would which what who whom
     whose when where why how many much long often it its that this these those and or not
     than then one year day date name called give gave there s
-    """.split()
+    """.split()  # noqa: SIM905
 )
 _SUFFIXES: Final = ("ing", "ed", "es", "e", "s")
 _CLEAR: Final = 0.5

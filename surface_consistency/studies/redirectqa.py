@@ -16,6 +16,7 @@ from pydantic import Field
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.runner import Runner
+from surface_consistency.matching.verdict_records import Region
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.report.page import Answer
 from surface_consistency.runs.frames import shared_lists
@@ -240,7 +241,7 @@ def score_predictions(
     *,
     model: str,
     rule: str = "popqa",
-    region: Literal["first_line", "whole"] = "first_line",
+    region: Region = "first_line",
 ) -> pd.DataFrame:
     """Score anyone's predictions on RedirectQA.
 
@@ -250,7 +251,7 @@ def score_predictions(
             the order of `data.questions`, None where there is none.
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
-        region: "first_line", as the papers do, or "whole".
+        region: "first_line", as the papers do, "first_text_line" or "whole".
 
     Returns:
         The outcomes frame: one row a canonical-redirect pair, columns of `RedirectOutcome`. A pair

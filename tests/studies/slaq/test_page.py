@@ -201,6 +201,7 @@ def test_every_column_that_is_shown_is_there(make_slaq_run):
     assert set(tables) == {
         *("overall", "by_category", "by_popularity", "by_entity", "contrasts"),
         *("momentum", "momentum_slopes", "position", "order_sensitivity", "recall"),
+        "same_answer",
     }
     for table in tables.values():
         assert isinstance(table, Table)
