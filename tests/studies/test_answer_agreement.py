@@ -107,7 +107,7 @@ def test_answer_agreement_counts_as_a_loop_does():
             said = (one["first_prediction"], one["second_prediction"])
             is_both = row["among"] == "all" or verdicts == (False, False)
             is_said = all(isinstance(text, str) and text for text in said)
-                if None not in verdicts and is_said and is_both:
+            if None not in verdicts and is_said and is_both:
                 words = [f" {normalize(text)} " for text in said]
                 kept.append((words[0] == words[1], words[0] in words[1] or words[1] in words[0]))
         assert row["n"] == len(kept)

@@ -1,5 +1,7 @@
 """The three judges."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -308,3 +310,25 @@ def test_a_model_that_is_named_judges():
     assert SlaqScoring(judge_model="m").judge == "llm"
     assert SlaqScoring(judge_model="m", judge="matcher").judge == "matcher"
     assert SlaqScoring().judge == "matcher"
+
+
+@pytest.mark.parametrize("part", ["whole", "answering"])
+@pytest.mark.parametrize("form", ["short", "long"])
+def test_the_guide_says_how_far_the_matcher_errs(part, form):
+    """The table of the guide is that of `matcher_agreement`."""
+    found = matcher_agreement(part=part, form=form)
+    table, interval = found.table, found.accuracy_interval
+    bounds = f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    cells = (
+        part,
+        form,
+        table.n,
+        f"{100 * found.accuracy:.1f} {bounds}",
+        f"{found.kappa:.2f}",
+        f"{table.both} of {table.both + table.second_only}",
+        f"{table.both} of {table.both + table.first_only}",
+    )
+
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "slaq.md"
+
+    assert f"| {' | '.join(map(str, cells))} |" in guide.read_text(encoding="utf-8")
