@@ -213,15 +213,18 @@ def _check_empty(run: "Run", texts: pd.Series) -> Iterator[Check]:
     """Tell how many judged parts are empty."""
     empty = int((texts.str.strip() == "").sum())
     if empty > _MANY * len(texts):
+        told = (
+            f"{run.label}: {empty:,} of {len(texts):,} judged answers are empty and count as wrong"
+        )
+        remedy = (
+            " If the outputs begin with a newline, judge the first line that is not blank, or all: "
+            "`surface-consistency score RUN --region first_text_line`, or `--region whole`."
+        )
+        is_first_line = run.judged_by.endswith(" on first_line")
         yield Check(
             level="look here",
             title="Empty answers",
-            text=[
-                f"{run.label}: {empty:,} of {len(texts):,} judged answers are empty and count as "
-                "wrong, alike under both conditions. If the outputs begin with a newline, judge "
-                "the first line that is not blank, or all: `surface-consistency score RUN --region "
-                "first_text_line`, or `--region whole`."
-            ],
+            text=[f"{told}, alike under both conditions.{remedy if is_first_line else ''}"],
         )
 
 
