@@ -43,10 +43,12 @@ class SegmentedRule(Rule[SegmentedAnswers]):
 
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the texts between spaces, with a mark at each end of a word that lacks a space."""
-        segment = _segmenter(self.segmenter)
         forms = [" ".join(form.split()) for form in plain_keys(texts, self.normalize)]
         return [
-            f" {_marked(form, segment) if has_unspaced_script(form) else form} " for form in forms
+            f" {_marked(form, _segmenter(self.segmenter))} "
+            if has_unspaced_script(form)
+            else f" {form} "
+            for form in forms
         ]
 
     def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> SegmentedAnswers:
