@@ -7,9 +7,12 @@ from itertools import compress
 
 __all__ = [
     "first_line",
+    "first_text_line",
     "folded",
+    "has_unspaced_script",
     "normalize",
     "padded_words",
+    "script_runs",
     "surface_from_title",
     "token_key",
     "tokenize",
@@ -32,9 +35,27 @@ _MARKS = re.compile(rf"[^{_LETTER}]+")
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _THAI_LAO_MYANMAR_KHMER = "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"
 _KANA_HAN = "\u3041-\u309f\u3105-\u312f\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(rf"[{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}](?<=\w)")
 _UNSPACED_WORD = re.compile(
-    rf"[{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}](?<=\w)"
+    rf"{_UNSPACED.pattern}"
     rf"(?:(?<=[{_KATAKANA}])[{_KATAKANA}]*)?[^\w\s]*"
+)
+_RUNS = re.compile(
+    "|".join(
+        f"[{letters}]+"
+        for letters in (
+            _KATAKANA,
+            "\u3041-\u309f",
+            "\u3105-\u312f",
+            "\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
+            "\u0e00-\u0e7f",
+            "\u0e80-\u0eff",
+            "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f",
+            "\u1780-\u17ff",
+            r"\s",
+        )
+    )
+    + rf"|[^{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}\s]+"
 )
 
 
@@ -97,6 +118,39 @@ def first_line(text: str) -> str:
         ''
     """
     return text.removeprefix("\n\n").split("\n", 1)[0].strip()
+
+
+def first_text_line(text: str) -> str:
+    r"""Return the first line of a text that is not blank.
+
+    Args:
+        text: What the model wrote after the prompt.
+
+    Returns:
+        The line without surrounding white space; "" when every line is blank.
+
+    Examples:
+        >>> first_text_line("\n \nLondon\nQ: Who is")
+        'London'
+    """
+    return text.lstrip().split("\n", 1)[0].strip()
+
+
+def has_unspaced_script(text: str) -> bool:
+    """Tell whether a text holds a letter of a script that is written without spaces.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Whether it has a letter of Han, Hiragana, Katakana, Bopomofo, Thai, Lao, Khmer or Burmese;
+        Korean is written with spaces.
+
+    Examples:
+        >>> has_unspaced_script("in 東京"), has_unspaced_script("서울은")
+        (True, False)
+    """
+    return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def token_key(text: str) -> str:
@@ -182,6 +236,23 @@ def tokenize(text: str) -> list[str]:
         ['2020', '年', 'の', '東', '京', 'タワー']
     """
     return _with_spaces(text).split()
+
+
+def script_runs(text: str) -> list[str]:
+    """Cut a text where its script changes, among those that are written without spaces.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Runs of Han, of Hiragana, Katakana, Bopomofo, Thai, Lao, Khmer and Burmese, of white space,
+        and of everything else; joined they are the text.
+
+    Examples:
+        >>> script_runs("2020年の東京タワー")
+        ['2020', '年', 'の', '東京', 'タワー']
+    """
+    return _RUNS.findall(text)
 
 
 def padded_words(texts: Sequence[str]) -> list[str]:

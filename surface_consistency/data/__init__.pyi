@@ -57,7 +57,9 @@ from .redirectqa import (
 from .redirectqa_release import RedirectQARow as RedirectQARow, hub_rows as hub_rows
 from .slaq import (
     SLAQ_SAMPLE_PATH as SLAQ_SAMPLE_PATH,
+    LabelledAnswer as LabelledAnswer,
     Slaq as Slaq,
+    load_labelled_answers as load_labelled_answers,
     load_slaq as load_slaq,
     load_slaq_sample as load_slaq_sample,
     popularity_halves as popularity_halves,

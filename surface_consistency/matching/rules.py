@@ -10,6 +10,8 @@ from surface_consistency.matching.exact import ExactRule
 from surface_consistency.matching.fuzzy import FuzzyRule
 from surface_consistency.matching.popqa import PopqaRule
 from surface_consistency.matching.rule import Match, Rule
+from surface_consistency.matching.segmented import SegmentedRule
+from surface_consistency.matching.squad import SquadEmRule, SquadF1Rule
 from surface_consistency.matching.token_f1 import TokenF1Rule
 from surface_consistency.plugins import Plugins
 
@@ -22,6 +24,9 @@ RULES: Mapping[str, Rule[Any]] = MappingProxyType(
         "boundary": BoundaryRule(),
         "token_f1": TokenF1Rule(),
         "fuzzy": FuzzyRule(),
+        "squad_em": SquadEmRule(),
+        "squad_f1": SquadF1Rule(),
+        "segmented": SegmentedRule(),
     }
 )
 """Every rule of this package with its default options."""
@@ -53,11 +58,13 @@ def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "p
         ValueError: If the rule is unknown, there are no accepted answers, or one of them is blank.
 
     Notes:
-        An empty prediction is wrong under every rule. Every answer matches itself under every rule.
+        An empty prediction is wrong and every answer matches itself under every rule, but for
+        answers of articles or punctuation alone ("The The", "!!!") under the rules of SQuAD, which
+        keep nothing of them: there both are as its script has them.
 
     References:
         Each rule's own function: `match_popqa`, `match_exact`, `match_boundary`, `match_token_f1`,
-        `match_fuzzy`.
+        `match_fuzzy`, `match_squad_em`, `match_squad_f1`, `match_segmented`.
 
     Examples:
         >>> match("The capital is Tirana.", ["Tirana", "Tirane"])

@@ -1,4 +1,4 @@
-"""Overlap of words: the F1 of SQuAD."""
+"""Overlap of words: an F1 like SQuAD's, on this package's own normal form."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -75,8 +75,9 @@ def match_token_f1(
     """Accept a prediction whose words overlap enough with those of an accepted answer.
 
     With `c` words in common (counted as often as both sides have them), F1 is 2c / (words of the
-    prediction + words of the answer); the score is the highest F1 over the answers. As in SQuAD the
-    articles "a", "an" and "the" are left out.
+    prediction + words of the answer); the score is the highest F1 over the answers. The articles
+    "a", "an" and "the" are left out. The formula is SQuAD's, the words are not: `match_squad_f1`
+    gives the score of its script.
 
     Args:
         prediction: The judged part of what the model wrote.
@@ -96,10 +97,11 @@ def match_token_f1(
             (0, 1].
 
     Notes:
-        Unlike SQuAD's script, punctuation separates words ("letter–word" is two) and diacritics
-        count by their Unicode normal form. Order counts for nothing, and a long prediction scores
-        low even when it contains the answer: judge first lines. A text of articles alone keeps
-        them. In scripts without spaces each character is a word. An empty prediction scores 0.0.
+        Unlike in SQuAD's script, punctuation separates words ("letter–word" is two, and "U.S.A." is
+        three, none of which is in "USA") and diacritics count by their Unicode normal form. Order
+        counts for nothing, and a long prediction scores low even when it contains the answer: judge
+        first lines. A text of articles alone keeps them. In scripts without spaces each character
+        is a word. An empty prediction scores 0.0.
 
     References:
         Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",

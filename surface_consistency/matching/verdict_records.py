@@ -1,6 +1,6 @@
 """Generations judged into verdict records, and how much verdicts depend on the rule."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any, Literal
 
@@ -10,16 +10,18 @@ import pandas as pd
 
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.rule import Rule
-from surface_consistency.matching.rules import RULES, resolve_rule
+from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
-from surface_consistency.text import first_line
+from surface_consistency.text import first_line, first_text_line
 
 __all__ = ["Region", "answer_region", "rule_agreement", "verdicts"]
 
-Region = Literal["first_line", "whole"]
-"""Which part of a generation is judged."""
+Region = Literal["first_line", "first_text_line", "whole"]
+"""Which part of a generation is judged: its first line, its first line that is not blank, or all.
+"""
 
 _ROWS_AT_ONCE = 2_048
+_COMPARED = ("popqa", "exact", "boundary", "token_f1", "fuzzy")
 
 
 def verdicts(
@@ -41,7 +43,8 @@ def verdicts(
             because it could not be asked.
         answers: Accepted answers of each question, (n_rows,).
         rule: Name of a rule, one of `RULES`, or a rule with options of its own.
-        region: Which part is judged: "first_line", the default, as the papers do, or "whole".
+        region: Which part is judged: "first_line", the default, as the papers do,
+            "first_text_line" or "whole".
 
     Yields:
         One verdict a row; `is_correct` is None, with the reason, where the generation or the
@@ -53,7 +56,8 @@ def verdicts(
             accepted answer is blank.
 
     Notes:
-        A generation whose first line is empty is wrong under "first_line", whatever follows.
+        A generation whose first line is empty is wrong under "first_line", whatever follows;
+        "first_text_line" passes over blank lines.
 
     References:
         First lines: Mallen et al. (2023), `run_model.py`; RedirectQA (arXiv 2604.21882), section 2.
@@ -73,29 +77,37 @@ def answer_region(generation: str, *, region: Region = "first_line") -> str:
 
     Args:
         generation: What the model wrote after the prompt.
-        region: "first_line", the default, or "whole".
+        region: "first_line", the default, "first_text_line" or "whole".
 
     Returns:
-        Its first line without surrounding white space, or all of it, unchanged.
+        Its first line, or the first that is not blank, without surrounding white space; or all of
+        it, unchanged.
 
     Raises:
         ValueError: If the region is unknown.
 
     References:
-        `surface_consistency.text.first_line`.
+        `surface_consistency.text.first_line`, `surface_consistency.text.first_text_line`.
 
     Examples:
         >>> answer_region(" London\nQ: Who")
         'London'
     """
     _check_region(region)
-    return first_line(generation) if region == "first_line" else generation
+    return _CUTS[region](generation)
+
+
+_CUTS: Mapping[str, Callable[[str], str]] = {
+    "first_line": first_line,
+    "first_text_line": first_text_line,
+    "whole": str,
+}
 
 
 def _check_region(region: str) -> None:
     """Refuse an unknown region."""
-    if region not in ("first_line", "whole"):
-        raise ValueError(f"`region` must be 'first_line' or 'whole', got {region!r}")
+    if region not in _CUTS:
+        raise ValueError(f"`region` must be one of {', '.join(_CUTS)}; got {region!r}")
 
 
 def _verdicts(
@@ -130,7 +142,7 @@ def rule_agreement(
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],
     *,
-    rules: Sequence[str | Rule[Any]] = tuple(RULES),
+    rules: Sequence[str | Rule[Any]] = _COMPARED,
     region: Region = "first_line",
 ) -> pd.DataFrame:
     r"""Count the verdicts that change with the matching rule or with the judged part.
@@ -139,16 +151,17 @@ def rule_agreement(
         generations: What the model wrote after each prompt, uncut, (n_rows,); None where there is
             nothing.
         answers: Accepted answers of each row, (n_rows,).
-        rules: Names of rules, or rules with options of their own. Default is all of `RULES`.
+        rules: Names of rules, or rules with options of their own. Default is popqa, exact,
+            boundary, token_f1 and fuzzy.
         region: Part of the generation on which the rules are compared with each other. Default is
             "first_line".
 
     Returns:
-        One row for each pair of rules on that part, then one row for each rule between its first
-        line and the whole generation, with the columns `compared` ("rules" or "regions"),
-        `first_rule`, `first_region`, `second_rule`, `second_region`, `n` (rows that are scored),
-        `both` (accepted by both), `first_only`, `second_only`, `neither` and `n_differ`
-        (`first_only + second_only`).
+        One row for each pair of rules on that part, then one row for each rule between that line
+        (the first where the part is the whole) and the whole generation, with the columns
+        `compared` ("rules" or "regions"), `first_rule`, `first_region`, `second_rule`,
+        `second_region`, `n` (rows that are scored), `both` (accepted by both), `first_only`,
+        `second_only`, `neither` and `n_differ` (`first_only + second_only`).
 
     Raises:
         TypeError: If a generation or an answer is not a string.
@@ -174,7 +187,8 @@ def rule_agreement(
         raise ValueError(f"`rules` must have different names, got {names}")
     answer_region("", region=region)
     sides = [((first, region), (second, region)) for first, second in combinations(names, 2)]
-    sides += [((name, "first_line"), (name, "whole")) for name in names]
+    line: Region = "first_line" if region == "whole" else region
+    sides += [((name, line), (name, "whole")) for name in names]
     generated, given = list(generations), list(answers)
     if len(generated) != len(given):
         raise ValueError(
@@ -184,7 +198,7 @@ def rule_agreement(
     counts = np.zeros((len(sides), 4), dtype=np.int64)
     for start in range(0, len(generated), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        judged = _judged(chosen, generated[rows], given[rows], start)
+        judged = _judged(chosen, generated[rows], given[rows], line, start)
         for place, (first, second) in enumerate(sides):
             cell = judged[first] * 2 + judged[second]
             counts[place] += np.bincount(cell[cell >= 0], minlength=4)[:4]
@@ -214,6 +228,7 @@ def _judged(
     rules: Sequence[Rule[Any]],
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],
+    line: Region,
     first_row: int,
 ) -> dict[tuple[str, Region], npt.NDArray[np.int64]]:
     """Judge rows by each rule on both parts: 1, 0, or a negative number where there is no verdict.
@@ -221,8 +236,8 @@ def _judged(
     Most outputs are one line: what a rule says of that it says of the whole.
     """
     sets = [tuple(item) if isinstance(item, list) else item for item in answers]
-    lines = [_prediction(generation, "first_line") for generation in generations]
-    differing = [row for row, line in enumerate(lines) if line != generations[row]]
+    lines = [_prediction(generation, line) for generation in generations]
+    differing = [row for row, cut in enumerate(lines) if cut != generations[row]]
     made: dict[tuple[str, Region], npt.NDArray[np.int64]] = {}
     for rule in rules:
         of_lines = _as_numbers(match_columns(lines, sets, rule=rule, first_row=first_row).is_match)
@@ -235,7 +250,7 @@ def _judged(
                 first_row=first_row,
             ).is_match
         )
-        made[rule.name, "first_line"], made[rule.name, "whole"] = of_lines, of_whole
+        made[rule.name, line], made[rule.name, "whole"] = of_lines, of_whole
     return made
 
 

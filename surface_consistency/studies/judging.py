@@ -1,17 +1,18 @@
 """Judges: whoever says of many answers at once whether they are right."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
 from surface_consistency.inference.generate import Progress, run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.bulk import match_columns
@@ -23,6 +24,7 @@ from surface_consistency.matching.judge_reply import (
 )
 from surface_consistency.matching.rule import Rule
 from surface_consistency.matching.rules import resolve_rule
+from surface_consistency.matching.verdict_records import Region, answer_region
 from surface_consistency.prompts.judge import (
     JUDGE_PROMPT_VERSION,
     judge_long,
@@ -39,7 +41,6 @@ from surface_consistency.schemas import (
     Verdict,
 )
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS
-from surface_consistency.text import first_line
 
 __all__ = [
     "NO_ANSWER",
@@ -56,6 +57,7 @@ NO_ANSWER: Final = "there is no answer to judge"
 """Reason of a target whose prompt has no answer, of judges that read more than a rule does."""
 
 _ATTEMPTS: Final = 2
+_MANY_EMPTY: Final = 0.02
 
 
 @runtime_checkable
@@ -83,7 +85,7 @@ class RuleJudge:
 
     Args:
         rule: Name of the rule, or a rule.
-        region: Judged part of an answer: its first line, or all of it.
+        region: Judged part of an answer: its first line, the first that is not blank, or all of it.
 
     Raises:
         ValueError: If there is no such rule or region.
@@ -96,10 +98,9 @@ class RuleJudge:
         self,
         rule: str | Rule[Any] = "popqa",
         *,
-        region: Literal["first_line", "whole"] = "first_line",
+        region: Region = "first_line",
     ) -> None:
-        if region not in ("first_line", "whole"):
-            raise ValueError(f"region must be first_line or whole, got {region!r}")
+        answer_region("", region=region)
         self._rule = resolve_rule(rule)
         self._region = region
         self.name = f"{self._rule.name} on {region}"
@@ -114,6 +115,7 @@ class RuleJudge:
             prediction, is_correct, matched_answer, score and reason.
         """
         predictions = answer_spans(targets["text"], self._region)
+        _warn_empty(targets["text"], predictions, self._region)
         found = match_columns(predictions, targets["answers"].tolist(), rule=self._rule)
         return pd.DataFrame(
             {
@@ -126,21 +128,35 @@ class RuleJudge:
         )
 
 
-def answer_spans(texts: pd.Series, region: str) -> list[str | None]:
+def answer_spans(texts: pd.Series, region: Region) -> list[str | None]:
     """Cut outputs to their judged part.
 
     Args:
         texts: Outputs, missing where there is none.
-        region: "first_line" or "whole".
+        region: "first_line", "first_text_line" or "whole".
 
     Returns:
         The parts, None where there is none.
     """
     present = texts.notna()
-    whole = texts.tolist()
-    if region == "whole":
-        return [text if known else None for text, known in zip(whole, present, strict=True)]
-    return [first_line(text) if known else None for text, known in zip(whole, present, strict=True)]
+    return [
+        answer_region(text, region=region) if known else None
+        for text, known in zip(texts.tolist(), present, strict=True)
+    ]
+
+
+def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: Region) -> None:
+    """Say how many outputs hold text and have nothing in their judged part."""
+    said = texts.fillna("").str.strip() != ""
+    n_empty = int(sum(span == "" for span, any_text in zip(spans, said, strict=True) if any_text))
+    if n_empty > _MANY_EMPTY * len(spans):
+        warnings.warn(
+            f"{n_empty} of {len(spans)} outputs begin with a blank line: their {region} is empty "
+            "and counts as wrong, whatever follows. Judge the first line that is not blank, or "
+            "all: region first_text_line or whole (--region)",
+            SurfaceConsistencyWarning,
+            stacklevel=4,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,21 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Column, Table
+from surface_consistency.studies.answer_agreement import answer_agreement, check_answers
 from surface_consistency.studies.processes import map_processes
 
 if TYPE_CHECKING:
     from surface_consistency.runs.loader import Run
     from surface_consistency.studies.study import Report, Study
 
-__all__ = ["COUNTS", "PairedReport", "cell_of", "interval_value", "paired_columns"]
+__all__ = [
+    "COUNTS",
+    "PairedReport",
+    "cell_of",
+    "interval_value",
+    "is_hardly_right",
+    "paired_columns",
+]
 
 COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""
@@ -83,6 +91,18 @@ def interval_value(
     known = all(bound is not None and not math.isnan(bound) for bound in bounds)
     low, high = (float(bound) if known else None for bound in bounds)  # type: ignore[arg-type]
     return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
+
+
+def is_hardly_right(row: Mapping[Any, Any]) -> bool:
+    """Tell whether a model is right so seldom that its verdicts agree by being wrong twice.
+
+    Args:
+        row: A row of `metrics.paired_by`.
+
+    Returns:
+        Whether both accuracies are below 5 %; not of a row without pairs.
+    """
+    return bool(row["n"]) and max(row["first_accuracy"], row["second_accuracy"]) < _LOW_ACCURACY
 
 
 def cell_of(first: object, second: object) -> str:
@@ -259,7 +279,7 @@ class PairedReport:
     # Tables.
 
     def tables(self) -> dict[str, Table]:
-        """Compute "overall", one table a grouping of the study, and "contrasts" of several runs.
+        """Compute "overall", one table a grouping, "contrasts" of several runs, "same_answer".
 
         Returns:
             Tables by name. "overall" and the groupings have the columns of `metrics.paired_by`, and
@@ -273,7 +293,7 @@ class PairedReport:
         }
         if len(self.labels) > 1:
             tables |= self.contrasts()
-        return tables
+        return tables | self.same_answers()
 
     def overall(self) -> Table:
         """Compute the rates of all pairs, by model and panel.
@@ -375,6 +395,93 @@ class PairedReport:
                 ],
             )
         }
+
+    def same_answers(self) -> dict[str, Table]:
+        """Compute how often the answers of a pair are the same, not their verdicts alone.
+
+        Returns:
+            "same_answer", with the columns of `answer_agreement`; nothing for outcomes that do not
+            hold the answers.
+        """
+        keys = self._keys(())
+        parts = [
+            answer_agreement(
+                run.outcomes.assign(
+                    first_prediction=pd.Series(first, dtype=object),
+                    second_prediction=pd.Series(second, dtype=object),
+                ),
+                by=keys,
+                cluster=self.report.cluster,
+                rule=self.answer_rule(run),
+                n_resamples=self.report.settings.resamples,
+                rng=self.report.settings.bootstrap_seed,
+            )
+            for run in self.report.runs
+            if {"first_prediction", "second_prediction"} <= {*run.outcomes}
+            for first, second in [self.answer_texts(run)]
+        ]
+        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        if frame.empty:
+            return {}
+        rules = dict.fromkeys(self.answer_rule(run) for run in self.report.runs)
+        shown = self.label_columns(keys)
+        among = {"all": "all", "both wrong": "wrong both times"}
+        return {
+            "same_answer": Table(
+                frame=self._sorted(frame.rename(columns=dict(self.study.singular)), keys),
+                caption="Pairs with the same answer",
+                note="The same verdict is not the same answer: two wrong answers may differ. Words "
+                "are compared after normalisation, without order or wording forgiven; the rule "
+                f"{' / '.join(rules)} takes one answer for the other where it would accept it.",
+                columns=[
+                    *shown,
+                    Column(key="among", title="Among", labels=among),
+                    Column(key="n", title="Pairs", kind="count"),
+                    *(
+                        Column(
+                            key=key,
+                            title=title,
+                            kind="rate",
+                            unit="%",
+                            low=f"{key}_low",
+                            high=f"{key}_high",
+                        )
+                        for key, title in (
+                            ("same_answer", "Same words"),
+                            ("same_by_rule", "Same by the rule"),
+                        )
+                    ),
+                ],
+                few="n_clusters",
+            )
+        }
+
+    def answer_texts(self, run: "Run") -> tuple[list[str | None], list[str | None]]:
+        """Give the answers of each pair that are compared with each other.
+
+        Args:
+            run: A run whose outcomes hold answers.
+
+        Returns:
+            The judged part under the first and the second condition, pair by pair.
+        """
+        outcomes = run.outcomes
+        return tuple(  # type: ignore[return-value]
+            outcomes[name].astype(object).where(outcomes[name].notna(), None).tolist()
+            for name in ("first_prediction", "second_prediction")
+        )
+
+    def answer_rule(self, run: "Run") -> str:
+        """Name the rule by which two answers are the same.
+
+        Args:
+            run: The run.
+
+        Returns:
+            The rule that judged it; token_f1 where that was no rule, or is not recorded.
+        """
+        settings = {} if run.scoring is None else run.scoring.settings
+        return str(settings.get("rule") or "token_f1")
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
         """Describe the columns of "overall" and of the groupings.
@@ -500,7 +607,11 @@ class PairedReport:
             Section(
                 anchor="numbers",
                 title="The numbers by group" if groups else "The numbers",
-                blocks=[tables["overall"], *groups],
+                blocks=[
+                    tables["overall"],
+                    *(tables[name] for name in ("same_answer",) if name in tables),
+                    *groups,
+                ],
             )
         )
         if self.report.settings.answers:
@@ -524,13 +635,14 @@ class PairedReport:
         """
         first, second = self.study.conditions
         rows = self._rows(tables)
-        sentence: list[Part] = [f"The {second} in place of the {first} flips "]
-        for place, row in enumerate(rows):
-            sentence += [", " if place else "", interval_value(row, "flip_rate", tone="lost")]
-            sentence.append(f" of {row['model']}’s verdicts")
-        sentence.append(".")
+        sentence: list[Part] = []
         standfirst: list[Part] = []
         for row in rows:
+            if is_hardly_right(row):
+                continue
+            sentence.append(", " if sentence else f"The {second} in place of the {first} flips ")
+            sentence += [interval_value(row, "flip_rate", tone="lost")]
+            sentence.append(f" of {row['model']}’s verdicts")
             standfirst += [
                 f"{row['model']} is right on ",
                 interval_value(row, "first_accuracy", tone="strong"),
@@ -539,10 +651,40 @@ class PairedReport:
                 f" under the {second}; of its {int(row['first_only'] + row['second_only']):,} "
                 f"flips {int(row['first_only']):,} go from right to wrong. ",
             ]
+            standfirst += self._same_sentence(tables, row)
             standfirst += self._noise_sentence(tables, row)
+        sentence += [". "] if sentence else []
+        for row in filter(is_hardly_right, rows):
+            sentence += self._hardly_sentence(row)
+        sentence = [*sentence[:-1], str(sentence[-1]).rstrip()] if sentence else ["No pair."]
         return Finding(
             sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
         )
+
+    def _hardly_sentence(self, row: Mapping[Any, Any]) -> list[Part]:
+        """Lead with the accuracy of a model that is hardly ever right."""
+        first, second = self.study.conditions
+        return [
+            f"{row['model']} is right on ",
+            interval_value(row, "first_accuracy", tone="lost"),
+            f" under the {first} and on ",
+            interval_value(row, "second_accuracy", tone="lost"),
+            f" under the {second}: hardly ever, so that the consistency of its verdicts says "
+            "nothing. ",
+        ]
+
+    def _same_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> Iterator[Part]:
+        """Say how many of the pairs that are wrong twice have the same answer."""
+        if "same_answer" not in tables:
+            return
+        found = tables["same_answer"].frame
+        found = found[(found["model"] == row["model"]) & (found["among"] == "both wrong")]
+        if self.panel is not None:
+            found = found[found[self.panel] == row[self.panel]]
+        for one in found.to_dict("records"):
+            yield "Of the pairs that it gets wrong both times "
+            yield interval_value(one, "same_answer", tone="strong")
+            yield " have the same answer. "
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
         """Show the contingency table of each model.
@@ -795,7 +937,7 @@ class PairedReport:
         return sorted(found, key=lambda check: check.level != "look here")
 
     def _check_missing(self) -> Iterator[Check]:
-        """Tell how many pairs have no verdict, and how many answers are empty."""
+        """Tell how many pairs have no verdict, and what mars the answers."""
         for run in self.report.runs:
             frame = run.outcomes
             n_missing = int((frame["first_correct"].isna() | frame["second_correct"].isna()).sum())
@@ -808,19 +950,7 @@ class PairedReport:
                         "are left out of every rate."
                     ],
                 )
-            if "first_prediction" in frame:
-                predictions = pd.concat([frame["first_prediction"], frame["second_prediction"]])
-                empty = int((predictions.notna() & (predictions.str.strip() == "")).sum())
-                if empty > 0.02 * len(predictions):
-                    yield Check(
-                        level="look here",
-                        title="Empty answers",
-                        text=[
-                            f"{run.label}: {empty:,} of {len(predictions):,} judged answers are "
-                            "empty and count as wrong. If the outputs begin with a newline, judge "
-                            "the whole output."
-                        ],
-                    )
+            yield from check_answers(run)
         if not any(
             (run.outcomes[["first_correct", "second_correct"]].isna()).any(axis=None)
             for run in self.report.runs
@@ -914,7 +1044,7 @@ class PairedReport:
                         "narrow."
                     ],
                 )
-            if row["n"] and max(row["first_accuracy"], row["second_accuracy"]) < _LOW_ACCURACY:
+            if is_hardly_right(row):
                 yield Check(
                     level="look here",
                     title="Hardly anything right",
@@ -1053,7 +1183,7 @@ class PairedReport:
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
-        return {"overall", *self.study.groupings}
+        return {"overall", "same_answer", *self.study.groupings}
 
     def _named(self) -> str:
         """Name the runs in a title."""

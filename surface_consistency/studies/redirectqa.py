@@ -17,6 +17,7 @@ from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, loa
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import separate_stored
+from surface_consistency.matching.verdict_records import Region
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.report.page import Answer
 from surface_consistency.runs.frames import shared_lists
@@ -241,7 +242,7 @@ def score_predictions(
     *,
     model: str,
     rule: str = "popqa",
-    region: Literal["first_line", "whole"] = "first_line",
+    region: Region = "first_line",
     settings: RedirectQASettings | None = None,
 ) -> pd.DataFrame:
     """Score anyone's predictions on RedirectQA.
@@ -252,7 +253,7 @@ def score_predictions(
             the order of `data.questions`, None where there is none.
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
-        region: "first_line", as the papers do, or "whole".
+        region: "first_line", as the papers do, "first_text_line" or "whole".
         settings: How thoughts are told from answers; None for the tags that are known.
 
     Returns:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final
 
 import pandas as pd
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -23,6 +23,7 @@ from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import thought_tags as known_tags
 from surface_consistency.matching.rules import resolve_rule
+from surface_consistency.matching.verdict_records import Region
 from surface_consistency.plugins import Plugins
 from surface_consistency.report.page import Page, Section
 from surface_consistency.report.table import Table
@@ -144,8 +145,9 @@ def check_rule(name: str) -> str:
 
     Raises:
         ValueError: If there is no such rule, or what is named is none.
+        MissingDependencyError: If the rule needs a library that is not installed.
     """
-    resolve_rule(name)
+    resolve_rule(name).keys(["漢字"])
     return name
 
 
@@ -155,8 +157,8 @@ class RuleScoring(Settings):
     rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
 
-    region: Literal["first_line", "whole"] = "first_line"
-    """Judged part of the output."""
+    region: Region = "first_line"
+    """Judged part of the output; first_text_line passes over blank lines before the answer."""
 
     agreement: bool = True
     """Whether the verdicts of all rules, and on both parts of the output, are compared."""

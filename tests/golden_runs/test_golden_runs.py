@@ -35,6 +35,7 @@ ADDED: dict[str, set[str]] = {
     "slaq/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
     "slaq/tables/contrasts.csv": {ALL},
     "slaq/checks/*/unjudged.csv": {ALL},
+    "*/tables/same_answer.csv": {ALL},
 }
 """Columns by pattern of file; `ALL` for a file that is new as a whole."""
 

@@ -60,7 +60,7 @@ def test_rule_agreement_is_tidy():
         "n_differ",
     ]
     assert frame["compared"].tolist() == ["rules"] * 10 + ["regions"] * 5
-    assert frame.loc[frame["compared"] == "regions", "first_rule"].tolist() == list(RULES)
+    assert frame.loc[frame["compared"] == "regions", "first_rule"].tolist() == list(RULES)[:5]
 
 
 def test_rule_agreement_is_seeing_what_the_rules_disagree_about():
@@ -88,6 +88,20 @@ def test_rule_agreement_rejects_rules_of_one_name():
 
 
 def test_rule_agreement_rejects_an_unknown_region():
-    """Two parts are known."""
-    with pytest.raises(ValueError, match="`region` must be 'first_line' or 'whole', got 'last'"):
+    """Three parts are known."""
+    with pytest.raises(ValueError, match="first_line, first_text_line, whole; got 'last'"):
         rule_agreement([], [], region="last")
+
+
+def test_rule_agreement_passes_over_blank_lines_when_asked():
+    """On the first line that is not blank the rules see what follows a newline."""
+    frame = rule_agreement(
+        ["\nParis\nRome"], [["Paris"]], rules=["popqa", "exact"], region="first_text_line"
+    )
+
+    rows = frame[["first_region", "second_region", "both", "first_only"]].values.tolist()
+    assert rows == [
+        ["first_text_line", "first_text_line", 1, 0],
+        ["first_text_line", "whole", 1, 0],
+        ["first_text_line", "whole", 0, 1],
+    ]

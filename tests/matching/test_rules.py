@@ -15,6 +15,9 @@ from surface_consistency.matching import (
     match_exact,
     match_fuzzy,
     match_popqa,
+    match_segmented,
+    match_squad_em,
+    match_squad_f1,
     match_token_f1,
 )
 
@@ -24,6 +27,9 @@ FUNCTIONS = {
     "boundary": match_boundary,
     "token_f1": match_token_f1,
     "fuzzy": match_fuzzy,
+    "squad_em": match_squad_em,
+    "squad_f1": match_squad_f1,
+    "segmented": match_segmented,
 }
 EVERY = pytest.mark.parametrize("judge", [*FUNCTIONS.values(), match], ids=lambda f: f.__name__)
 
@@ -46,7 +52,7 @@ def test_match_is_the_papers_rule_by_default():
 def test_match_rejects_unknown_rules():
     """The message lists what there is."""
     with pytest.raises(
-        ValueError, match="one of popqa, exact, boundary, token_f1, fuzzy; got 'contains'"
+        ValueError, match=r"one of popqa, exact, boundary, token_f1, fuzzy, .*; got 'contains'"
     ):
         match("x", ["x"], rule="contains")
 
@@ -87,7 +93,7 @@ def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
     for name in ("rules_of_others:Nameless", "rules_of_others:Changing"):
         with pytest.raises(PluginError, match="must have a `name` and be hashable"):
             match("x", ["x"], rule=name)
-    with pytest.raises(PluginError, match="available: boundary, exact, fuzzy, popqa, token_f1"):
+    with pytest.raises(PluginError, match="available: boundary, exact, fuzzy, popqa, segmented"):
         match("x", ["x"], rule="nothing:Nope")
 
 

@@ -73,7 +73,7 @@ def test_verdicts_reject_an_unknown_rule_at_once():
 @pytest.mark.parametrize("call", [lambda r: verdicts([], [], [], region=r), answer_region])
 def test_verdicts_reject_an_unknown_region(call):
     """Two parts are known."""
-    with pytest.raises(ValueError, match="`region` must be 'first_line' or 'whole', got 'last'"):
+    with pytest.raises(ValueError, match="first_line, first_text_line, whole; got 'last'"):
         call("last") if call is not answer_region else answer_region("x", region="last")
 
 

@@ -155,7 +155,7 @@ class AuditReport(PairedReport):
 
         Returns:
             Tables by name; with several runs "settings", in which they differ, "sweep", the rates
-            by retriever, threshold and topology, and "contrasts" as well.
+            by retriever, threshold and topology, and "contrasts" as well; and "same_answer".
         """
         parts = [self._computed(run) for run in self.report.runs]
         tables = {
@@ -166,7 +166,10 @@ class AuditReport(PairedReport):
             tables |= {
                 name: replace(table, note=self._note) for name, table in self.contrasts().items()
             }
-        return tables
+        return tables | {
+            name: replace(table, note=" ".join(filter(None, (table.note, self._note))))
+            for name, table in self.same_answers().items()
+        }
 
     def _computed(self, run: Run) -> dict[str, pd.DataFrame]:
         """Compute the tables of a run; its numbers are the same beside whichever other runs."""
@@ -269,6 +272,7 @@ class AuditReport(PairedReport):
                     ),
                     *self.highlight_blocks(),
                     *groups,
+                    *(tables[name] for name in ("same_answer",) if name in tables),
                 ],
             ),
             Section(
@@ -306,7 +310,7 @@ class AuditReport(PairedReport):
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
-        others = {"settings", "sweep", "contrasts", "survivors", *_GROUPS}
+        others = {"settings", "sweep", "contrasts", "survivors", "same_answer", *_GROUPS}
         kinds = {f"{kind}_{name}" for kind in _CAPTIONS for name in _GROUPS}
         return others | kinds | {*_CAPTIONS}
 

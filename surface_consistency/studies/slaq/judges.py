@@ -3,17 +3,22 @@
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.data.slaq import load_labelled_answers
 from surface_consistency.inference.registry import load_runner
+from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import FactState, parse_states
 from surface_consistency.matching.rules import resolve_rule
+from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.prompts.judge import judge_free
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Prompt
@@ -24,54 +29,85 @@ from surface_consistency.studies.slaq.labels import read_labels
 if TYPE_CHECKING:
     from surface_consistency.studies.slaq.study import SlaqScoring
 
-__all__ = ["HumanJudge", "MatcherJudge", "SlaqLLMJudge", "make_judge"]
+__all__ = [
+    "HumanJudge",
+    "MatcherJudge",
+    "SlaqLLMJudge",
+    "answering_parts",
+    "make_judge",
+    "matcher_agreement",
+]
 
 _FOLDER: Final = "judges"
+_ARTICLE: Final = re.compile(r"^(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 
 
 class MatcherJudge:
-    """Looks for the reference answer in the answer, by a matching rule.
+    """Looks for the reference in the part of an answer that answers, by a matching rule.
 
-    In a long answer every fact is looked for in the whole text, so a name that answers one question
-    also satisfies another with the same reference. In free form a fact that is found counts as
-    recalled; of one that is not found a string matcher cannot tell whether the text is silent on it
-    or wrong, so `is_recalled` is missing.
+    A short answer is one part. Of a long or free one it is the item of the question's number, or
+    the sentences that speak of what the question asks for; see `LongAnswer`. A reference counts
+    with and without its full stop and a leading article. In free form a fact that is found counts
+    as recalled; of one that is not found a string matcher cannot tell whether the text is silent on
+    it or wrong, so `is_recalled` is missing.
 
     Args:
         rule: Name of the matching rule, one of `matching.RULES`.
         entities_only: Leave facts whose answer is not a named entity unjudged: descriptions seldom
             come back word by word. Facts without an entity flag are judged.
+        part: What is read of a long answer: "answering", or "whole", which takes what stands
+            anywhere in the text for what is said of the question.
 
     Raises:
-        ValueError: If there is no such rule.
+        ValueError: If there is no such rule or part.
+
+    Notes:
+        `matcher_agreement` measures it on answers that are labelled by reading.
     """
 
     name: str
-    """`matcher:` and the rule."""
+    """`matcher:` and the rule, and the part unless it is the answering one."""
 
-    def __init__(self, rule: str = "boundary", *, entities_only: bool = True) -> None:
+    def __init__(
+        self,
+        rule: str = "boundary",
+        *,
+        entities_only: bool = True,
+        part: Literal["answering", "whole"] = "answering",
+    ) -> None:
+        if part not in ("answering", "whole"):
+            raise ValueError(f"`part` must be 'answering' or 'whole', got {part!r}")
         self._rule = resolve_rule(rule)
-        self.name = f"matcher:{rule}"
+        self.name = f"matcher:{rule}" + (" on whole" if part == "whole" else "")
         self._entities_only = entities_only
+        self._part = part
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.
 
         Args:
-            targets: What to judge.
+            targets: What to judge, with the columns question, topic and slot.
 
         Returns:
-            prediction, is_correct, is_recalled, matched_answer, score and reason.
+            prediction, the whole answer; is_correct, is_recalled, matched_answer, score and reason.
         """
         texts = targets["text"].astype(object)
         is_missing = texts.isna().to_numpy()
         is_skipped = ~is_missing & self._entities_only & _is_description(targets["is_entity"])
+        is_left_out = is_missing | is_skipped
+        parts = answering_parts(targets) if self._part == "answering" else [(t,) for t in texts]
+        owners = np.repeat(np.arange(len(parts)), [max(1, len(found)) for found in parts])
         found = match_columns(
-            texts.where(~(is_missing | is_skipped), None).tolist(),
-            [_without_stop(accepted) for accepted in targets["answers"]],
+            [
+                None if left_out else text
+                for found, left_out in zip(parts, is_left_out, strict=True)
+                for text in found or ("",)
+            ],
+            [_reference_forms(targets["answers"].iloc[place]) for place in owners],
             rule=self._rule,
         )
-        is_correct = pd.array(found.is_match, dtype="boolean")
+        best = _best_parts(owners, found.score, np.array([m is True for m in found.is_match]))
+        is_correct = pd.array([found.is_match[place] for place in best], dtype="boolean")
         is_free = (targets["form"] == "free").to_numpy()
         is_told = is_free & np.asarray(is_correct.fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
@@ -81,11 +117,97 @@ class MatcherJudge:
                 "prediction": pd.Series(texts.to_numpy(), dtype="str"),
                 "is_correct": is_correct,
                 "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
-                "matched_answer": pd.Series(found.answer, dtype="str"),
-                "score": found.score,
+                "matched_answer": pd.Series([found.answer[place] for place in best], dtype="str"),
+                "score": found.score[best],
                 "reason": reason.mask(reason == ""),
             }
         )
+
+
+def answering_parts(targets: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Find the part of each answer that answers; see `LongAnswer`.
+
+    Args:
+        targets: What is judged: prompt_id, form, question, topic, slot, and text, missing where
+            there is none.
+
+    Returns:
+        For each target the parts of its text; the whole of a short answer, none of a missing one.
+    """
+    parts: list[tuple[str, ...]] = [()] * len(targets)
+    columns = (targets[name].to_numpy(object) for name in ("form", "text", "question", "slot"))
+    forms, texts, questions, slots = columns
+    topics = targets["topic"].to_numpy(object)
+    known: dict[tuple[str, ...], TopicQuestions] = {}
+    places: Mapping[Any, Any] = targets.groupby("prompt_id", sort=False).indices
+    for rows in places.values():
+        text = texts[rows[0]]
+        if not isinstance(text, str):
+            continue
+        if forms[rows[0]] == "short":
+            for row in rows:
+                parts[row] = (text,)
+            continue
+        asked = tuple(questions[rows])
+        if asked not in known:
+            known[asked] = TopicQuestions(asked, topic=str(topics[rows[0]]))
+        answer = LongAnswer(text, known[asked])
+        for index, row in enumerate(rows):
+            slot = slots[row]
+            parts[row] = answer.parts(index, slot=None if pd.isna(slot) else int(slot))
+    return parts
+
+
+@lru_cache(maxsize=8)
+def matcher_agreement(
+    rule: str = "boundary",
+    *,
+    part: Literal["answering", "whole"] = "answering",
+    entities_only: bool = False,
+    form: Literal["short", "long"] | None = None,
+) -> JudgeAgreementResult:
+    """Hold the string matcher of SLAQ against answers that are labelled by reading.
+
+    Args:
+        rule: As for `MatcherJudge`.
+        part: As for `MatcherJudge`.
+        entities_only: Leave out facts whose answer is not a named entity.
+        form: Short or long answers; both when None.
+
+    Returns:
+        Accuracy, kappa, sensitivity and specificity of the matcher on the 480 labelled facts of
+        `load_labelled_answers`, with intervals, and the confusion table, the label first.
+
+    Raises:
+        ValueError: If there is no such rule or part.
+
+    Notes:
+        The rules by which `LongAnswer` chooses were written with these answers in view, so the
+        agreement is that of the best case; and they are one small model's, which is seldom right.
+
+    Examples:
+        >>> old = matcher_agreement(part="whole", form="long").table
+        >>> new = matcher_agreement(form="long").table
+        >>> old.second_only, new.second_only, old.both, new.both
+        (11, 4, 25, 25)
+    """
+    labelled = [one for one in load_labelled_answers() if form in (None, one.form)]
+    targets = pd.DataFrame(
+        {
+            "prompt_id": [one.prompt_id for one in labelled],
+            "form": [one.form for one in labelled],
+            "question": [one.question.question for one in labelled],
+            "answers": [[one.question.answer] for one in labelled],
+            "topic": [one.topic for one in labelled],
+            "slot": [one.slot for one in labelled],
+            "is_entity": [one.question.is_entity for one in labelled],
+            "text": [one.answer for one in labelled],
+        }
+    )
+    found = MatcherJudge(rule, entities_only=entities_only, part=part).judge(targets)["is_correct"]
+    is_judged = found.notna().to_numpy()
+    labels = np.array([one.is_correct for one in labelled])
+    return judge_agreement(labels[is_judged], found[is_judged].to_numpy(bool))
 
 
 class SlaqLLMJudge(LLMJudge):
@@ -210,7 +332,9 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
         DataError: If the labels cannot be read.
     """
     if scoring.judge == "matcher":
-        return MatcherJudge(scoring.judge_rule, entities_only=not scoring.all_facts)
+        return MatcherJudge(
+            scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
+        )
     if scoring.judge == "human":
         return HumanJudge(scoring.labels or folder.labels)
     runner = load_runner(
@@ -228,10 +352,21 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
     )
 
 
-def _without_stop(accepted: Sequence[str]) -> tuple[str, ...]:
-    """Accept a reference with and without its full stop."""
+def _reference_forms(accepted: Sequence[str]) -> tuple[str, ...]:
+    """Accept a reference with and without its full stop and a leading article."""
     reference = accepted[0]
-    return tuple(text for text in dict.fromkeys((reference, reference.rstrip(". "))) if text)
+    plain = reference.rstrip(". ")
+    forms = (reference, plain, *(_ARTICLE.sub("", text) for text in (reference, plain)))
+    return tuple(text for text in dict.fromkeys(forms) if text.strip())
+
+
+def _best_parts(
+    owners: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], matched: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Choose for each answer the part that matches best, the first among equals."""
+    order = np.lexsort((np.arange(len(owners)), -np.nan_to_num(scores), ~matched, owners))
+    _, first = np.unique(owners[order], return_index=True)
+    return order[first]
 
 
 def _is_description(is_entity: pd.Series) -> np.ndarray:

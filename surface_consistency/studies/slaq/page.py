@@ -25,7 +25,13 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.paired import PairedReport, cell_of, interval_value
+from surface_consistency.studies.paired import (
+    PairedReport,
+    cell_of,
+    interval_value,
+    is_hardly_right,
+)
+from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
     SLOT_TABLES,
     grouped_scores,
@@ -209,21 +215,59 @@ class SlaqReport(PairedReport):
             The finding.
         """
         rows = self._rows(tables)
-        sentence: list[Part] = ["Asked for five facts at once"]
+        sentence: list[Part] = []
         standfirst: list[Part] = []
         for row in rows:
+            if is_hardly_right(row):
+                continue
             share = interval_value(row, "accuracy_difference", kind="difference", tone="lost")
             lost = not share.value > 0
             if lost:
                 ends = [None if end is None else -end for end in (share.high, share.low)]
                 share = replace(share, value=-share.value, low=ends[0], high=ends[1])
             words = "fewer" if lost else "more"
+            sentence.append("" if sentence else "Asked for five facts at once")
             sentence += [f", {row['model']} states ", share, f" {words} rightly"]
             standfirst += self._beside(tables, row)
-        sentence.append(" than when asked for each alone.")
+        sentence += [" than when asked for each alone. "] if sentence else []
+        for row in filter(is_hardly_right, rows):
+            sentence += self._hardly_sentence(row)
+        sentence = [*sentence[:-1], str(sentence[-1]).rstrip()] if sentence else ["No pair."]
+        standfirst += self._matcher_sentence()
         return Finding(
             sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
         )
+
+    def _matcher_sentence(self) -> Iterator[Part]:
+        """Say how often a string matcher errs, where one judged."""
+        told: set[tuple[object, ...]] = set()
+        for run in self.report.runs:
+            if not run.judged_by.startswith("matcher:"):
+                continue
+            settings = {} if run.scoring is None else run.scoring.settings
+            rule = run.judged_by.removeprefix("matcher:").removesuffix(" on whole")
+            part: Literal["answering", "whole"] = (
+                "whole" if run.judged_by.endswith(" on whole") else "answering"
+            )
+            entities_only = not settings.get("all_facts", False)
+            if (rule, part, entities_only) in told:
+                continue
+            told.add((rule, part, entities_only))
+            found = matcher_agreement(rule, part=part, entities_only=entities_only)
+            table = found.table
+            yield (
+                f"The judge of {run.label} is a string matcher ({run.judged_by}), which takes "
+                "words for what they say: it agrees with a reader on "
+            )
+            interval = found.accuracy_interval
+            yield Value(value=found.accuracy, low=interval.low, high=interval.high)
+            n_right = table.both + table.second_only
+            yield (
+                f" of {table.n:,} labelled facts of another model; of {n_right:,} that it calls "
+                f"right {table.second_only:,} are wrong, and of {table.both + table.first_only:,} "
+                f"that are right it misses {table.first_only:,}. For work to be quoted take "
+                "--judge-model, or labels of these answers. "
+            )
 
     def _beside(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> Iterator[Part]:
         """Say what stands beside the finding on one model."""
@@ -237,6 +281,7 @@ class SlaqReport(PairedReport):
         yield (
             f"; of {flips:,} flips {int(row['first_only']):,} lose a fact that it states alone. "
         )
+        yield from self._same_sentence(tables, row)
         slots = self._of(tables, "position", str(row["model"]))
         if slots:
             ends = [Value(value=float(slots[end]["accuracy"]), tone="strong") for end in (0, -1)]
@@ -287,6 +332,39 @@ class SlaqReport(PairedReport):
             ("flips", interval_value(row, "flip_rate"), ""),
             ("flips lean to one side", clustered, f"Obuchowski, {self.clusters}"),
         ]
+
+    def answer_texts(self, run: Run) -> tuple[list[str | None], list[str | None]]:
+        """Give the short answer and the part of the long one that answers; see `answering_parts`.
+
+        Args:
+            run: The run.
+
+        Returns:
+            The texts, pair by pair; the whole long answers where a run has no plan.
+        """
+        first, second = super().answer_texts(run)
+        try:
+            targets, pairs = run.folder.read_plan()
+        except DataError:
+            return first, second
+        texts = dict(zip(run.outcomes["pair_id"], second, strict=True))
+        owners = pairs.set_index("second_target")["pair_id"]
+        asked = targets[targets["target_id"].isin(owners.index)].reset_index(drop=True)
+        owned = owners.reindex(asked["target_id"]).tolist()
+        asked["text"] = pd.Series([texts.get(pair) for pair in owned], dtype=object)
+        chosen = dict(zip(owned, answering_parts(asked), strict=True))
+        return first, [" ".join(chosen.get(pair, ())) or None for pair in run.outcomes["pair_id"]]
+
+    def answer_rule(self, run: Run) -> str:
+        """Name the rule by which two answers are the same: whole sentences seldom hold each other.
+
+        Args:
+            run: The run.
+
+        Returns:
+            token_f1.
+        """
+        return "token_f1"
 
     def _slot_curves(self, tables: Mapping[str, Table]) -> Iterator[Lines]:
         """Show the accuracy by slot of each model whose orders are balanced."""

@@ -146,7 +146,11 @@ class SlaqScoring(Settings):
     """How answers are judged."""
 
     judge: Literal["matcher", "llm", "human"] = "matcher"
-    """Who judges: a matching rule, a model, or labels of people."""
+    """Who judges: a matching rule, a model, or labels of people; llm where --judge-model is given.
+    """
+
+    judge_part: Literal["answering", "whole"] = "answering"
+    """What --judge matcher reads of a long answer: the item or sentences that answer, or all."""
 
     judge_rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule of --judge matcher."""
@@ -185,6 +189,14 @@ class SlaqScoring(Settings):
 
     labelling_seed: int = 0
     """Seed of the draw of --labelling-sheet."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_model_judges(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+        """Let the model that is named judge, unless another judge is."""
+        if isinstance(given, Mapping) and given.get("judge_model") is not None:
+            return {"judge": "llm", **given}
+        return given
 
     @model_validator(mode="after")
     def _is_whole(self) -> "SlaqScoring":

@@ -35,6 +35,8 @@ def task():
                 "answers": [[reference] for reference in REFERENCES[:n]],
                 "fact_id": [f"punic/{k}" for k in range(1, n + 1)],
                 "form": form,
+                "topic": "The Punic Wars",
+                "slot": pd.array([*range(1, 6)] if form == "long" else [None] * n, dtype="Int64"),
                 "question": [f"Question {k}?" for k in range(1, n + 1)],
                 "is_entity": [k < 5 for k in range(1, n + 1)],
                 "text": pd.Series([answer] * n, dtype=object),

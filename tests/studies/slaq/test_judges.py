@@ -1,8 +1,11 @@
 """The three judges."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_labelled_answers
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -12,7 +15,13 @@ from surface_consistency.errors import (
 from surface_consistency.inference import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
 from surface_consistency.studies.judging import Judge, LLMJudge, judge_targets
-from surface_consistency.studies.slaq.judges import HumanJudge, MatcherJudge, SlaqLLMJudge
+from surface_consistency.studies.slaq.judges import (
+    HumanJudge,
+    MatcherJudge,
+    SlaqLLMJudge,
+    matcher_agreement,
+)
+from surface_consistency.studies.slaq.study import SlaqScoring
 
 LONG = "Rome fought Carthage, and Hannibal Barca led; it began in 264 BCE."
 
@@ -238,3 +247,88 @@ def test_targets_need_not_stand_together(task, judged, tmp_path):
     found = judged(llm(runner, tmp_path), mixed)
 
     assert verdicts(found) == [True, False, False, True] * 2 + [True, False]
+
+
+def test_a_matcher_judges_the_part_that_answers(task, judged):
+    """The name stands in the sentence of another question; the whole text accepts it."""
+    questions = ["Who won?", "Who lost the war?", "Who crossed the Alps?", "When?", "Why?"]
+    answer = "Rome lost the war. Hannibal Barca crossed the Alps. Carthage won."
+    target = task("long", answer).assign(question=questions)
+
+    found = judged(MatcherJudge(), target)
+    whole = judged(MatcherJudge(part="whole"), target)
+
+    assert verdicts(found) == [False, False, True, False, None]
+    assert verdicts(whole) == [True, True, True, False, None]
+    assert {one.prediction for one in found} == {answer}
+    assert (found[0].judged_by, whole[0].judged_by) == (
+        "matcher:boundary",
+        "matcher:boundary on whole",
+    )
+
+
+def test_a_leading_article_of_the_reference_counts_for_nothing(task, judged):
+    target = task("short", "A part of the epic Mahabharata.").assign(answers=[["The Mahabharata"]])
+
+    assert verdicts(judged(MatcherJudge(), target)) == [True]
+
+
+def test_an_unknown_part_is_rejected():
+    with pytest.raises(ValueError, match="`part` must be 'answering' or 'whole', got 'half'"):
+        MatcherJudge(part="half")
+
+
+def test_the_matcher_is_measured_on_labelled_answers():
+    """On 480 labelled facts the part that answers takes less for right that is wrong."""
+    part, whole = matcher_agreement(form="long"), matcher_agreement(part="whole", form="long")
+
+    assert (part.table.n, whole.table.n) == (360, 360)
+    assert part.table.both == whole.table.both
+    assert part.table.second_only < whole.table.second_only / 2
+    assert part.accuracy_interval.low > 0.95
+    assert part.kappa > 0.8
+    assert matcher_agreement(entities_only=True).table.n == 324
+
+
+def test_the_labelled_answers_are_whole():
+    """120 short and 72 long answers; a fact is labelled once in each."""
+    labelled = load_labelled_answers()
+
+    keys = {(one.prompt_id, one.question.id) for one in labelled}
+    assert len(keys) == len(labelled) == 480
+    assert len({one.prompt_id for one in labelled}) == 192
+    assert {one.form: sum(o.form == one.form for o in labelled) for one in labelled} == {
+        "short": 120,
+        "long": 360,
+    }
+    assert all(one.answer.strip() for one in labelled)
+    assert {one.slot for one in labelled if one.form == "long"} == {1, 2, 3, 4, 5}
+
+
+def test_a_model_that_is_named_judges():
+    """Naming a judging model is enough; another judge that is named beside it stays."""
+    assert SlaqScoring(judge_model="m").judge == "llm"
+    assert SlaqScoring(judge_model="m", judge="matcher").judge == "matcher"
+    assert SlaqScoring().judge == "matcher"
+
+
+@pytest.mark.parametrize("part", ["whole", "answering"])
+@pytest.mark.parametrize("form", ["short", "long"])
+def test_the_guide_says_how_far_the_matcher_errs(part, form):
+    """The table of the guide is that of `matcher_agreement`."""
+    found = matcher_agreement(part=part, form=form)
+    table, interval = found.table, found.accuracy_interval
+    bounds = f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    cells = (
+        part,
+        form,
+        table.n,
+        f"{100 * found.accuracy:.1f} {bounds}",
+        f"{found.kappa:.2f}",
+        f"{table.both} of {table.both + table.second_only}",
+        f"{table.both} of {table.both + table.first_only}",
+    )
+
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "slaq.md"
+
+    assert f"| {' | '.join(map(str, cells))} |" in guide.read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import load_runs
+from surface_consistency.studies.slaq.judges import matcher_agreement
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.study import Report, ReportSettings
 
@@ -201,8 +202,26 @@ def test_every_column_that_is_shown_is_there(make_slaq_run):
     assert set(tables) == {
         *("overall", "by_category", "by_popularity", "by_entity", "contrasts"),
         *("momentum", "momentum_slopes", "position", "order_sensitivity", "recall"),
+        "same_answer",
     }
     for table in tables.values():
         assert isinstance(table, Table)
         assert table.columns
         assert table.caption
+
+
+def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, score):
+    """The measured error stands where the numbers are quoted; other judges have none there."""
+    folder = make_slaq_run("matched", answer="Cassini or Newton", limit=3)
+    score(folder, all_facts=True)
+    found = matcher_agreement()
+
+    page, tables = page_of(folder)
+
+    words = "".join(part for part in page.finding.standfirst if isinstance(part, str))
+    assert "string matcher (matcher:boundary)" in words
+    assert f"of {found.table.n:,} labelled facts" in words
+    assert f"{found.table.second_only:,} are wrong" in words
+    assert found.accuracy in values(page.finding)
+    rows = tables["same_answer"].frame.set_index("among")
+    assert rows.loc["all", "n"] > 0

@@ -1,0 +1,162 @@
+"""Containment of whole words, also where words are written without spaces."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import ClassVar, Literal
+
+from surface_consistency.errors import MissingDependencyError
+from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
+from surface_consistency.text import has_unspaced_script, normalize, script_runs
+
+__all__ = ["SegmentedAnswers", "SegmentedRule", "Segmenter", "match_segmented"]
+
+Segmenter = Callable[[str], Sequence[str]]
+"""A function that cuts a text into words, which joined give the text again, such as `jieba.lcut` or
+`pythainlp.word_tokenize`."""
+
+SegmentedAnswers = tuple[str, ...]
+"""The answers, normalised, words between single spaces where the script has spaces."""
+
+_MARK = "\x1f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentedRule(Rule[SegmentedAnswers]):
+    """The rule of `match_segmented` with its options."""
+
+    name: ClassVar[str] = "segmented"
+
+    segmenter: Literal["icu", "script"] | Segmenter = "icu"
+    """Who says where words end in scripts without spaces."""
+
+    normalize: Normalizer | None = normalize
+    """Applied to both sides first; None compares them as they are."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cuts no text."""
+        if self.segmenter not in ("icu", "script") and not callable(self.segmenter):
+            raise ValueError(
+                f"`segmenter` must be 'icu', 'script' or a function, got {self.segmenter!r}"
+            )
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts between spaces, with a mark at each end of a word that lacks a space."""
+        forms = [" ".join(form.split()) for form in plain_keys(texts, self.normalize)]
+        return [
+            f" {_marked(form, _segmenter(self.segmenter))} "
+            if has_unspaced_script(form)
+            else f" {form} "
+            for form in forms
+        ]
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> SegmentedAnswers:
+        """Take the marks out: only the words of the prediction count."""
+        return tuple(key.replace(_MARK, "").strip() for key in keys)
+
+    def judge(self, prediction: str, key: str, prepared: SegmentedAnswers) -> tuple[int, float]:
+        """Find the first answer that begins and ends where words of the prediction do."""
+        if _MARK not in key:
+            for position, answer in enumerate(prepared):
+                if f" {answer} " in key:
+                    return position, 1.0
+            return -1, 0.0
+        parts = key.split(_MARK)
+        text, ends = "".join(parts), {*accumulate(map(len, parts))}
+        for position, answer in enumerate(prepared):
+            for start in _starts(text, answer):
+                end = start + len(answer)
+                is_begun = start in ends or text[start - 1] == " "
+                if is_begun and (end in ends or text[end] == " "):
+                    return position, 1.0
+        return -1, 0.0
+
+
+def match_segmented(
+    prediction: str,
+    answers: Sequence[str],
+    *,
+    segmenter: Literal["icu", "script"] | Segmenter = "icu",
+    normalize: Normalizer | None = normalize,
+) -> Match:
+    """Accept a prediction that contains an accepted answer as whole words, in any script.
+
+    The prediction is cut into words: at white space, and in scripts written without it where the
+    segmenter says. An answer is found where it begins at the beginning of a word and ends at the
+    end of one, so "京都" is not in "東京都", which is the words "東京" and "都".
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        segmenter: "icu", the default, takes the word boundaries of ICU, whose dictionaries cover
+            Chinese, Japanese, Thai, Lao, Khmer and Burmese (extra `segment`); "script" needs no
+            library and takes a word to end where the script changes, so an answer must be a whole
+            run of Han, Hiragana, Katakana or other letters; or a function that returns a text's
+            words, such as `jieba.lcut`, which belongs to a text of one language.
+        normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
+            they are, with words between white space.
+
+    Returns:
+        The verdict, with the first answer found and a score of 1.0 or 0.0.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, one of them is blank, `segmenter` is unknown,
+            or a segmenter's words do not give its text.
+        MissingDependencyError: If ICU is asked for and icu4py is not installed.
+
+    Notes:
+        Where every script has spaces, this is `match_boundary` but for answers without letter or
+        number. Segmenters err: a name that the dictionary does not know is cut into short words, so
+        that a part of it is accepted, or joined to its neighbour, so that it is not. "script" is
+        strict: it rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and
+        accepts next to nothing within a Chinese or Thai sentence. An empty prediction is wrong.
+
+    References:
+        Unicode Standard Annex 29, "Unicode Text Segmentation"; ICU, "Boundary Analysis".
+
+    Examples:
+        >>> match_segmented("それは東京都です", ["京都"], segmenter="script").is_match
+        False
+        >>> match_segmented("それは東京です", ["東京"], segmenter="script").is_match
+        True
+    """
+    return SegmentedRule(segmenter=segmenter, normalize=normalize)(prediction, answers)
+
+
+def _marked(text: str, segment: Segmenter) -> str:
+    """Put a mark between two words that no space parts."""
+    words = list(segment(text))
+    if "".join(words) != text:
+        raise ValueError(
+            f"the words of `segmenter` must give the text again; {text!r} gave {words!r}"
+        )
+    marked = words[:1]
+    for before, word in pairwise(words):
+        is_parted = before[-1:].isspace() or word[:1].isspace()
+        marked.append(word if is_parted else f"{_MARK}{word}")
+    return "".join(marked)
+
+
+def _starts(text: str, answer: str) -> Iterator[int]:
+    """Yield every place where the answer begins."""
+    start = text.find(answer)
+    while start >= 0:
+        yield start
+        start = text.find(answer, start + 1)
+
+
+@lru_cache(maxsize=8)
+def _segmenter(chosen: Literal["icu", "script"] | Segmenter) -> Segmenter:
+    """Find who cuts a text."""
+    if chosen == "script":
+        return script_runs
+    if callable(chosen):
+        return chosen
+    try:
+        from icu4py.breakers import WordBreaker
+    except ImportError as error:
+        raise MissingDependencyError("the rule `segmented`", "icu4py", "segment") from error
+    # The dictionaries are chosen by script, so that the language named makes no difference.
+    return lambda text: [str(word) for word in WordBreaker(text, "en")]

@@ -1,0 +1,192 @@
+"""The two scores of SQuAD's evaluation script: exact match and F1 of normalised words."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from surface_consistency.matching.rule import Match, Rule
+
+__all__ = ["SquadEmRule", "SquadF1Rule", "match_squad_em", "match_squad_f1"]
+
+SquadVersion = Literal["1.1", "2.0"]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def _squad_key(text: str) -> str:
+    """Lower a text, delete ASCII punctuation, blank articles, and join its words by spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def _check_version(version: str) -> None:
+    """Refuse a version that no script of SQuAD has."""
+    if version not in ("1.1", "2.0"):
+        raise ValueError(f"`version` must be '1.1' or '2.0', got {version!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SquadEmRule(Rule[dict[str, int]]):
+    """The rule of `match_squad_em`."""
+
+    name: ClassVar[str] = "squad_em"
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return SQuAD's normal form of each text."""
+        return [_squad_key(text) for text in texts]
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> dict[str, int]:
+        """Map each distinct answer to its first position."""
+        positions: dict[str, int] = {}
+        for position, key in enumerate(keys):
+            positions.setdefault(key, position)
+        return positions
+
+    def judge(self, prediction: str, key: str, prepared: dict[str, int]) -> tuple[int, float]:
+        """Look the prediction up."""
+        position = prepared.get(key, -1)
+        return position, 0.0 if position < 0 else 1.0
+
+
+SquadAnswers = tuple[tuple[tuple[str, ...], Counter[str]], ...]
+"""For each answer its words, and how often it has each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SquadF1Rule(Rule[SquadAnswers]):
+    """The rule of `match_squad_f1` with its options."""
+
+    name: ClassVar[str] = "squad_f1"
+
+    threshold: float = 0.8
+    """Lowest F1 that is a match, in (0, 1]."""
+
+    version: SquadVersion = "1.1"
+    """Script that says what two texts without a word left score."""
+
+    def __post_init__(self) -> None:
+        """Refuse a threshold that accepts everything or nothing, and an unknown version."""
+        if not 0.0 < self.threshold <= 1.0:
+            raise ValueError(f"`threshold` must be in (0, 1], got {self.threshold!r}")
+        _check_version(self.version)
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return SQuAD's normal form of each text."""
+        return [_squad_key(text) for text in texts]
+
+    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> SquadAnswers:
+        """Count the words of the answers."""
+        lists = [tuple(key.split()) for key in keys]
+        return tuple((words, Counter(words)) for words in lists)
+
+    def judge(self, prediction: str, key: str, prepared: SquadAnswers) -> tuple[int, float]:
+        """Find the answer with the highest F1, the first among equals."""
+        words = key.split()
+        counts = Counter(words)
+        best, position = 0.0, -1
+        for place, (answer, answer_counts) in enumerate(prepared):
+            score = self._f1(words, counts, answer, answer_counts)
+            if score > best:
+                best, position = score, place
+        return position if best >= self.threshold else -1, best
+
+    def _f1(
+        self,
+        words: Sequence[str],
+        counts: Counter[str],
+        answer: Sequence[str],
+        answer_counts: Counter[str],
+    ) -> float:
+        """Return F1 as the scripts compute it, to the last bit."""
+        if self.version == "2.0" and not (words and answer):
+            return float(not words and not answer)
+        n_common = sum((counts & answer_counts).values())
+        if not n_common:
+            return 0.0
+        precision, recall = n_common / len(words), n_common / len(answer)
+        return (2 * precision * recall) / (precision + recall)
+
+
+def match_squad_em(prediction: str, answers: Sequence[str]) -> Match:
+    """Accept a prediction that equals an accepted answer in SQuAD's normal form: its exact match.
+
+    The normal form lowers the text, deletes ASCII punctuation, replaces the words "a", "an" and
+    "the" by spaces, and joins what white space separates by single spaces.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+
+    Returns:
+        The verdict, with the first answer that is equal and a score of 1.0 or 0.0.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, or one of them is blank.
+
+    Notes:
+        Punctuation is deleted, not blanked: "U.S.A." equals "USA", and "letter-word" is one word.
+        Punctuation other than ASCII ("“", "–") stays. Two texts without a word left ("The" and
+        "!!!") are equal, in the scripts of both versions.
+
+    References:
+        `exact_match_score` of SQuAD's `evaluate-v1.1.py`; Rajpurkar et al. (2016), "SQuAD: 100,000+
+        Questions for Machine Comprehension of Text", section 6.1.
+
+    Examples:
+        >>> match_squad_em("the U.S.A.", ["USA"]).is_match
+        True
+    """
+    return SquadEmRule()(prediction, answers)
+
+
+def match_squad_f1(
+    prediction: str,
+    answers: Sequence[str],
+    *,
+    threshold: float = 0.8,
+    version: SquadVersion = "1.1",
+) -> Match:
+    """Score a prediction by the F1 of SQuAD's evaluation script, the best over the answers.
+
+    With precision the share of the prediction's words that the answer has, and recall the reverse,
+    both counted as often as both sides have a word, F1 is 2 precision recall / (precision + recall)
+    over the words of SQuAD's normal form, which `match_squad_em` describes.
+
+    Args:
+        prediction: The judged part of what the model wrote.
+        answers: Accepted answers.
+        threshold: Lowest F1 that is a match, in (0, 1]. SQuAD has none, since it averages the
+            score; the default of 0.8 is that of `match_token_f1`.
+        version: What a text without a word left scores: "1.1", the default, 0.0 against every
+            text; "2.0", whose unanswerable questions have the empty answer, 1.0 against another
+            such text and 0.0 against the rest.
+
+    Returns:
+        The verdict, with the answer of the highest F1 (the first among equals) when it is a match,
+        and that F1 as score in either case.
+
+    Raises:
+        TypeError: If `prediction` is not a string, or `answers` is one.
+        ValueError: If there are no accepted answers, one of them is blank, or an option is out of
+            range.
+
+    Notes:
+        The score is the script's to the last bit, in [0, 1] where the script says percent. Under
+        version 1.1 an answer of articles or punctuation alone ("The The", "!!!") does not match
+        itself. For scripts without spaces a whole phrase is one word: see the rule `segmented`.
+
+    References:
+        `f1_score` of SQuAD's `evaluate-v1.1.py`, `compute_f1` of `evaluate-v2.0.py`; Rajpurkar et
+        al. (2016), section 6.1; Rajpurkar et al. (2018), "Know What You Don't Know".
+
+    Examples:
+        >>> match_squad_f1("the U.S.A.", ["USA"]).score
+        1.0
+        >>> match_squad_f1("George Bush", ["George W. Bush"]).score
+        0.8
+    """
+    return SquadF1Rule(threshold=threshold, version=version)(prediction, answers)

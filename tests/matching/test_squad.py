@@ -1,0 +1,124 @@
+"""SQuAD's two scores, held against a transcription of its script and, where it is, torchmetrics."""
+
+import re
+import string
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from surface_consistency.matching import (
+    SquadF1Rule,
+    match_columns,
+    match_squad_em,
+    match_squad_f1,
+    match_token_f1,
+)
+
+WORDS = st.lists(
+    st.sampled_from(["a", "The", "an", "U.S.A.", "USA", "x-y", "theatre", "!!!", "“new”", "é", "İ"])
+    | st.text(max_size=4),
+    max_size=6,
+).map(" ".join)
+ANSWERS = st.lists(WORDS.filter(str.strip), min_size=1, max_size=4)
+
+
+def normalize_answer(s):
+    """`normalize_answer` of evaluate-v1.1.py, as published."""
+
+    def remove_articles(text):
+        return re.sub(r"\b(a|an|the)\b", " ", text)
+
+    def white_space_fix(text):
+        return " ".join(text.split())
+
+    def remove_punc(text):
+        exclude = set(string.punctuation)
+        return "".join(ch for ch in text if ch not in exclude)
+
+    def lower(text):
+        return text.lower()
+
+    return white_space_fix(remove_articles(remove_punc(lower(s))))
+
+
+def f1_score(prediction, ground_truth, version):
+    """`f1_score` of evaluate-v1.1.py, and the rule that `compute_f1` of v2.0 puts before it."""
+    prediction_tokens = normalize_answer(prediction).split()
+    ground_truth_tokens = normalize_answer(ground_truth).split()
+    if version == "2.0" and (len(ground_truth_tokens) == 0 or len(prediction_tokens) == 0):
+        return int(ground_truth_tokens == prediction_tokens)
+    common = Counter(prediction_tokens) & Counter(ground_truth_tokens)
+    num_same = sum(common.values())
+    if num_same == 0:
+        return 0
+    precision = 1.0 * num_same / len(prediction_tokens)
+    recall = 1.0 * num_same / len(ground_truth_tokens)
+    return (2 * precision * recall) / (precision + recall)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answer", "f1", "em"),
+    [
+        ("U.S.A.", "USA", 1.0, True),
+        ("the U.S.A.", "usa", 1.0, True),
+        ("George Bush", "George W. Bush", 0.8, False),
+        ("letter-word", "letter word", 0.0, False),
+        ("a-ha", "aha", 1.0, True),
+        ("“Paris”", "Paris", 0.0, False),
+        ("theatre", "atre", 0.0, False),
+        ("", "Paris", 0.0, False),
+    ],
+)
+def test_squad_deletes_punctuation_and_drops_articles(prediction, answer, f1, em):
+    """The normal form is SQuAD's, where `token_f1` has its own."""
+    assert match_squad_f1(prediction, [answer]).score == f1
+    assert match_squad_em(prediction, [answer]).is_match is em
+    assert match_token_f1("U.S.A.", ["USA"]).score == 0.0
+
+
+@pytest.mark.parametrize("version", ["1.1", "2.0"])
+@settings(max_examples=500, deadline=None)
+@given(prediction=WORDS, answers=ANSWERS)
+def test_squad_agrees_with_the_published_script(version, prediction, answers):
+    """Both scores are the script's maximum over the answers, to the last bit, also in columns."""
+    expected = max(f1_score(prediction, answer, version) for answer in answers)
+    rule = SquadF1Rule(version=version)
+
+    assert match_squad_f1(prediction, answers, version=version).score == expected
+    assert match_columns([prediction], [answers], rule=rule).score.tolist() == [expected]
+    is_equal = any(normalize_answer(prediction) == normalize_answer(answer) for answer in answers)
+    assert match_squad_em(prediction, answers).is_match is is_equal
+    assert match_columns([prediction], [answers], rule="squad_em").is_match == [is_equal]
+
+
+def test_squad_agrees_with_torchmetrics():
+    """Another implementation gives the same scores; it has the empty rule of version 2.0."""
+    squad = pytest.importorskip("torchmetrics.functional.text").squad
+    pairs = [("the U.S.A.", ["USA", "x"]), ("George Bush", ["George W. Bush"]), ("Rome", ["Oslo"])]
+
+    for prediction, answers in pairs:
+        found = squad(
+            [{"prediction_text": prediction, "id": "1"}],
+            [{"answers": {"text": answers, "answer_start": [0] * len(answers)}, "id": "1"}],
+        )
+
+        f1 = match_squad_f1(prediction, answers, version="2.0").score
+        assert 100 * f1 == pytest.approx(found["f1"].item(), abs=1e-4)
+        assert 100 * match_squad_em(prediction, answers).score == found["exact_match"].item()
+
+
+def test_squad_scores_of_no_word_depend_on_the_version():
+    """What two texts of articles alone score is the one difference between the scripts."""
+    assert match_squad_f1("the", ["a"]).score == 0.0
+    assert match_squad_f1("the", ["a"], version="2.0").score == 1.0
+    assert match_squad_f1("the", ["cat"], version="2.0").score == 0.0
+    assert match_squad_em("the", ["a"]).is_match
+
+
+def test_squad_rejects_bad_options():
+    """A threshold that accepts all or nothing, and a version that never was."""
+    with pytest.raises(ValueError, match=r"`threshold` must be in \(0, 1\], got 0"):
+        match_squad_f1("x", ["x"], threshold=0.0)
+    with pytest.raises(ValueError, match=r"`version` must be '1.1' or '2.0', got '3'"):
+        match_squad_f1("x", ["x"], version="3")
