@@ -5,7 +5,6 @@ default the default and its docstring the help. Fields of a record inside stand 
 without a prefix. `Flag` in a field's annotation gives another flag, or more of them.
 """
 
-import json
 import re
 import types
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
+
+from surface_consistency.reading import json_or_text
 
 __all__ = [
     "Flag",
@@ -475,14 +476,11 @@ def values_of_items(given: Mapping[str, str]) -> dict[str, object]:
     Returns:
         The values.
 
+    Raises:
+        RecordError: If a value is JSON beyond the bounds of `reading.json_or_text`.
+
     Examples:
         >>> values_of_items({"concurrency": "32", "base_url": "http://localhost"})
         {'concurrency': 32, 'base_url': 'http://localhost'}
     """
-    options: dict[str, object] = {}
-    for name, value in given.items():
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
-    return options
+    return {name: json_or_text(value, name) for name, value in given.items()}
