@@ -201,7 +201,7 @@ def test_a_byte_order_mark_is_passed_over_or_kept(tmp_path):
     (tmp_path / "x").write_bytes(b"\xef\xbb\xbfa\nb")
 
     assert list(read_lines(tmp_path / "x")) == [(1, b"a\n"), (2, b"b")]
-    assert list(read_lines(tmp_path / "x", keep_bom=True))[0] == (1, b"\xef\xbb\xbfa\n")
+    assert next(read_lines(tmp_path / "x", keep_bom=True)) == (1, b"\xef\xbb\xbfa\n")
 
 
 def test_columns_are_found_by_near_names():
@@ -222,5 +222,5 @@ def test_a_long_list_of_names_is_cut():
 def test_a_folder_is_told_apart_from_nothing(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"is a folder, where rows is expected; name its"):
         reading.existing_file(tmp_path, "rows", "*.csv")
-    with pytest.raises(SourceNotFoundError, match="no file .*; expected rows there"):
+    with pytest.raises(SourceNotFoundError, match=r"no file .*; expected rows there"):
         reading.existing_file(tmp_path / "x", "rows", "*.csv")
