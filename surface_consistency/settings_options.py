@@ -176,8 +176,9 @@ def record_from_options(record: type[R], given: Mapping[str, object]) -> R:
 def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
     """Put flags for the names of fields in an error's text.
 
-    A name that is an English word too ("seed") is replaced where the text starts with it or quotes
-    it in backticks; one with an underscore everywhere.
+    A name that is an English word too ("seed") is replaced where the text starts with it, quotes
+    it in backticks or gives it a value (`split='test'`); one with an underscore everywhere. The
+    argument that holds the items of an option goes by the plural of its field (`columns={...}`).
 
     Args:
         message: What code that knows fields, not flags, said.
@@ -191,15 +192,23 @@ def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
         ...     n_permutations: int = 5
         >>> name_flags("n_permutations must be at least 1", Settings)
         '--n-permutations must be at least 1'
+        >>> name_flags("pass columns={'answers': 'gold'}", {"column": "--column"})
+        'pass --column answers=gold'
     """
     if not isinstance(named, Mapping):
         named = {option.path[-1]: option.flags[0] for option in record_options(named)}
     for name, flag in named.items():
-        patterns = [rf"`{name}`", rf"\A{name}\b(?=[ =:])"]
+        rules = [
+            (rf"`?(?<![\w.-]){name}=True\b`?", flag),
+            (rf"(?<![\w.-]){name}(?=='|=\d)", flag),
+            (rf"`?(?<![\w.-]){name}s=\{{'(\w+)': '([^']*)'\}}`?", rf"{flag} \1=\2"),
+            (rf"`{name}`", flag),
+            (rf"\A{name}\b(?=[ =:])", flag),
+        ]
         if "_" in name:
-            patterns.append(rf"(?<![\w.-]){name}\b")
-        for pattern in patterns:
-            message = re.sub(pattern, flag, message)
+            rules.append((rf"(?<![\w.-]){name}\b", flag))
+        for pattern, written in rules:
+            message = re.sub(pattern, written, message)
     return message
 
 

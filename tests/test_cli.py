@@ -448,3 +448,30 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
     script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
     for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule", "--dumps"):
         assert word in script
+
+
+@pytest.mark.parametrize(
+    ("rename", "message"),
+    [
+        ({"question": "prompt"}, "--column question=NAME. To ask every question in the words"),
+        ({"question": "prompt"}, "set --ask-by-template"),
+        ({"object_aliases": "gold"}, "say which: --column answers=NAME. To accept the object's"),
+        ({}, "its splits: train (rows.jsonl); pass --split='train'"),
+    ],
+)
+def test_errors_about_data_name_flags(tmp_path, capsys, rename, message):
+    """No message names an argument in Python."""
+    from surface_consistency.data.redirectqa import SAMPLE_PATH
+
+    rows = [json.loads(line) for line in (SAMPLE_PATH / "test.jsonl").read_text().splitlines()]
+    rows = [{rename.get(name, name): cell for name, cell in row.items()} for row in rows]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = tmp_path / "rows.jsonl" if rename else tmp_path
+    words = ["--source", str(source), "--runner", "x", "--out", str(tmp_path / "out")]
+
+    assert main(["run", "redirectqa", *words]) == 2
+
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert "columns=" not in printed
+    assert " split=" not in printed

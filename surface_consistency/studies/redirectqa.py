@@ -56,6 +56,9 @@ class RedirectQASource(SourceSettings):
     source: str = "naist-nlp/RedirectQA"
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
 
+    ask_by_template: bool = False
+    """Whether rows without a question are asked in the words of this package's templates."""
+
 
 class RedirectQASettings(StudySettings):
     """How RedirectQA asks; the defaults are the paper's."""
@@ -165,6 +168,7 @@ class RedirectQAStudy(Study):
             revision=source.revision,
             split=source.split,
             columns=dict(source.column) or None,
+            ask_by_template=source.ask_by_template,
         )
 
     def plan(
