@@ -356,8 +356,8 @@ class RedirectQARows:
             row = rows["question"].combine_chunks().is_null().index(True).as_py()
             raise RecordError(
                 f"{_place(rows, row)}: column {self.columns['question']!r} is empty, and a "
-                "question is not made up: fill it in, or set `ask_by_template=True` to ask such rows in the "
-                "words of this package's templates"
+                "question is not made up: fill it in, or set `ask_by_template=True` to ask such "
+                "rows in the words of this package's templates"
             )
         relations = [fact.relation or "" for _, fact in self._facts.items()]
         questions = python_values(rows["question"])

@@ -130,8 +130,8 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
             raise _no_files(folder, name)
         if (folder / "manifest.json").is_file():
             raise SourceNotFoundError(
-                f"folder {name} is that of a run and holds no data; name the data that it asked, or "
-                "a folder or file of rows"
+                f"folder {name} is that of a run and holds no data; name the data that it asked, "
+                "or a folder or file of rows"
             )
         found = {key: first_names([file.name for file in files]) for key, files in by_split.items()}
         raise _no_split(split, name, [f"{key} ({files})" for key, files in found.items()], *found)

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
+from surface_consistency.inference.prediction_rows import PredictionSettings
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts import DemonstrationPool, build_prompts
 from surface_consistency.report.page import Answer
@@ -245,6 +246,7 @@ def score_predictions(
     model: str,
     rule: str = "popqa",
     region: Literal["first_line", "whole"] = "first_line",
+    reading: PredictionSettings | None = None,
 ) -> pd.DataFrame:
     """Score anyone's predictions on RedirectQA.
 
@@ -255,6 +257,7 @@ def score_predictions(
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, or "whole".
+        reading: What becomes of prompts in the outputs and of blanks; None for the defaults.
 
     Returns:
         The outcomes frame: one row a canonical-redirect pair, columns of `RedirectOutcome`. A pair
@@ -266,7 +269,7 @@ def score_predictions(
     """
     study = RedirectQAStudy()
     targets = question_targets(data)
-    texts = align_predictions(targets, predictions)
+    texts = align_predictions(targets, predictions, reading=reading)
     answered = targets.assign(text=texts.to_numpy())
     verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
     return study.outcomes(_pairs(data), verdicts, model=model)
