@@ -11,7 +11,7 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli import main
-from surface_consistency.errors import PluginError, UnscoredWarning
+from surface_consistency.errors import PluginError
 
 RUNNER = "cli_runner:Knowing"
 
@@ -520,7 +520,8 @@ def test_score_reads_the_files_of_popqas_script(tmp_path, capsys, sample_questio
     assert set(run["prediction"]) == {"nothing of the kind"}
 
 
-def test_score_counts_blanks_as_missing_or_wrong(tmp_path, sample_questions):
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
+def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questions):
     """Every tenth cell blank changes no rate unless blanks are asked to be wrong."""
     rows = [
         {"question": q.question, "pred": "" if number % 10 == 0 else q.triple.answers[0]}
@@ -529,17 +530,16 @@ def test_score_counts_blanks_as_missing_or_wrong(tmp_path, sample_questions):
     file = tmp_path / "p.csv"
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
-    with pytest.warns(UnscoredWarning) as caught:
-        assert score(tmp_path, "--predictions", file) == 0
-    said = " ".join(str(warning.message) for warning in caught)
+    assert score(tmp_path, "--predictions", file) == 0
+    said = capsys.readouterr().err
     assert "predictions are blank; they count as missing, and their pairs are left out; " in said
     assert "to count them as wrong answers set blank (--blank) to wrong" in said
     share, missing = accuracy(tmp_path)
     assert share == 1
     assert missing > 0
     wrong = ["--predictions", str(file), "--blank", "wrong", "--out", str(tmp_path / "b")]
-    with pytest.warns(UnscoredWarning, match="predictions are blank; they count as wrong answers"):
-        assert main(["score", "--source", "sample", *wrong]) == 0
+    assert main(["score", "--source", "sample", *wrong]) == 0
+    assert "predictions are blank; they count as wrong answers" in capsys.readouterr().err
     verdicts = pd.read_parquet(tmp_path / "b" / "verdicts.parquet")
     assert (~verdicts["is_correct"]).sum() == missing
 
