@@ -7,7 +7,6 @@ that names its place, and never a traceback or gigabytes of memory.
 import csv
 import json
 import sys
-import tomllib
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
@@ -168,6 +167,8 @@ def parse_toml(text: str, place: str) -> dict[str, Any]:
     Raises:
         RecordError: If it is not TOML, or breaks a bound.
     """
+    import tomllib
+
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -206,7 +206,7 @@ def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
             (rf"\A{name}\b(?=[ =:])", flag),
         ]
         if "_" in name:
-            rules.append((rf"(?<![\w.-]){name}\b", flag))
+            rules.append((rf"(?<![\w.'-]){name}\b", flag))
         for pattern, written in rules:
             message = re.sub(pattern, written, message)
     return message

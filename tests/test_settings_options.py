@@ -257,6 +257,8 @@ def test_arguments_in_messages_are_written_as_flags():
     """What one would write in Python is what one would write on the command line."""
     flags = {"column": "--column", "split": "--split", "ask_by_template": "--ask-by-template"}
 
+    assert name_flags("columns are ['ask_by_template']", flags) == "columns are ['ask_by_template']"
+
     found = name_flags(
         "no split; pass split='train', columns={'answers': 'NAME'} or `ask_by_template=True`", flags
     )

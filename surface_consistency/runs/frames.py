@@ -191,7 +191,14 @@ def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
-    frame = table.to_pandas(ignore_metadata=True, types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    frame = table.to_pandas(ignore_metadata=True)
+    held = dict(zip(table.column_names, table.schema.types, strict=False))
+    for field in arrow_schema(record):
+        if held.get(field.name) == field.type == pa.int64():
+            # As floats, which gaps make of them, whole numbers above 2**53 lose digits.
+            frame[field.name] = table[field.name].to_pandas(
+                types_mapper={pa.int64(): pd.Int64Dtype()}.get
+            )
     return _typed(frame, record, f"{path} ({remedy})")
 
 
