@@ -176,10 +176,10 @@ class Predictions:
         rows_of_text: dict[str, list[int]] = {}
         foreign: list[int] = []
         for row, names in enumerate(self.names):
-            place = next((of_id[name] for name in names if name in of_id), None)
+            own = next((of_id[name] for name in names if name in of_id), None)
             text = next((name for name in names if name in of_text), None)
-            if place is not None:
-                self._take(found, place, row, names[0])
+            if own is not None:
+                self._take(found, own, row, names[0])
             elif text is not None:
                 rows_of_text.setdefault(text, []).append(row)
             else:
