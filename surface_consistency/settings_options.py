@@ -5,7 +5,6 @@ default the default and its docstring the help. Fields of a record inside stand 
 without a prefix. `Flag` in a field's annotation gives another flag, or more of them.
 """
 
-import json
 import re
 import types
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
+
+from surface_consistency.reading import json_or_text
 
 __all__ = [
     "Flag",
@@ -175,8 +176,9 @@ def record_from_options(record: type[R], given: Mapping[str, object]) -> R:
 def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
     """Put flags for the names of fields in an error's text.
 
-    A name that is an English word too ("seed") is replaced where the text starts with it or quotes
-    it in backticks; one with an underscore everywhere.
+    A name that is an English word too ("seed") is replaced where the text starts with it, quotes
+    it in backticks or gives it a value (`split='test'`); one with an underscore everywhere. The
+    argument that holds the items of an option goes by the plural of its field (`columns={...}`).
 
     Args:
         message: What code that knows fields, not flags, said.
@@ -190,15 +192,23 @@ def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
         ...     n_permutations: int = 5
         >>> name_flags("n_permutations must be at least 1", Settings)
         '--n-permutations must be at least 1'
+        >>> name_flags("pass columns={'answers': 'gold'}", {"column": "--column"})
+        'pass --column answers=gold'
     """
     if not isinstance(named, Mapping):
         named = {option.path[-1]: option.flags[0] for option in record_options(named)}
     for name, flag in named.items():
-        patterns = [rf"`{name}`", rf"\A{name}\b(?=[ =:])"]
+        rules = [
+            (rf"`?(?<![\w.-]){name}=True\b`?", flag),
+            (rf"(?<![\w.-]){name}(?=='|=\d)", flag),
+            (rf"`?(?<![\w.-]){name}s=\{{'(\w+)': '([^']*)'\}}`?", rf"{flag} \1=\2"),
+            (rf"`{name}`", flag),
+            (rf"\A{name}\b(?=[ =:])", flag),
+        ]
         if "_" in name:
-            patterns.append(rf"(?<![\w.-]){name}\b")
-        for pattern in patterns:
-            message = re.sub(pattern, flag, message)
+            rules.append((rf"(?<![\w.'-]){name}\b", flag))
+        for pattern, written in rules:
+            message = re.sub(pattern, written, message)
     return message
 
 
@@ -475,14 +485,11 @@ def values_of_items(given: Mapping[str, str]) -> dict[str, object]:
     Returns:
         The values.
 
+    Raises:
+        RecordError: If a value is JSON beyond the bounds of `reading.json_or_text`.
+
     Examples:
         >>> values_of_items({"concurrency": "32", "base_url": "http://localhost"})
         {'concurrency': 32, 'base_url': 'http://localhost'}
     """
-    options: dict[str, object] = {}
-    for name, value in given.items():
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
-    return options
+    return {name: json_or_text(value, name) for name, value in given.items()}

@@ -448,3 +448,148 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
     script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
     for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule", "--dumps"):
         assert word in script
+
+
+@pytest.mark.parametrize(
+    ("rename", "message"),
+    [
+        ({"question": "prompt"}, "--column question=NAME. To ask every question in the words"),
+        ({"question": "prompt"}, "set --ask-by-template"),
+        ({"object_aliases": "gold"}, "say which: --column answers=NAME. To accept the object's"),
+        ({}, "its splits: train (rows.jsonl); pass --split='train'"),
+    ],
+)
+def test_errors_about_data_name_flags(tmp_path, capsys, rename, message):
+    """No message names an argument in Python."""
+    from surface_consistency.data.redirectqa import SAMPLE_PATH
+
+    rows = [json.loads(line) for line in (SAMPLE_PATH / "test.jsonl").read_text().splitlines()]
+    rows = [{rename.get(name, name): cell for name, cell in row.items()} for row in rows]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = tmp_path / "rows.jsonl" if rename else tmp_path
+    words = ["--source", str(source), "--runner", "x", "--out", str(tmp_path / "out")]
+
+    assert main(["run", "redirectqa", *words]) == 2
+
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert "columns=" not in printed
+    assert " split=" not in printed
+
+
+@pytest.fixture
+def sample_questions():
+    from surface_consistency.data.redirectqa import load_sample
+
+    return load_sample().questions
+
+
+def score(tmp_path, *words):
+    return main(["score", "--source", "sample", "--out", str(tmp_path / "run"), *map(str, words)])
+
+
+def accuracy(tmp_path):
+    """Share of right answers over all verdicts."""
+    verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
+    return verdicts["is_correct"].mean(), int(verdicts["is_correct"].isna().sum())
+
+
+def test_score_reads_the_files_of_popqas_script(tmp_path, capsys, sample_questions):
+    """The answer, not the output that holds the prompt; which is refused until it is cut."""
+    rows = [
+        {
+            "id": number,
+            "question": q.question,
+            "possible_answers": json.dumps(q.triple.answers),
+            "prompt": f"Q: {q.question} A:",
+            "pred": " nothing of the kind",
+            "generation": f"Q: {q.question} A: nothing of the kind\n",
+        }
+        for number, q in enumerate(sample_questions)
+    ]
+    file = tmp_path / "model=x.csv"
+    pd.DataFrame(rows).to_csv(file)
+
+    assert score(tmp_path, "--predictions", file) == 0
+    assert accuracy(tmp_path) == (0.0, 0)
+    assert score(tmp_path, "--predictions", file, "--text-column", "generation") == 2
+    assert "set --strip-prompt to cut it off, or name" in capsys.readouterr().err
+    cut = ("--predictions", file, "--text-column", "generation", "--strip-prompt")
+    assert main(["score", "--source", "sample", "--out", str(tmp_path / "b"), *map(str, cut)]) == 0
+    run = pd.read_parquet(tmp_path / "b" / "verdicts.parquet")
+    assert set(run["prediction"]) == {"nothing of the kind"}
+
+
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
+def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questions):
+    """Every tenth cell blank changes no rate unless blanks are asked to be wrong."""
+    rows = [
+        {"question": q.question, "pred": "" if number % 10 == 0 else q.triple.answers[0]}
+        for number, q in enumerate(sample_questions)
+    ]
+    file = tmp_path / "p.csv"
+    pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
+
+    assert score(tmp_path, "--predictions", file) == 0
+    said = capsys.readouterr().err
+    assert "predictions are blank; they count as missing, and their pairs are left out; " in said
+    assert "to count them as wrong answers set blank (--blank) to wrong" in said
+    share, missing = accuracy(tmp_path)
+    assert share == 1
+    assert missing > 0
+    wrong = ["--predictions", str(file), "--blank", "wrong", "--out", str(tmp_path / "b")]
+    assert main(["score", "--source", "sample", *wrong]) == 0
+    assert "predictions are blank; they count as wrong answers" in capsys.readouterr().err
+    verdicts = pd.read_parquet(tmp_path / "b" / "verdicts.parquet")
+    assert (~verdicts["is_correct"]).sum() == missing
+
+
+@pytest.mark.parametrize(
+    ("columns", "remedy"),
+    [
+        (("text", "output"), "say which is it by --text-column"),
+        (("mine",), "name it by --text-column"),
+        (("pred",), "name it by --id-column; or, if the "),
+        (("pred",), "say so with --in-order='"),
+    ],
+)
+def test_errors_about_predictions_name_flags(tmp_path, capsys, sample_questions, columns, remedy):
+    """And a digest that a message offers is taken."""
+    rows = [dict.fromkeys(columns, q.triple.answers[0]) for q in sample_questions]
+    file = tmp_path / "p.csv"
+    pd.DataFrame(rows).to_csv(file, index=False)
+
+    assert score(tmp_path, "--predictions", file) == 2
+
+    printed = capsys.readouterr().err
+    assert remedy in printed
+    if "--in-order" in remedy:
+        digest = printed.partition("--in-order='")[2].partition("'")[0]
+        assert score(tmp_path, "--predictions", file, "--in-order", digest) == 0
+        assert accuracy(tmp_path) == (1.0, 0)
+
+
+def test_a_folder_of_predictions_is_refused_with_the_remedy(tmp_path, capsys):
+    assert score(tmp_path, "--predictions", tmp_path) == 2
+    assert f"name its files, such as {tmp_path}/*.jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, f'{{"id": {"9" * 5_000}}}'])
+def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
+    """No traceback of the fuzz is left in run, score and compare."""
+    file = tmp_path / "x.jsonl"
+    file.write_text(text + "\n")
+    out = ("--out", str(tmp_path / "out"))
+    commands = [
+        ["run", "redirectqa", "--source", str(file), "--runner", "x", *out],
+        ["run", "redirectqa", "--source", "sample", "--runner", "stored", "--model", str(file)],
+        ["score", "--source", "sample", "--predictions", str(file), *out],
+        ["compare", str(file), "--first", "a", "--second", "b"],
+    ]
+    commands[1] += out
+
+    for command in commands:
+        assert main(command) == 2
+        printed = capsys.readouterr().err
+        assert printed.startswith("error: ")
+        assert "x.jsonl:1: " in printed

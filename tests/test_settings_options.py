@@ -149,7 +149,7 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
         (["--shots", "abc"], 'Invalid value for --shots: unable to convert "abc" into int.'),
         (["--style", "foo"], 'Invalid value "foo" for --style'),
         (["--shot", "1"], "Unknown option: --shot. Did you mean --shots?"),
-        (["--truncate", "--shots", "0"], "--n-permutations cannot be cut with shots=0"),
+        (["--truncate", "--shots", "0"], "--n-permutations cannot be cut with --shots=0"),
         (["--model", "broken"], "--n-permutations is more than the topics hold"),
     ],
 )
@@ -251,3 +251,16 @@ def test_completion_knows_the_options_of_a_record(run):
 
     assert "--n-permutations" in script
     assert "paraphrase" in script
+
+
+def test_arguments_in_messages_are_written_as_flags():
+    """What one would write in Python is what one would write on the command line."""
+    flags = {"column": "--column", "split": "--split", "ask_by_template": "--ask-by-template"}
+
+    assert name_flags("columns are ['ask_by_template']", flags) == "columns are ['ask_by_template']"
+
+    found = name_flags(
+        "no split; pass split='train', columns={'answers': 'NAME'} or `ask_by_template=True`", flags
+    )
+
+    assert found == "no split; pass --split='train', --column answers=NAME or --ask-by-template"

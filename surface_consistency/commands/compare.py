@@ -74,6 +74,9 @@ def _compare(
         str | None,
         Parameter(name="--filter", help="Filter of lm-evaluation-harness samples to read."),
     ] = None,
+    blank: Annotated[
+        Literal["missing", "wrong"], Parameter(help="What a blank verdict counts as.")
+    ] = "missing",
     test: Annotated[_Test, Parameter(help="Form of McNemar's test.")] = "auto",
     confidence: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.95,
     resamples: Annotated[int, Parameter(help="Bootstrap resamples.")] = 10_000,
@@ -107,6 +110,7 @@ def _compare(
             pair_id=pair_id,
             within=None,
             sample_filter=sample_filter,
+            blank=blank,
         )
         rows = compare_verdicts(
             frame,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 from pydantic import BaseModel
 
+from surface_consistency.errors import DataError
 from surface_consistency.settings_options import (
     RecordOption,
     name_flags,
@@ -86,8 +87,8 @@ def record_command(
             text = str(error)
             for record in records.values():
                 text = name_flags(text, record)
-            if type(error) is ValueError and text != str(error):
-                raise ValueError(text) from error
+            if text != str(error) and (type(error) is ValueError or isinstance(error, DataError)):
+                raise type(error)(text) from error
             raise
 
     text = help_text if help_text is not None else inspect.getdoc(function) or ""

@@ -10,6 +10,7 @@ from surface_consistency.commands.options import Json
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.errors import PluginError
+from surface_consistency.inference.prediction_rows import PredictionSettings
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.reporting import report_runs
@@ -47,8 +48,6 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 negative=(),
             ),
         ] = (),
-        id_column: Annotated[str | None, Parameter(help="Column of ids or question texts.")] = None,
-        text_column: Annotated[str | None, Parameter(help="Column of generated text.")] = None,
         label: Annotated[
             str | None, Parameter(help="Name of the model in tables; the file's by default.")
         ] = None,
@@ -59,6 +58,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             Path | None, Parameter(help="Folder of the new run, with --predictions.")
         ] = None,
         json: Json = False,
+        reading: PredictionSettings,
         source: Any,  # noqa: ANN401
         settings: Any,  # noqa: ANN401
         scoring: Any,  # noqa: ANN401
@@ -67,9 +67,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         if (run is None) == (not predictions):
             raise ValueError("give either the folder of a run or --predictions FILE, one of them")
         if run is not None:
-            _refuse_data_options(
-                source, settings, out=out, label=label, id_column=id_column, text_column=text_column
-            )
+            _refuse_data_options(source, settings, reading, out=out, label=label)
             folder = RunFolder.open(run)
             score_run(folder, study=study, scoring=scoring)
             folders, home = [folder], run
@@ -84,8 +82,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                     predictions,
                     out,
                     label=label,
-                    id_column=id_column,
-                    text_column=text_column,
+                    reading=reading,
                     settings=settings,
                     source=source,
                     scoring=scoring,
@@ -101,6 +98,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         "answers again, by another rule or judge; nothing is asked anew. With --predictions: judge "
         "files of outputs against the data, into --out.",
         optional=("source",),
+        reading=PredictionSettings,
         source=study.source,
         settings=study.settings,
         scoring=study.scoring,
@@ -159,10 +157,10 @@ def _study_of(argv: Sequence[str]) -> str:
     return named
 
 
-def _refuse_data_options(source: Any, settings: Any, **own: object) -> None:  # noqa: ANN401
+def _refuse_data_options(*records: Any, **own: object) -> None:  # noqa: ANN401
     """Refuse options that scoring a run again would not heed."""
     foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
-    for record in filter(None, (source, settings)):
+    for record in filter(None, records):
         options = record_options(type(record))
         foreign += [o.flags[0] for o in options if o.path[0] in record.model_fields_set]
     if foreign:

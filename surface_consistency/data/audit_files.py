@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.reading import parse_json
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase, read_jsonl
 
@@ -159,14 +160,9 @@ def _load(file: Path) -> dict[str, Any]:
     """Read a JSON object."""
     if not file.is_file():
         raise SourceNotFoundError(f"no database file {file}; check the path (in {Path.cwd()})")
-    try:
-        data = json.loads(file.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{file}: not UTF-8 at byte {error.start}; re-save the file as UTF-8"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: not JSON: {error}; a database is one JSON object") from error
+    # A store of millions of triplets is larger than other documents may be.
+    content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    data = parse_json(content, str(file), remedy="a database is one JSON object")
     if not isinstance(data, dict):
         raise DataError(
             f"{file}: a database is one JSON object with {', '.join(_KEYS)}, this file holds a "

@@ -5,7 +5,6 @@ reader is for. An empty cell (null, NaN or blank) is None, and no item of a list
 """
 
 import ast
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,11 +12,13 @@ from typing import Final, TypeVar
 
 from surface_consistency.data.readers import Place
 from surface_consistency.errors import RecordError
+from surface_consistency.reading import json_or_text
 
 __all__ = ["RowCells", "answers_of", "count_of", "identifier_of", "strings_of", "text_of"]
 
 T = TypeVar("T")
 
+_MOST_DIGITS: Final = 30
 _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
     "from the file or hub id itself, or read it with keep_default_na=False"
@@ -86,12 +87,14 @@ def identifier_of(value: object) -> str | None:
 
 
 def count_of(value: object) -> int | None:
-    """Read a count, such as of page views: 17, 17.0 and "17" are the same; at least 0."""
+    """Read a count, such as of page views: 17, 17.0 and "17" are the same; 0 to 2**63 - 1."""
     text = identifier_of(value)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise ValueError("expected a whole number of at least 0")
+    if len(text) > _MOST_DIGITS or int(text) >= 2**63:
+        raise ValueError("expected a whole number below 2**63")
     return int(text)
 
 
@@ -135,11 +138,9 @@ def _parsed_list(text: str) -> object:
     """Parse a list that stands in a string; a string that is no such list is itself."""
     if not text.lstrip().startswith("["):
         return text
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        pass
+    if (value := json_or_text(text, "the list")) is not text:
+        return value
     try:
         return ast.literal_eval(text.strip())
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text

@@ -6,6 +6,7 @@ from typing import Final
 
 from surface_consistency.data.readers import Row
 from surface_consistency.errors import ColumnNotFoundError, RecordError
+from surface_consistency.reading import find_column, first_names
 
 __all__ = [
     "POPQA_COLUMNS",
@@ -19,34 +20,27 @@ Candidates = Mapping[str, tuple[str, ...]]
 """Field to the column names it may have, the likeliest first."""
 
 REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    field: tuple(names.split())
-    for field, names in {
-        "triple_id": "triplet_id triple_id fact_id",
-        "subject_id": "subject_id subject_qid subj_id s_id qid",
-        "surface": "subject_surface surface surface_form subject_surface_form",
-        "categories": "subject_surface_category subject_surface_categories surface_category "
-        "surface_categories redirect_category redirect_categories categories "
-        "category",
-        "subject_title": "subject_wiki_title s_wiki_title wiki_title canonical_title subject_title "
-        "subject_label subject subj",
-        "redirect_title": "subject_redirect_wiki_title redirect_wiki_title redirect_title",
-        "pageviews": "subject_pageviews pageviews s_pop",
-        "subject_aliases": "subject_aliases s_aliases",
-        "relation": "relation relation_name relation_label relation_type property property_name "
-        "prop predicate relation_id property_id prop_id pid",
-        "object_id": "object_id object_qid obj_id o_id",
-        "object": "object object_label object_name object_surface obj",
-        "object_title": "object_wiki_title object_title o_wiki_title",
-        "answers": "possible_answers answers gold_answers acceptable_answers answer_aliases answer",
-        "object_aliases": "object_aliases obj_aliases o_aliases",
-        "template": "template template_id template_name template_type question_template "
-        "template_idx",
-        "question": "question question_text query",
-    }.items()
+    "triple_id": ("triplet_id",),
+    "subject_id": ("subject_id",),
+    "surface": ("subject_surface",),
+    "categories": ("subject_surface_category",),
+    "subject_title": ("subject_wiki_title", "s_wiki_title"),
+    "redirect_title": ("subject_redirect_wiki_title",),
+    "pageviews": ("subject_pageviews", "s_pop"),
+    "subject_aliases": ("subject_aliases", "s_aliases"),
+    "relation": ("relation", "prop"),
+    "object_id": ("object_id",),
+    "object": ("object_surface", "obj"),
+    "object_title": ("o_wiki_title",),
+    "answers": ("possible_answers",),
+    "object_aliases": ("object_aliases", "o_aliases"),
+    "template": ("template",),
+    "question": ("question",),
 }
-"""Fields of RedirectQA. The subject's columns are those of release v1.0.0, read by public code; the
-names of the relation, object, answer, template and question columns are likely ones, since no
-public description of either release tells them: override them where they differ."""
+"""Fields of RedirectQA, and the names that are known of them: the eight columns of release v1.0.0
+that public code reads, those that this package writes, and PopQA's. No public description tells the
+relation, object, answer, template and question columns of either release: name them where they
+differ, since no other name is guessed."""
 
 POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     name: (name,)
@@ -64,45 +58,50 @@ def resolve_columns(
     *,
     overrides: Mapping[str, str] | None = None,
     required: Collection[str | tuple[str, ...]] = (),
+    remedies: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Find the column of each field.
 
-    An override wins; then the first candidate that is there under its exact name; then the first
-    that is there with other case, hyphens, spaces or none for underscores ("possibleAnswers").
+    An override wins; then the name that is there, as it is written or with other case, hyphens,
+    spaces or none for underscores ("possibleAnswers").
 
     Args:
         available: Columns of the source.
         candidates: The declared mapping, such as `REDIRECTQA_COLUMNS`.
         overrides: Field to the column that holds it, for columns under other names.
         required: Fields that must be found; a tuple is satisfied by any one of its fields.
+        remedies: What else helps where a required field is missing, by (first) field.
 
     Returns:
         Field to column, for the fields that were found.
 
     Raises:
-        ColumnNotFoundError: If a required field has no column, or an override names a field that
-            is not declared or a column that is not there.
+        ColumnNotFoundError: If a required field has no column, two columns could be that of a
+            field, or an override names a field that is not declared or a column that is not there.
 
     Examples:
         >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides={"answers": "gold"})
         {'answers': 'gold', 'question': 'Question'}
     """
     _check_overrides(overrides or {}, available, candidates)
-    folded = {_fold(column): column for column in reversed(list(available))}
     found: dict[str, str] = {}
     for field, names in candidates.items():
         if overrides and field in overrides:
             found[field] = overrides[field]
             continue
-        column = next((name for name in names if name in available), None) or next(
-            (folded[key] for name in names if (key := _fold(name)) in folded), None
-        )
-        if column is not None:
-            found[field] = column
+        columns = [column for name in names if (column := find_column(name, available))]
+        if len(columns) > 1:
+            raise ColumnNotFoundError(
+                f"columns {' and '.join(map(repr, columns))} could both be {field!r}; say which is "
+                f"it: columns={{{field!r}: {columns[0]!r}}}"
+            )
+        if columns:
+            found[field] = columns[0]
     for need in required:
         group = (need,) if isinstance(need, str) else need
         if not any(field in found for field in group):
-            raise ColumnNotFoundError(_missing(group, available, candidates))
+            other = (remedies or {}).get(group[0], "")
+            raise ColumnNotFoundError(_missing(group, available, candidates) + other)
     return found
 
 
@@ -145,11 +144,6 @@ def refuse_late_columns(
         yield place, row
 
 
-def _fold(name: str) -> str:
-    """Fold spellings of one column name into one key."""
-    return name.casefold().replace("_", "").replace("-", "").replace(" ", "")
-
-
 def _check_overrides(
     overrides: Mapping[str, str], available: Collection[str], candidates: Candidates
 ) -> None:
@@ -163,7 +157,7 @@ def _check_overrides(
         if column not in available:
             raise ColumnNotFoundError(
                 f"columns={{{field!r}: {column!r}}}: the source has no column {column!r}"
-                f"{_close(column, available)}; its columns are {', '.join(available)}"
+                f"{_close(column, available)}; its columns are {first_names(available)}"
             )
 
 
@@ -175,8 +169,8 @@ def _missing(group: tuple[str, ...], available: Collection[str], candidates: Can
     what = "this field" if len(group) == 1 else "any of these fields"
     return (
         f"the source has no column for {what}: {looked}. Its columns are "
-        f"{', '.join(available) or '(none)'}{near}. If one of them holds it, say which: "
-        f"columns={{{group[0]!r}: '<column>'}}"
+        f"{first_names(available) or '(none)'}{near}. If one of them holds it, say which: "
+        f"columns={{{group[0]!r}: 'NAME'}}"
     )
 
 

@@ -22,7 +22,8 @@ from surface_consistency.data.build_records import BuildManifest, RowCounts
 from surface_consistency.data.dataset_card import AttritionLine, CardSubset, CardText, render_card
 from surface_consistency.data.features import make_features, to_parquet
 from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RecordError, RunMismatchError
+from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Record
 from surface_consistency.taxonomy import CATEGORIES, TYPES
@@ -201,8 +202,8 @@ def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
 def _recorded(record: Path) -> dict[str, JsonValue]:
     """Read the settings of what was written; none where nothing tells of them."""
     try:
-        content = json.loads(record.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        content = parse_json(read_document(record), str(record))
+    except (FileNotFoundError, RecordError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -1,8 +1,6 @@
 """Files of rows: one reader for each format, a few rows in memory at a time, bad places named."""
 
-import csv
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,12 +9,18 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import (
+    delimited_rows,
+    existing_file,
+    json_objects,
+    parse_json,
+    read_document,
+)
 
 __all__ = ["FORMATS", "Place", "Row", "parquet_rows", "python_values", "read_rows"]
 
 _BATCH: Final = 1024
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class Place(NamedTuple):
@@ -51,63 +55,27 @@ def read_rows(path: Path) -> Iterator[Row]:
         DataError: If the format is not one of these, or the file is not of its format.
         RecordError: If one line is broken; names file and line.
     """
-    if not path.is_file():
-        raise SourceNotFoundError(f"no file {path}; check the path")
+    existing_file(path, "a data file", "*.jsonl")
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"cannot read {path}: the formats are {', '.join(FORMATS)}")
     yield from FORMATS[path.suffix.lower()](path)
 
 
-def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Number the lines of a text file and decode each on its own, so that a bad one is named."""
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            content = line.removeprefix(_BOM) if number == 1 else line
-            try:
-                yield number, content.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise RecordError(
-                    f"{path}:{number}: not UTF-8 at byte {error.start} of the line "
-                    f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
-                ) from error
-
-
 def _json_lines(path: Path) -> Iterator[Row]:
     """Read one object a line."""
     source = str(path)
-    for number, line in _decoded_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise RecordError(
-                f"{source}:{number}: not JSON: {error.msg} at column {error.colno} of "
-                f"{line.strip()[:80]!r}; repair or remove the line (a last line that is cut off "
-                "means that the file was not written to its end)"
-            ) from error
-        if not isinstance(row, dict):
-            raise RecordError(
-                f"{source}:{number}: a line holds one JSON object with a row's columns, "
-                f"got {line.strip()[:80]!r}"
-            )
+    for number, row in json_objects(path):
         yield Place(source, number), row
 
 
 def _json(path: Path) -> Iterator[Row]:
     """Read a list of objects, or lines of them under the same suffix."""
     with path.open("rb") as file:
-        start = file.read(64).removeprefix(_BOM).lstrip()
+        start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"["):
         yield from _json_lines(path)
         return
-    text = "".join(line for _, line in _decoded_lines(path))
-    try:
-        rows = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}"
-        ) from error
+    rows = parse_json(read_document(path), str(path), remedy="repair the file")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise RecordError(f"{path}:{number}: expected an object with a row's columns")
@@ -117,22 +85,8 @@ def _json(path: Path) -> Iterator[Row]:
 def _delimited(path: Path, delimiter: str) -> Iterator[Row]:
     """Read CSV or TSV with its header; cells stay text."""
     source = str(path)
-    table = csv.reader((line for _, line in _decoded_lines(path)), delimiter=delimiter, strict=True)
-    try:
-        header = next(table, [])
-        if len(set(header)) != len(header):
-            raise DataError(f"{source}:1: the header names a column twice: {', '.join(header)}")
-        for cells in table:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise RecordError(
-                    f"{source}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
-                    "quote cells that hold the delimiter, a quote or a line break"
-                )
-            yield Place(source, table.line_num), dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise RecordError(f"{source}:{table.line_num}: {error}") from error
+    for number, row in delimited_rows(path, delimiter):
+        yield Place(source, number), row
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:

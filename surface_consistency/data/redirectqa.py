@@ -48,9 +48,13 @@ _REQUIRED: Final = (
     "surface",
     ("triple_id", "subject_id", "subject_title"),
     ("categories", "redirect_title"),
-    ("question", "relation"),
-    ("answers", "object", "object_title", "object_aliases"),
+    ("answers", "object_aliases"),
 )
+_REMEDIES: Final = {
+    "question": ". To ask every question in the words of this package's templates instead, which "
+    "are those of PopQA and one paraphrase, set `ask_by_template=True`",
+    "answers": ". To accept the object's name alone, name its column there",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,23 +170,31 @@ def load_redirectqa(
     revision: str | None = None,
     split: str = "test",
     columns: Mapping[str, str] | None = None,
+    ask_by_template: bool = False,
 ) -> RedirectQA:
     """Load RedirectQA, release v1.0.0 or v0.1.0, or rows of your own in such columns.
+
+    No column is guessed by another name than those of `REDIRECTQA_COLUMNS`, and nothing that a
+    source lacks is filled in unasked.
 
     Canonical rows are those whose categories contain "__MAIN__", or that have neither category nor
     redirect title and ask under the article's title. Categories get the taxonomy's spelling.
     Templates are named "original" (the question is PopQA's template with the surface in it) and
     "paraphrase", whatever the source calls them. A relation that no column names is told from the
     questions. Accepted answers lose the white space around them. Rows that repeat another to the
-    letter are dropped and counted.
+    letter, in all columns, are dropped and counted; rows that would be one question and differ in
+    a column that is not read are refused, with the names of these columns.
 
     Args:
         source: Hub id, folder in the hub's layout, file, `datasets` object, or rows as
-            dictionaries; see `open_source`.
+            dictionaries; see `open_source`. "sample" is the bundled sample, where no file or
+            folder has that name.
         revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
         split: Split of a repository, folder or dictionary of splits.
         columns: Field to column, where a source uses names that `REDIRECTQA_COLUMNS` does not list,
             such as `{"question": "prompt_text"}`.
+        ask_by_template: Whether rows without a question are asked in the words of the taxonomy's
+            templates.
 
     Returns:
         Questions, pairs, and redirects without a canonical question.
@@ -192,7 +204,8 @@ def load_redirectqa(
         ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
         RecordError: If a row is broken, or a column that would be used appears only after the
             first thousand rows; names file, line, column and value.
-        DataError: If rows contradict each other, or there are none.
+        DataError: If rows contradict each other, would be one question but differ in a column that
+            is not read, or there are none.
 
     Warns:
         IncompletePairWarning: If redirects have no canonical question.
@@ -201,13 +214,24 @@ def load_redirectqa(
         SurfaceConsistencyWarning: If repeated rows were dropped, facts list no aliases of their
             object, or the source's own table of categories differs from the taxonomy.
     """
+    if source == "sample" and not Path(source).exists():
+        if columns or revision or ask_by_template:
+            raise ValueError(
+                '"sample" is the bundled sample, whose columns are known: leave columns, revision '
+                "and ask_by_template out, or name a file"
+            )
+        return load_sample()
     opened = open_source(source, revision=revision, split=split)
     found = resolve_columns(
-        opened.columns, REDIRECTQA_COLUMNS, overrides=columns, required=_REQUIRED
+        opened.columns,
+        REDIRECTQA_COLUMNS,
+        overrides=columns,
+        required=(*_REQUIRED, "relation" if ask_by_template else "question"),
+        remedies=_REMEDIES,
     )
     if opened.folder is not None:
         check_category_types(opened.folder)
-    rows = RedirectQARows(found)
+    rows = RedirectQARows(found, ask_by_template=ask_by_template)
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
         rows.extend(late)

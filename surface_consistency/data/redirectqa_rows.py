@@ -8,6 +8,7 @@ from then on. Then relations and templates are settled, and both become columns 
 import hashlib
 import json
 import marshal
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ from surface_consistency.data.wordings import (
     resolve_templates,
 )
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import first_names
 from surface_consistency.schemas import Record, SurfaceForm
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.jsonl import describe_validation_error
@@ -104,19 +106,24 @@ _ROW_SCHEMA: Final = pa.schema(
         "digest": pa.string(),
         "template": pa.string(),
         "question": pa.string(),
+        "rest": pa.binary(),
         **{
             name: QUESTION_SCHEMA.field(name).type
             for name in ("surface", "is_canonical", "categories", "types", "redirect_title")
         },
     }
 )
-"""What is kept of a row: its place, its fact, its name for the subject, and how it asks."""
+"""What is kept of a row: its place, its fact, its name for the subject, how it asks, and checksums
+of the cells that are not compared otherwise: of all about the fact, then of each unread column."""
 
 _ROWS_AT_ONCE: Final = 4_096
 _NO_REFERENCES: Final = 2
 """Version of `marshal` whose bytes depend on the values alone."""
 
-_Waiting = tuple[Place, int, str, str | None, str | None, Surface]
+_CHECKSUM: Final = 4
+"""Bytes of the checksum of one cell."""
+
+_Waiting = tuple[Place, int, str, str | None, str | None, bytes, Surface]
 
 
 @dataclass(slots=True)
@@ -126,6 +133,9 @@ class RedirectQARows:
     columns: Mapping[str, str]
     """Field of `REDIRECTQA_COLUMNS` to the source's column, for the fields that it has."""
 
+    ask_by_template: bool = False
+    """Whether rows without a question are asked in the words of the taxonomy's templates."""
+
     n_rows: int = 0
     """Number of rows that were read."""
 
@@ -134,6 +144,7 @@ class RedirectQARows:
 
     _facts: "_Facts" = field(default_factory=lambda: _Facts())
     _parts: list[pa.Table] = field(default_factory=list)
+    _unread: list[str] = field(default_factory=list)
 
     def extend(self, rows: Iterable[Row]) -> None:
         """Read rows.
@@ -149,6 +160,8 @@ class RedirectQARows:
         told_of = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
         name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
         id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
+        read_columns = {*self.columns.values(), *self._unread}
+        rest_of = _cells_of(self._unread)
         templates: dict[object, str | None] = {}
         known: dict[str, bytes] = {}
         last: tuple[object, ...] | None = None
@@ -157,6 +170,10 @@ class RedirectQARows:
         waiting: list[_Waiting] = []
         for place, row in rows:
             cells = RowCells(self.columns, place, row)
+            if not read_columns.issuperset(row):
+                self._unread += [name for name in row if name not in read_columns]
+                read_columns.update(row)
+                rest_of = _cells_of(self._unread)
             told = _summed(told_of(row))
             if id_column is None:
                 fact_id = ""
@@ -184,7 +201,11 @@ class RedirectQARows:
             else:
                 template = templates[value] = cells.read("template", identifier_of)
             question = cells.read("question", text_of)
-            waiting.append((place, self._facts.rows[fact_id], digest, template, question, surface))
+            rest = told[:_CHECKSUM] if told else _checksum(told_of(row))
+            if self._unread:
+                rest += b"".join(map(_checksum, rest_of(row)[: len(self._unread)]))
+            fact_row = self._facts.rows[fact_id]
+            waiting.append((place, fact_row, digest, template, question, rest, surface))
             if len(waiting) == _ROWS_AT_ONCE:
                 self._keep(waiting)
                 waiting = []
@@ -194,17 +215,17 @@ class RedirectQARows:
         """Lay rows out in columns."""
         if not rows:
             return
-        places, facts, digests, templates, questions, surfaces = zip(*rows, strict=True)
+        places, facts, digests, templates, questions, rests, surfaces = zip(*rows, strict=True)
         columns: list[Any] = [
             [place.source for place in places],
             [place.number for place in places],
         ]
-        columns += [facts, digests, templates, questions, *zip(*surfaces, strict=True)]
+        columns += [facts, digests, templates, questions, rests, *zip(*surfaces, strict=True)]
         try:
             made = dict(zip(_ROW_SCHEMA.names, columns, strict=True))
             self._parts.append(pa.table(made, schema=_ROW_SCHEMA))
         except (pa.ArrowInvalid, UnicodeEncodeError):
-            for place, _, _, template, question, surface in rows:
+            for place, _, _, template, question, _, surface in rows:
                 with _named(str(place)):
                     _Asked(question=question or "?")
                     json.dumps([template, surface], ensure_ascii=False).encode()
@@ -248,7 +269,8 @@ class RedirectQARows:
         ids = pc.binary_join_element_wise(fact_ids, rows["template"], rows["digest"], ":")
         rows = rows.append_column("id", ids)
         if pc.count_distinct(ids).as_py() < len(rows):
-            rows = rows.take(pa.array(_first_rows(rows, facts)))
+            told = " or ".join(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
+            rows = rows.take(pa.array(_first_rows(rows, facts, (told, *self._unread))))
         _check_canonical(rows, facts)
         return QuestionTable(facts, rows.select(QUESTION_SCHEMA.names).cast(QUESTION_SCHEMA))
 
@@ -323,13 +345,20 @@ class RedirectQARows:
                 raise RecordError(
                     f"{fact.place}: fact {fact_id!r} has no relation, and its questions follow no "
                     "known template; name the column that tells it with "
-                    "columns={'relation': '<column>'}"
+                    "columns={'relation': 'NAME'}"
                 )
             self._facts.put(fact_id, fact)
         return names
 
     def _asked(self, rows: pa.Table) -> pa.Array:
-        """Word the questions of rows that have none."""
+        """Word the questions of rows that have none, where that is asked."""
+        if not self.ask_by_template:
+            row = rows["question"].combine_chunks().is_null().index(True).as_py()
+            raise RecordError(
+                f"{_place(rows, row)}: column {self.columns['question']!r} is empty, and a "
+                "question is not made up: fill it in, or set `ask_by_template=True` to ask such "
+                "rows in the words of this package's templates"
+            )
         relations = [fact.relation or "" for _, fact in self._facts.items()]
         questions = python_values(rows["question"])
         told = (rows[name] for name in ("fact", "surface", "template"))
@@ -343,7 +372,7 @@ class RedirectQARows:
                 raise RecordError(
                     f"{_place(rows, row)}: no question, and the taxonomy has no template for "
                     f"relation {relation!r}; name the column that holds it with "
-                    "columns={'question': '<column>'}"
+                    "columns={'question': 'NAME'}"
                 )
             questions[row] = RELATIONS[relation].question(surface, template=template)
         return pa.array(questions, pa.string())
@@ -397,16 +426,18 @@ def _place(rows: pa.Table, row: int) -> Place:
     return Place(rows["source"][row].as_py(), rows["number"][row].as_py())
 
 
-def _first_rows(rows: pa.Table, facts: pa.Table) -> list[int]:
+def _first_rows(rows: pa.Table, facts: pa.Table, columns: tuple[str, ...]) -> list[int]:
     """Number the rows that repeat no other; refuse two different ones for one question."""
     first: dict[str, int] = {}
     for row, name in enumerate(python_values(rows["id"])):
         if first.setdefault(name, row) != row:
-            _check_repeated(rows, first[name], row, facts)
+            _check_repeated(rows, first[name], row, facts, columns)
     return list(first.values())
 
 
-def _check_repeated(rows: pa.Table, first: int, row: int, facts: pa.Table) -> None:
+def _check_repeated(
+    rows: pa.Table, first: int, row: int, facts: pa.Table, columns: tuple[str, ...]
+) -> None:
     """Refuse two different rows for one fact, name and template."""
     one, other = (rows.slice(place, 1).to_pylist()[0] for place in (first, row))
     if one["question"] != other["question"]:
@@ -414,14 +445,36 @@ def _check_repeated(rows: pa.Table, first: int, row: int, facts: pa.Table) -> No
     elif any(one[name] != other[name] for name in Surface._fields if name != "text"):
         what = "categories"
         values = f"{tuple(one['categories'])} and {tuple(other['categories'])}"
+    elif differing := _differing(one["rest"], other["rest"], columns):
+        raise DataError(
+            f"{_place(rows, first)} and {_place(rows, row)} would be one question, fact "
+            f"{facts['fact_id'][other['fact']].as_py()!r}, surface {other['surface']!r} and "
+            f"template {other['template']!r}, but they differ in "
+            f"{differing}; if one of these columns tells the "
+            "questions apart, name it with columns={'question': 'NAME'} or "
+            "columns={'template': 'NAME'}, else drop the column or all rows of a question but one"
+        )
     else:
         return
     raise DataError(
         f"{_place(rows, first)} and {_place(rows, row)} are the same fact "
         f"{facts['fact_id'][other['fact']].as_py()!r}, surface {other['surface']!r} and template "
         f"{other['template']!r}, but differ in {what}: {values}; remove one, or name the "
-        "column that tells them apart with columns={'template': '<column>'}"
+        "column that tells them apart with columns={'template': 'NAME'}"
     )
+
+
+def _differing(one: bytes, other: bytes, columns: tuple[str, ...]) -> str:
+    """Name the columns whose checksums differ; a row read early lacks those that came late."""
+    empty = _checksum(None)
+    sums = [
+        [
+            cells[at : at + _CHECKSUM] or empty
+            for at in range(0, len(columns) * _CHECKSUM, _CHECKSUM)
+        ]
+        for cells in (one, other)
+    ]
+    return first_names([name for name, a, b in zip(columns, *sums, strict=True) if a != b])
 
 
 def _check_canonical(rows: pa.Table, facts: pa.Table) -> None:
@@ -575,6 +628,15 @@ def _summed(cells: tuple[Any, ...]) -> bytes | None:
         return hashlib.blake2b(marshal.dumps(cells, _NO_REFERENCES), digest_size=16).digest()
     except ValueError:
         return None
+
+
+def _checksum(cell: Any) -> bytes:  # noqa: ANN401
+    """Sum up one cell in four bytes; an absent one is as an empty one."""
+    try:
+        data = marshal.dumps(cell, _NO_REFERENCES)
+    except ValueError:
+        data = repr(cell).encode("utf-8", "replace")
+    return zlib.crc32(data).to_bytes(_CHECKSUM)
 
 
 def _is_equal(cells: tuple[object, ...], known: tuple[object, ...] | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from surface_consistency.data.readers import FORMATS, Place, Row, read_rows
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import first_names
 
 __all__ = ["OpenSource", "Snapshot", "Source", "fetch_repository", "is_hub_id", "open_source"]
 
@@ -125,7 +126,15 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
         return _rows_in_memory(data, name)
     by_split = _data_files(folder, name)
     if split not in by_split:
-        raise _no_split(split, name, list(by_split))
+        if not any(file.suffix.lower() in FORMATS for file in chain(*by_split.values())):
+            raise _no_files(folder, name)
+        if (folder / "manifest.json").is_file():
+            raise SourceNotFoundError(
+                f"folder {name} is that of a run and holds no data; name the data that it asked, "
+                "or a folder or file of rows"
+            )
+        found = {key: first_names([file.name for file in files]) for key, files in by_split.items()}
+        raise _no_split(split, name, [f"{key} ({files})" for key, files in found.items()], *found)
     files = by_split[split]
     foreign = [file for file in files if file.suffix.lower() not in FORMATS]
     if foreign:
@@ -144,9 +153,7 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
         with tempfile.TemporaryDirectory() as cache:
             builder = datasets.load_dataset_builder(str(folder), cache_dir=cache)
     except FileNotFoundError as error:
-        raise SourceNotFoundError(
-            f"folder {name} holds no data files ({', '.join(FORMATS)}): {error}"
-        ) from error
+        raise _no_files(folder, name) from error
     except (RuntimeError, ValueError) as error:
         raise DataError(
             f"folder {name} cannot be used as it is: {error}. Pass one of its files, or what "
@@ -161,7 +168,8 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
 def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[str, object]]:
     """Take one split of a dictionary of splits."""
     if split not in splits:
-        raise _no_split(split, "the dictionary of splits", [str(name) for name in splits])
+        names = [str(name) for name in splits]
+        raise _no_split(split, "the dictionary of splits", names, *names)
     rows = splits[split]
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
         raise TypeError(
@@ -171,9 +179,18 @@ def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[st
     return rows
 
 
-def _no_split(split: str, name: str, names: list[str]) -> SourceNotFoundError:
+def _no_files(folder: Path, name: str) -> SourceNotFoundError:
+    """Say what a folder without data holds instead."""
+    held = first_names(sorted(item.name for item in folder.iterdir())) or "nothing"
+    return SourceNotFoundError(
+        f"folder {name} holds no data files ({', '.join(FORMATS)}) but {held}; name the folder or "
+        "file that holds the rows"
+    )
+
+
+def _no_split(split: str, name: str, described: list[str], *names: str) -> SourceNotFoundError:
     """Say which splits there are."""
-    known = ", ".join(names) or "none"
+    known = ", ".join(described) or "none"
     remedy = f"; pass split={names[0]!r}" if names else ""
     return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
 

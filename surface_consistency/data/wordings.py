@@ -12,7 +12,7 @@ __all__ = ["Wording", "infer_relation", "relation_name", "resolve_templates"]
 _ORIGINAL, _PARAPHRASE = TEMPLATES
 _REMEDY: Final = (
     f"write {' or '.join(map(repr, TEMPLATES))} into the template column, or name another column "
-    "with columns={'template': '<column>'}"
+    "with columns={'template': 'NAME'}"
 )
 
 

@@ -1,294 +1,455 @@
-"""Reading predictions that were made elsewhere: JSONL, CSV, lm-evaluation-harness samples."""
+"""Reading predictions that were made elsewhere: JSONL, CSV, lm-evaluation-harness samples.
 
-import csv
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+A file is read without knowing the questions; `Predictions.match` then finds the row of each. No
+column is taken where two could be meant, and no prompt, blank cell or namesake is taken for an
+answer in silence.
+"""
+
+import hashlib
+import re
+import warnings
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RecordError,
-    SourceNotFoundError,
+    UnscoredWarning,
 )
-from surface_consistency.schemas.generations import replace_surrogates
-
-__all__ = ["ID_COLUMNS", "TEXT_COLUMNS", "read_predictions"]
-
-ID_COLUMNS = (
-    "id",
-    "question_id",
-    "prompt_id",
-    "instance_id",
-    "example_id",
-    "qid",
-    "idx",
-    "question",
-    "prompt",
+from surface_consistency.inference.prediction_rows import (
+    ID_COLUMNS,
+    PredictionColumns,
+    PredictionRow,
+    PredictionSettings,
+    accepted_answers,
+    fact_of,
+    file_rows,
+    find_columns,
+    read_row,
+    shown,
 )
-"""Columns looked for as the identifier, best first; the question's own text is the last resort."""
-TEXT_COLUMNS = (
-    "prediction",
-    "text",
-    "output",
-    "response",
-    "generation",
-    "generated_text",
-    "model_output",
-    "completion",
-)
-"""Columns looked for as the predicted text, best first."""
-_JSON_SUFFIXES = frozenset({".jsonl", ".ndjson"})
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+from surface_consistency.reading import existing_file, first_names
+
+__all__ = [
+    "Asked",
+    "Predictions",
+    "answers_only",
+    "questions_digest",
+    "read_predictions",
+]
+
+_ECHO_SHARE: Final = 0.1
+_SPECIAL: Final = re.compile(r"\A(?:\s|<[^<>\s]{1,20}>)+")
+_ANSWER_MARK: Final = re.compile(r"\s*(?:A|Answer):")
+_LONGEST_LEAD: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One row of a file and where it stands."""
+class Asked(NamedTuple):
+    """The questions of a study, one item a prompt in each list."""
 
-    place: str
-    fields: Mapping[str, Any]
+    ids: Sequence[str]
+    """Ids of the prompts, each once."""
+
+    questions: Sequence[str | None] | None = None
+    """Texts of the questions; None of a prompt that asks for more than one."""
+
+    facts: Sequence[str] | None = None
+    """Ids of the facts."""
+
+    answers: Sequence[Iterable[str]] | None = None
+    """Accepted answers."""
 
 
-def read_predictions(
-    path: str | os.PathLike[str], *, id_column: str | None = None, text_column: str | None = None
-) -> dict[str, str]:
+@dataclass(slots=True, eq=False)
+class Predictions:
+    """The rows of a file of predictions."""
+
+    path: Path
+    """The file."""
+
+    settings: PredictionSettings
+    """How it is read."""
+
+    columns: tuple[str, ...] = ()
+    """Columns of its first row."""
+
+    lines: "array[int]" = field(default_factory=lambda: array("q"))
+    """Line of each row."""
+
+    texts: list[str | None] = field(default_factory=list)
+    """Text of each row; None where there is none."""
+
+    names: list[tuple[str, ...]] = field(default_factory=list)
+    """What each row calls its question, best first."""
+
+    is_cut: bytearray = field(default_factory=bytearray)
+    """Whether a row's text began with the row's own prompt, which is cut off where it is asked."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.texts)
+
+    def place(self, row: int) -> str:
+        """Say where a row stands."""
+        return f"{self.path}:{self.lines[row]}"
+
+    def by_name(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Give the texts by all names of their questions, for who does not know the questions.
+
+        Returns:
+            Text by name; and by name the message for those names that have different texts.
+
+        Raises:
+            ColumnNotFoundError: If no column names the questions.
+        """
+        if not any(self.names):
+            raise ColumnNotFoundError(self._nameless())
+        found: dict[str, int] = {}
+        conflicts: dict[str, str] = {}
+        for part in (slice(0, 1), slice(1, None)):
+            best = frozenset(found)
+            for row, names in enumerate(self.names):
+                for name in names[part] if self.texts[row] is not None else ():
+                    first = row if name in best else found.setdefault(name, row)
+                    if self.texts[first] != self.texts[row]:
+                        conflicts.setdefault(name, self._conflict(name, first, row))
+        texts = {name: self.texts[row] or "" for name, row in found.items()}
+        return {name: text for name, text in texts.items() if name not in conflicts}, conflicts
+
+    def match(self, asked: Asked) -> list[str | None]:
+        """Find the prediction of each question.
+
+        A row goes by the id of a prompt, else by the text of a question. Where several questions,
+        or several predictions that differ, share a text, the row goes by the id of its fact or its
+        accepted answers, else by `doc_id` or its position if these give every row of the file a
+        question with its text.
+
+        Args:
+            asked: The questions.
+
+        Returns:
+            One text a prompt, None where there is none.
+
+        Raises:
+            ColumnNotFoundError: If no column names the questions.
+            DataError: If no row belongs to a question, or rows that differ cannot be told apart.
+
+        Warns:
+            UnscoredWarning: If rows belong to no question.
+        """
+        rows = self._in_order(asked) if self.settings.in_order else self._by_names(asked)
+        cut = [row for row in rows if row >= 0 and self.is_cut[row]]
+        if len(cut) > _ECHO_SHARE * len(rows) and not self.settings.strip_prompt:
+            raise _echo_error(len(cut), len(rows), str(self.path))
+        return [None if row < 0 else self.texts[row] for row in rows]
+
+    def _in_order(self, asked: Asked) -> list[int]:
+        """Take the rows in the order of the questions, once their digest is right."""
+        digest = questions_digest(asked.questions or asked.ids)
+        if self.settings.in_order != digest:
+            raise DataError(
+                f"in_order={self.settings.in_order!r} is not the digest of these "
+                f"{len(asked.ids):,} questions, which is {digest!r}: the predictions are those of "
+                "other questions, or of another order"
+            )
+        if len(self) != len(asked.ids):
+            raise DataError(
+                f"{self.path}: {len(self):,} rows for {len(asked.ids):,} questions; with in_order "
+                "each question has one row"
+            )
+        return list(range(len(self)))
+
+    def _by_names(self, asked: Asked) -> list[int]:
+        """Find the row of each question, -1 for none."""
+        if not any(self.names):
+            raise ColumnNotFoundError(self._nameless(asked))
+        of_id = {name: place for place, name in enumerate(asked.ids)}
+        of_text: dict[str, list[int]] = {}
+        for place, text in enumerate(asked.questions or ()):
+            if text is not None:
+                of_text.setdefault(text.strip(), []).append(place)
+        found = [-1] * len(asked.ids)
+        rows_of_text: dict[str, list[int]] = {}
+        foreign: list[int] = []
+        for row, names in enumerate(self.names):
+            own = next((of_id[name] for name in names if name in of_id), None)
+            text = next((name for name in names if name in of_text), None)
+            if own is not None:
+                self._take(found, own, row, names[0])
+            elif text is not None:
+                rows_of_text.setdefault(text, []).append(row)
+            else:
+                foreign.append(row)
+        shared = []
+        for text, rows in rows_of_text.items():
+            places = [place for place in of_text[text] if found[place] < 0]
+            said = dict.fromkeys(t for row in rows if (t := self.texts[row]) is not None)
+            if len(said) > 1:
+                shared.append((text, rows, places))
+                continue
+            row = next((row for row in rows if self.texts[row] is not None), rows[0])
+            for place in places:
+                found[place] = row
+        if shared:
+            foreign += self._tell_apart(shared, found, asked)
+        if len(foreign) == len(self):
+            raise DataError(
+                f"no prediction belongs to a question: {self.path} names questions such as "
+                f"{next(filter(None, self.names))[0]!r}, where ids such as "
+                f"{asked.ids[0]!r} or texts of questions are looked for; name the column that "
+                "holds them by id_column"
+            )
+        if foreign:
+            warnings.warn(
+                f"{len(foreign)} of {len(self)} predictions belong to no question of the data and "
+                f"were left out, the first under {self.names[foreign[0]][:1]!r} "
+                f"({self.place(foreign[0])})",
+                UnscoredWarning,
+                stacklevel=5,
+            )
+        return found
+
+    def _take(self, found: list[int], place: int, row: int, name: str) -> None:
+        """Give a question its row; refuse a second one that says something else."""
+        known = found[place]
+        if known < 0 or self.texts[known] is None:
+            found[place] = row
+        elif self.texts[row] is not None and self.texts[row] != self.texts[known]:
+            raise RecordError(self._conflict(name, known, row))
+
+    def _conflict(self, name: str, first: int, row: int) -> str:
+        """Say that two rows answer one question differently."""
+        return (
+            f"{self.place(row)}: a second prediction for {shown(name)}, other than that of "
+            f"{self.place(first)}; keep one of them, or name the column of the questions' ids by "
+            "id_column"
+        )
+
+    def _tell_apart(
+        self, shared: list[tuple[str, list[int], list[int]]], found: list[int], asked: Asked
+    ) -> list[int]:
+        """Give rows that share a text with others their questions; return those of no question."""
+        wanted = {row for _, rows, _ in shared for row in rows}
+        fields: dict[int, Mapping[str, Any]] = {}
+        numbers: list[object] = []
+        for row, (_, cells) in enumerate(file_rows(self.path)):
+            numbers.append(cells.get("doc_id"))
+            if row in wanted:
+                fields[row] = cells
+        own_places = self._places(numbers, asked)
+        foreign = []
+        for text, rows, places in shared:
+            for row in rows:
+                left = _fitting(fields[row], places, asked)
+                if len(left) > 1 and own_places is not None:
+                    left = [place for place in left if place == own_places[row]]
+                if not left:
+                    foreign.append(row)
+                elif len(left) > 1:
+                    raise DataError(self._undecided(text, rows, len(places), asked))
+                else:
+                    self._take(found, left[0], row, text)
+        return foreign
+
+    def _places(self, numbers: Sequence[object], asked: Asked) -> list[int] | None:
+        """Tell the places of all rows by `doc_id`, else by their order, if the texts agree."""
+        questions = [None if text is None else text.strip() for text in asked.questions or ()]
+        by_order = list(range(len(self))) if len(self) == len(questions) else []
+        by_number = [n for n in numbers if type(n) is int and 0 <= n < len(questions)]
+        for places in (by_number, by_order):
+            if len(places) == len(self) and all(
+                questions[place] in names for place, names in zip(places, self.names, strict=True)
+            ):
+                return places
+        return None
+
+    def _undecided(self, text: str, rows: list[int], n_questions: int, asked: Asked) -> str:
+        """Say which rows cannot be told apart, and what would tell them."""
+        places = ", ".join(self.place(row) for row in rows[:3])
+        return (
+            f"{places}: {n_questions} questions of the data are {shown(text)}, and the "
+            "predictions under it differ; give the rows the ids of the questions, such as "
+            f"{asked.ids[0]!r}, in a column `id`, or the ids of their facts in a column "
+            f"`triplet_id`, or their accepted answers in a column `possible_answers`"
+            f"{self._order_remedy(asked)}"
+        )
+
+    def _nameless(self, asked: Asked | None = None) -> str:
+        """Say that no column names the questions."""
+        return (
+            f"{self.path}: no column names the questions; looked for {', '.join(ID_COLUMNS)}; saw "
+            f"{first_names(self.columns)}; name it by id_column{self._order_remedy(asked)}"
+        )
+
+    def _order_remedy(self, asked: Asked | None) -> str:
+        """Offer the order of the rows where they are as many as the questions."""
+        if asked is None or len(self) != len(asked.ids):
+            return ""
+        return (
+            f"; or, if the {len(self):,} rows stand in the order of the questions, say so with "
+            f"in_order={questions_digest(asked.questions or asked.ids)!r}, the digest of these "
+            "questions"
+        )
+
+
+def questions_digest(questions: Iterable[str | None]) -> str:
+    """Name an order of questions, so that predictions without names are not given to others.
+
+    Args:
+        questions: Texts of the questions, in order; None counts as an empty one.
+
+    Returns:
+        The first 16 hexadecimal digits of the SHA-256 of the texts, a line feed after each.
+
+    Examples:
+        >>> questions_digest(["Who?", "What?"])
+        '3ed7ca6ef4e3819d'
+    """
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(f"{question or ''}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
+
+
+def answers_only(
+    texts: Sequence[str | None],
+    questions: Sequence[str | None] | None,
+    settings: PredictionSettings,
+) -> list[str | None]:
+    """Take prompts off outputs where that is asked, refuse them else, and count blank ones.
+
+    Args:
+        texts: Outputs, one a prompt; None where there is none.
+        questions: Texts of the questions; None where they are not known.
+        settings: What is asked.
+
+    Returns:
+        The answers; blank ones are None unless they count as wrong.
+
+    Raises:
+        DataError: If a tenth of the outputs or more begin with their question and the prompts are
+            not to be cut off.
+
+    Warns:
+        UnscoredWarning: If outputs are blank.
+    """
+    ends = [
+        None if text is None or question is None else _echo_end(text, question)
+        for text, question in zip(texts, questions or [None] * len(texts), strict=True)
+    ]
+    n_echoes, n_texts = sum(end is not None for end in ends), sum(t is not None for t in texts)
+    if settings.strip_prompt:
+        texts = [t if t is None or e is None else t[e:] for t, e in zip(texts, ends, strict=True)]
+    elif n_echoes and n_echoes >= _ECHO_SHARE * n_texts:
+        raise _echo_error(n_echoes, n_texts, "the predictions")
+    n_blank = sum(text is not None and not text.strip() for text in texts)
+    if n_blank:
+        counted = (
+            "they count as missing, and their pairs are left out; to count them as wrong answers "
+            "set blank (--blank) to wrong"
+            if settings.blank == "missing"
+            else "they count as wrong answers"
+        )
+        warnings.warn(
+            f"{n_blank:,} of {n_texts:,} predictions are blank; {counted}",
+            UnscoredWarning,
+            stacklevel=5,
+        )
+    if settings.blank == "wrong":
+        return list(texts)
+    return [text if text is None or text.strip() else None for text in texts]
+
+
+def read_predictions(path: Path, settings: PredictionSettings | None = None) -> Predictions:
     """Read stored predictions of any of the usual layouts.
 
-    JSONL (`.jsonl`, `.ndjson`) and CSV (`.csv`, `.tsv`; every cell is text, "NA" and "null"
-    too) need one column with the question's identifier and one with the text. A JSONL file with
-    the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or `filtered_resps`) is read
-    as its samples: the identifier is `id`, `question_id` or `question` of `doc`, else the prompt
-    itself; the text is the first response, unfiltered where it is there. Lone surrogates of a text,
-    which no file in UTF-8 can hold, become "?".
+    JSONL (`.jsonl`, `.ndjson`) and CSV (`.csv`, `.tsv`; every cell is text, "NA" and "null" too)
+    need a column that names the question and one with the text, under any writing of their names.
+    `prediction` and `pred` are the text whatever stands beside them, as in the files of PopQA's
+    script, whose `generation` holds the prompt too; of the names of `OUTPUT_COLUMNS` there may be
+    one. A JSONL file with the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or
+    `filtered_resps`) is read as its samples: the question goes by `id`, `question_id` or `question`
+    of `doc`, else by the prompt itself; the text is the first response, unfiltered where it is
+    there. Lone surrogates of a text, which no file in UTF-8 can hold, become "?".
 
     Args:
         path: The file, UTF-8, a byte order mark allowed.
-        id_column: Column of the identifier; None takes the first of `ID_COLUMNS` that is there.
-        text_column: Column of the text; None takes the first of `TEXT_COLUMNS` that is there.
+        settings: Columns and treatment; None for the defaults.
 
     Returns:
-        Identifier to text, in the file's order. Rows whose text is null are left out: they are
-        questions without an answer.
+        The rows, in the file's order.
 
     Raises:
         SourceNotFoundError: If there is no such file.
         DataError: If the kind of file is unknown or it holds no row.
-        ColumnNotFoundError: If a column is missing; names those looked for and those seen.
-        RecordError: If a row is broken, or two rows give one identifier different texts; names
-            file and line.
+        ColumnNotFoundError: If a named column is missing, none holds the text or several could;
+            names those seen.
+        RecordError: If a row is broken; names file and line.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise SourceNotFoundError(f"no file {file}; expected stored predictions there")
-    texts: dict[str, str] = {}
-    for place, name, text in _pairs(file, id_column, text_column):
-        if text is not None and texts.setdefault(name, text) != text:
-            # Places are not kept, which would take more room than the texts: read again.
-            pairs = _pairs(file, id_column, text_column)
-            first = next(at for at, known, said in pairs if known == name and said is not None)
-            raise RecordError(
-                f"{place}: a second prediction for {_shown(name)}, other than that of {first}; "
-                "keep one of them, or name the identifier by `id_column`"
-            )
-    return texts
-
-
-def _pairs(
-    file: Path, id_column: str | None, text_column: str | None
-) -> Iterator[tuple[str, str, str | None]]:
-    """Read place, identifier and text of each row."""
-    rows = _rows(file)
-    first = next(rows, None)
-    if first is None:
+    settings = settings or PredictionSettings()
+    file = existing_file(Path(path), "a file of stored predictions", "*.jsonl")
+    read = Predictions(file, settings)
+    columns: PredictionColumns | None = None
+    for number, fields in file_rows(file):
+        if columns is None:
+            columns = find_columns(fields, file, settings)
+            read.columns = tuple(fields)
+        text, prompt, names = read_row(PredictionRow(f"{file}:{number}", fields), columns)
+        is_echo = text is not None and bool(prompt) and text.startswith(prompt or "")
+        if is_echo and text is not None and settings.strip_prompt:
+            text = text[len(prompt or "") :]
+        read.lines.append(number)
+        read.texts.append(text)
+        read.names.append(names)
+        read.is_cut.append(is_echo)
+    if columns is None:
         raise DataError(f"{file} holds no predictions; it is empty")
-    if _is_lm_eval(first.fields):
-        return (_lm_eval_pair(row, id_column, text_column) for row in chain([first], rows))
-    columns = (
-        _column(file, "identifier", id_column, ID_COLUMNS, first.fields),
-        _column(file, "prediction", text_column, TEXT_COLUMNS, first.fields),
-    )
-    return (_pair(row, *columns) for row in chain([first], rows))
+    return read
 
 
-def _rows(file: Path) -> Iterator[_Row]:
-    """Read the rows of a file by its suffix."""
-    suffix = file.suffix.lower()
-    if suffix in _JSON_SUFFIXES:
-        return _json_rows(file)
-    if suffix in _DELIMITERS:
-        return _csv_rows(file, _DELIMITERS[suffix])
-    known = ", ".join(sorted({*_JSON_SUFFIXES, *_DELIMITERS}))
-    raise DataError(
-        f"{file}: unknown kind of file {suffix!r}; save the predictions as one of {known}"
-    )
+def _fitting(fields: Mapping[str, Any], places: Sequence[int], asked: Asked) -> list[int]:
+    """Keep the questions that a row can mean by the id of its fact, else by its answers."""
+    fact = fact_of(fields)
+    if fact is not None and asked.facts is not None:
+        return [place for place in places if asked.facts[place] == fact]
+    accepted = accepted_answers(fields)
+    if accepted and asked.answers is not None:
+        return [
+            place
+            for place in places
+            if accepted & {answer.strip() for answer in asked.answers[place]}
+        ]
+    return list(places)
 
 
-def _json_rows(file: Path) -> Iterator[_Row]:
-    """Read objects, one a line."""
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            place = f"{file}:{number}"
-            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            if not content.strip():
-                continue
-            try:
-                value = json.loads(content)
-            except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                raise RecordError(
-                    f"{place}: not a line of JSON ({error}); repair or remove the line"
-                ) from error
-            if not isinstance(value, dict):
-                raise RecordError(
-                    f"{place}: expected an object with named fields, got {_shown(value)}"
-                )
-            yield _Row(place, value)
+def _echo_end(text: str, question: str) -> int | None:
+    """Tell where an output that begins with its prompt goes on; None where it does not.
 
-
-def _csv_rows(file: Path, delimiter: str) -> Iterator[_Row]:
-    """Read rows under a header; every cell stays the text that it is."""
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        header: list[str] | None = None
-        start = 1
-        try:
-            for cells in reader:
-                place, start = f"{file}:{start}", reader.line_num + 1
-                if not cells:
-                    continue
-                if header is None:
-                    header = _header(place, cells)
-                elif len(cells) != len(header):
-                    raise RecordError(
-                        f"{place}: {len(cells)} cells under a header of {len(header)}; quote "
-                        "cells that hold the delimiter or a line break"
-                    )
-                else:
-                    yield _Row(place, dict(zip(header, cells, strict=True)))
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise RecordError(
-                f"{file}:{start}: not readable as UTF-8 text with delimiter {delimiter!r} "
-                f"({error}); repair the row"
-            ) from error
-
-
-def _header(place: str, cells: list[str]) -> list[str]:
-    """Check that every column has a name of its own."""
-    for name in cells:
-        if cells.count(name) > 1:
-            raise RecordError(
-                f"{place}: the header names column {name!r} twice; rename one of them"
-            )
-    return cells
-
-
-def _column(
-    file: Path, what: str, named: str | None, candidates: Sequence[str], seen: Mapping[str, Any]
-) -> str:
-    """Pick a column, or say what was looked for and what is there."""
-    looked_for = candidates if named is None else (named,)
-    for name in looked_for:
-        if name in seen:
-            return name
-    raise ColumnNotFoundError(
-        f"{file}: no column with the {what}; looked for {', '.join(looked_for)}; saw "
-        f"{', '.join(map(str, seen))}; name it by `{'id' if what == 'identifier' else 'text'}"
-        "_column`"
-    )
-
-
-def _pair(row: _Row, id_column: str, text_column: str) -> tuple[str, str, str | None]:
-    """Read one row of a plain file."""
-    for name in (id_column, text_column):
-        if name not in row.fields:
-            raise RecordError(f"{row.place}: no field {name!r}; saw {', '.join(row.fields)}")
-    text = row.fields[text_column]
-    return row.place, _identifier(row, id_column, row.fields[id_column]), _text_of(row, text)
-
-
-def _is_lm_eval(fields: Mapping[str, Any]) -> bool:
-    """Tell samples of lm-evaluation-harness by their fields."""
-    return "doc" in fields and ("resps" in fields or "filtered_resps" in fields)
-
-
-def _lm_eval_pair(
-    row: _Row, id_column: str | None, text_column: str | None
-) -> tuple[str, str, str | None]:
-    """Read one sample of lm-evaluation-harness."""
-    doc = row.fields.get("doc")
-    if not isinstance(doc, dict) or not _is_lm_eval(row.fields):
-        raise RecordError(f"{row.place}: not a sample of lm-evaluation-harness like the first line")
-    text = _text_of(row, _lm_eval_text(row, text_column))
-    return row.place, _lm_eval_identifier(row, doc, id_column), text
-
-
-def _lm_eval_identifier(row: _Row, doc: Mapping[str, Any], id_column: str | None) -> str:
-    """Take the document's identifier, else its question, else the prompt."""
-    for name in ("id", "question_id") if id_column is None else (id_column,):
-        if name in doc:
-            return _identifier(row, f"doc.{name}", doc[name])
-    if id_column is not None:
-        raise ColumnNotFoundError(
-            f"{row.place}: no field {id_column!r} in `doc`; saw {', '.join(map(str, doc))}"
-        )
-    question = doc.get("question")
-    if isinstance(question, str) and question:
-        return question
-    arguments = row.fields.get("arguments")
-    if isinstance(arguments, dict):
-        arguments = list(arguments.values())
-    request = arguments[0] if isinstance(arguments, list) and arguments else None
-    if isinstance(request, dict):
-        request = list(request.values())
-    prompt = request[0] if isinstance(request, list) and request else None
-    if not isinstance(prompt, str) or not prompt:
-        raise RecordError(
-            f"{row.place}: `doc` has neither id, question_id nor question and `arguments` holds "
-            "no prompt; name the identifier by `id_column`"
-        )
-    return prompt
-
-
-def _lm_eval_text(row: _Row, text_column: str | None) -> str:
-    """Take the first response."""
-    name = text_column or ("resps" if "resps" in row.fields else "filtered_resps")
-    value: object = row.fields.get(name)
-    while isinstance(value, list) and value:
-        value = value[0]
-    if not isinstance(value, str):
-        raise RecordError(
-            f"{row.place}: field {name!r} holds no generated text but {_shown(value)}; only "
-            "samples of generation tasks (output_type generate_until) can be scored"
-        )
-    return value
-
-
-def _identifier(row: _Row, field: str, value: object) -> str:
-    """Read an identifier: a string, or a whole number as its digits."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and value:
-        return value
-    raise RecordError(
-        f"{row.place}: field {field!r}: an identifier is a string or a whole number, got "
-        f"{_shown(value)}"
-    )
-
-
-def _text_of(row: _Row, value: object) -> str | None:
-    """Read a predicted text; what UTF-8 cannot hold is replaced."""
-    if value is None:
+    Before the question may stand nothing, what marks it ("Q:"), or demonstrations that begin with
+    the same mark; after it, what marks the answer.
+    """
+    start = text.find(question)
+    if start < 0:
         return None
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    raise RecordError(f"{row.place}: a prediction is a string, got {_shown(value)}")
+    before = _SPECIAL.sub("", text[:start])
+    lead = before.rpartition("\n")[2].strip()
+    if len(lead) > _LONGEST_LEAD or not (
+        before.strip() == lead or (lead and before.startswith(lead))
+    ):
+        return None
+    end = start + len(question)
+    mark = _ANSWER_MARK.match(text, end)
+    return end if mark is None else mark.end()
 
 
-def _shown(value: object) -> str:
-    """Show a value, shortened."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+def _echo_error(n_echoes: int, n_texts: int, what: str) -> DataError:
+    """Refuse outputs that begin with their prompts."""
+    return DataError(
+        f"{n_echoes:,} of {n_texts:,} outputs of {what} begin with their prompt, which would be "
+        "judged in place of the answer; set strip_prompt=True to cut it off, or name the column of "
+        "the answer alone by text_column"
+    )

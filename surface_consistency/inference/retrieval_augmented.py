@@ -229,6 +229,8 @@ def _unconditional(prompt: Prompt) -> Prompt:
 
 def _check_fields(name: str, template: str, expected: set[str]) -> None:
     """Refuse a template that leaves something out."""
+    if not isinstance(template, str):
+        raise ValueError(f"`{name}` is a text with fields in braces, got {template!r}")
     try:
         fields = {
             field for _, field, _, _ in string.Formatter().parse(template) if field is not None

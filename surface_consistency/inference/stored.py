@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue
 
+from surface_consistency.errors import DataError
+from surface_consistency.inference.prediction_rows import PredictionSettings, question_of
 from surface_consistency.inference.predictions import read_predictions
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -59,6 +62,13 @@ class Coverage:
         return "; ".join(parts) or None
 
 
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """Why a prompt has no prediction."""
+
+    reason: str
+
+
 class StoredRunner:
     """Answers from stored predictions, so that anyone's outputs are scored without a model.
 
@@ -69,6 +79,9 @@ class StoredRunner:
         predictions: A file that `read_predictions` reads, or a mapping from identifier to text.
         id_column: Column of the identifier; None to look for the usual names.
         text_column: Column of the text; None to look for the usual names.
+        strip_prompt: Whether the prompt is cut off a text that begins with it; else such a text is
+            refused.
+        blank: Whether a blank text is a "missing" prediction or a "wrong" answer.
 
     Raises:
         DataError: If the file cannot be read; see `read_predictions`.
@@ -91,15 +104,21 @@ class StoredRunner:
         *,
         id_column: str | None = None,
         text_column: str | None = None,
+        strip_prompt: bool = False,
+        blank: Literal["missing", "wrong"] = "missing",
     ) -> None:
+        settings = PredictionSettings(
+            id_column=id_column, text_column=text_column, strip_prompt=strip_prompt, blank=blank
+        )
+        self._conflicts: dict[str, str] = {}
         if isinstance(predictions, Mapping):
             self._texts = dict(predictions)
             self._source = "mapping"
         else:
-            self._texts = read_predictions(
-                predictions, id_column=id_column, text_column=text_column
-            )
+            read = read_predictions(Path(predictions), settings)
+            self._texts, self._conflicts = read.by_name()
             self._source = Path(predictions).name
+        self._settings = settings
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell the file's name and a digest of the predictions read from it."""
@@ -149,16 +168,34 @@ class StoredRunner:
             One generation for each prompt, in order; an error where none is stored.
         """
         for prompt in prompts:
-            name = next((name for name in _names(prompt) if name in self._texts), None)
-            if name is None:
+            found = self._find(prompt)
+            if isinstance(found, _Absent):
                 yield Generation(
-                    prompt_id=prompt.id,
-                    text=None,
-                    finish_reason="error",
-                    error=f"no stored prediction under id {prompt.id!r}, its text or its question",
+                    prompt_id=prompt.id, text=None, finish_reason="error", error=found.reason
                 )
             else:
-                yield Generation(prompt_id=prompt.id, text=self._texts[name])
+                yield Generation(prompt_id=prompt.id, text=found)
+
+    def _find(self, prompt: Prompt) -> "str | _Absent":
+        """Find the text of a prompt, or say why there is none."""
+        for name in _names(prompt):
+            if name in self._conflicts:
+                return _Absent(self._conflicts[name])
+            if name not in self._texts:
+                continue
+            text = self._texts[name]
+            if prompt.text and text.startswith(prompt.text):
+                if not self._settings.strip_prompt:
+                    raise DataError(
+                        f"the stored prediction of {prompt.id!r} begins with its prompt, which "
+                        "would be judged in place of the answer; set strip_prompt=true to cut it "
+                        "off (--runner-option strip_prompt=true)"
+                    )
+                text = text.removeprefix(prompt.text)
+            if not text.strip() and self._settings.blank == "missing":
+                return _Absent("the stored prediction is blank; blank=wrong counts it as wrong")
+            return text
+        return _Absent(f"no stored prediction under id {prompt.id!r}, its text or its question")
 
 
 def _names(prompt: Prompt) -> list[str]:
@@ -168,14 +205,8 @@ def _names(prompt: Prompt) -> list[str]:
     else:
         users = [turn.content for turn in prompt.messages if turn.role == "user"]
         asked = users[-1] if users else None
-    names = (prompt.id, prompt.text, None if asked is None else _question(asked))
+    names = (prompt.id, prompt.text, None if asked is None else question_of(asked))
     return [name for name in names if name]
-
-
-def _question(text: str) -> str | None:
-    """Take the question off the end of a prompt."""
-    _, start, question = f"\n{text}".rpartition("\nQ: ")
-    return question.removesuffix(" A:") if start and question.endswith(" A:") else None
 
 
 def _such_as(names: Sequence[str]) -> str:

@@ -99,7 +99,12 @@ def make_frame(columns: Mapping[str, Any], record: type[Record]) -> pd.DataFrame
         ColumnNotFoundError: If a field has no column.
         DataError: If a column is of no field, or holds what its field does not allow.
     """
-    return _typed(pd.DataFrame({name: columns[name] for name in columns}), record, record.__name__)
+    # As floats, which gaps would make of them, whole numbers above 2**53 lose their last digits.
+    values = {
+        name: pd.array(column, dtype="Int64") if _is_whole(column) else column
+        for name, column in columns.items()
+    }
+    return _typed(pd.DataFrame(values), record, record.__name__)
 
 
 def shared_lists(column: pa.ChunkedArray) -> list[tuple[str, ...] | None]:
@@ -186,7 +191,20 @@ def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
-    return _typed(table.to_pandas(ignore_metadata=True), record, f"{path} ({remedy})")
+    frame = table.to_pandas(ignore_metadata=True)
+    held = dict(zip(table.column_names, table.schema.types, strict=False))
+    for field in arrow_schema(record):
+        if held.get(field.name) == field.type == pa.int64():
+            # As floats, which gaps make of them, whole numbers above 2**53 lose digits.
+            frame[field.name] = table[field.name].to_pandas(
+                types_mapper={pa.int64(): pd.Int64Dtype()}.get
+            )
+    return _typed(frame, record, f"{path} ({remedy})")
+
+
+def _is_whole(column: object) -> bool:
+    """Tell whether a column is a list of whole numbers, some of them missing."""
+    return isinstance(column, list | tuple) and {type(v) for v in column} == {int, type(None)}
 
 
 def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> None:

@@ -19,6 +19,7 @@ from surface_consistency.errors import (
     RunMismatchError,
     SourceNotFoundError,
 )
+from surface_consistency.reading import parse_json, read_lines
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
@@ -316,19 +317,18 @@ def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield number, end and content of the lines that are not blank, but for a torn last one."""
     size = log.stat().st_size
     end = 0
-    with log.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            end += len(line)
-            if end >= size and _is_torn(line):
-                _logger.warning(
-                    "%s:%d: the last line was cut off (%d bytes) and is dropped; its prompt is "
-                    "asked again on resume",
-                    log,
-                    number,
-                    len(line),
-                )
-            elif line.strip():
-                yield number, end, line
+    for number, line in read_lines(log, keep_bom=True):
+        end += len(line)
+        if end >= size and _is_torn(line):
+            _logger.warning(
+                "%s:%d: the last line was cut off (%d bytes) and is dropped; its prompt is "
+                "asked again on resume",
+                log,
+                number,
+                len(line),
+            )
+        elif line.strip():
+            yield number, end, line
 
 
 def _is_torn(line: bytes) -> bool:
@@ -336,8 +336,8 @@ def _is_torn(line: bytes) -> bool:
     if not line.endswith(b"\n"):
         return True
     try:
-        json.loads(line)
-    except (UnicodeDecodeError, json.JSONDecodeError):
+        parse_json(line, "the last line")
+    except RecordError:
         return bool(line.strip())
     return False
 

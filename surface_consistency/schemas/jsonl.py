@@ -13,6 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.reading import decode_text, read_lines
 from surface_consistency.schemas._record import Record
 
 __all__ = ["atomic_path", "describe_validation_error", "parse_line", "read_jsonl", "write_jsonl"]
@@ -60,13 +61,7 @@ def parse_line(line: bytes, record: type[R], *, source: str, number: int) -> R:
     Raises:
         RecordError: If the line is not UTF-8, not JSON, or breaks the schema.
     """
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise RecordError(
-            f"{source}:{number}: not UTF-8 at byte {error.start} of the line "
-            f"({line[error.start : error.start + 8]!r}); re-save the file as UTF-8"
-        ) from error
+    text = decode_text(line, f"{source}:{number}")
     try:
         return record.model_validate_json(text)
     except ValidationError as error:
@@ -92,11 +87,9 @@ def read_jsonl(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
     file = Path(path)
     if not file.is_file():
         raise SourceNotFoundError(f"no file {file}; expected lines of {record.__name__} there")
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            if content.strip():
-                yield parse_line(content, record, source=str(file), number=number)
+    for number, line in read_lines(file):
+        if line.strip():
+            yield parse_line(line, record, source=str(file), number=number)
 
 
 def write_jsonl(path: str | os.PathLike[str], records: Iterable[Record]) -> int:

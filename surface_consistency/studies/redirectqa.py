@@ -15,6 +15,7 @@ from pydantic import Field
 
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
+from surface_consistency.inference.prediction_rows import PredictionSettings
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.matching.verdict_records import Region
@@ -57,6 +58,9 @@ class RedirectQASource(SourceSettings):
 
     source: str = "naist-nlp/RedirectQA"
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
+
+    ask_by_template: bool = False
+    """Whether rows without a question are asked in the words of this package's templates."""
 
 
 class RedirectQASettings(OptionSettings):
@@ -167,6 +171,7 @@ class RedirectQAStudy(Study):
             revision=source.revision,
             split=source.split,
             columns=dict(source.column) or None,
+            ask_by_template=source.ask_by_template,
         )
 
     def plan(
@@ -244,6 +249,7 @@ def score_predictions(
     rule: str = "popqa",
     region: Region = "first_line",
     settings: RedirectQASettings | None = None,
+    reading: PredictionSettings | None = None,
 ) -> pd.DataFrame:
     """Score anyone's predictions on RedirectQA.
 
@@ -255,6 +261,7 @@ def score_predictions(
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, "first_text_line" or "whole".
         settings: How thoughts are told from answers; None for the tags that are known.
+        reading: What becomes of prompts in the outputs and of blanks; None for the defaults.
 
     Returns:
         The outcomes frame: one row a canonical-redirect pair, columns of `RedirectOutcome`. A pair
@@ -266,7 +273,7 @@ def score_predictions(
     """
     study = RedirectQAStudy()
     targets = question_targets(data)
-    texts = align_predictions(targets, predictions)
+    texts = align_predictions(targets, predictions, reading=reading)
     params = (settings or RedirectQASettings()).with_thoughts(GenerationParams())
     replies = separate_stored(texts, params).set_index("prompt_id").reindex(texts.index)
     answered = targets.assign(

@@ -19,7 +19,13 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.inference.predictions import read_predictions
+from surface_consistency.inference.prediction_rows import PredictionSettings
+from surface_consistency.inference.predictions import (
+    Asked,
+    Predictions,
+    answers_only,
+    read_predictions,
+)
 from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.matching.verdict_records import rule_agreement
 from surface_consistency.metrics import paired_by, wilson_interval
@@ -50,7 +56,7 @@ _ROWS_AT_ONCE = 8_192
 def import_predictions(
     study: Study,
     data: Any,  # noqa: ANN401 - each study has its own data
-    predictions: Mapping[str, str] | Sequence[str | None],
+    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
     out: str | os.PathLike[str],
     *,
     model: str,
@@ -58,6 +64,7 @@ def import_predictions(
     settings: Any = None,  # noqa: ANN401 - the study's settings record
     source: Settings | None = None,
     plan: Plan | None = None,
+    reading: PredictionSettings | None = None,
 ) -> RunFolder:
     """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
 
@@ -65,7 +72,7 @@ def import_predictions(
         study: The study.
         data: What its `load` returned.
         predictions: Generated text by prompt id or by question text; or one text a prompt, in the
-            order of the data, None where there is none.
+            order of the data, None where there is none; or what `read_predictions` read.
         out: Folder of the run; made, or taken as it is when it holds these predictions already.
         model: Label of the model in tables.
         origin: Where the predictions came from, for the manifest.
@@ -73,6 +80,7 @@ def import_predictions(
             told from answers.
         source: Where the data came from, for the manifest.
         plan: The plan of this data and these settings, to save making it again.
+        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
 
     Returns:
         The run folder.
@@ -84,7 +92,7 @@ def import_predictions(
     """
     settings = study.settings() if settings is None else settings
     plan = plan or study.plan(data, settings)
-    texts = align_predictions(plan.targets, predictions)
+    texts = align_predictions(plan.targets, predictions, reading=reading)
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
@@ -128,8 +136,7 @@ def score_files(
     out: str | os.PathLike[str],
     *,
     label: str | None = None,
-    id_column: str | None = None,
-    text_column: str | None = None,
+    reading: PredictionSettings | None = None,
     settings: Any = None,  # noqa: ANN401 - the study's settings record
     source: Settings | None = None,
     scoring: Any = None,  # noqa: ANN401 - the study's scoring record
@@ -142,8 +149,7 @@ def score_files(
         predictions: The files; see `inference.read_predictions`.
         out: Folder of the run, or with several files of the runs' folders, named after the files.
         label: Label of the model; None for the file's name.
-        id_column: Column of ids or question texts; None to look for it.
-        text_column: Column of the generated text; None to look for it.
+        reading: How the files are read; None for the defaults.
         settings: The study's settings, as far as they say what is compared, and how thoughts are
             told from answers.
         source: Where the data came from, for the manifest.
@@ -173,7 +179,7 @@ def score_files(
             predictions=path,
             out=home / name if len(names) > 1 else home,
             label=label or name,
-            columns=(id_column, text_column),
+            reading=reading,
             settings=settings,
             source=source,
             scoring=scoring,
@@ -193,7 +199,7 @@ class _FileTask:
     predictions: Path
     out: Path
     label: str
-    columns: tuple[str | None, str | None]
+    reading: PredictionSettings | None
     settings: Any
     source: Settings | None
     scoring: Any
@@ -201,12 +207,11 @@ class _FileTask:
 
 def _score_file(task: _FileTask) -> RunFolder:
     """Import and score one file of predictions."""
-    id_column, text_column = task.columns
     with pause_gc():
         folder = import_predictions(
             task.study,
             None,
-            read_predictions(task.predictions, id_column=id_column, text_column=text_column),
+            read_predictions(task.predictions, task.reading),
             task.out,
             model=task.label,
             origin=str(task.predictions),
@@ -367,40 +372,62 @@ def retest_flip_rate(
 
 
 def align_predictions(
-    targets: pd.DataFrame, predictions: Mapping[str, str] | Sequence[str | None]
+    targets: pd.DataFrame,
+    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
+    *,
+    reading: PredictionSettings | None = None,
 ) -> pd.Series:
     """Find the prediction of each prompt.
 
     Args:
         targets: `Plan.targets`; the column question, where it is there, may name a prompt too.
         predictions: As for `import_predictions`.
+        reading: As for `import_predictions`.
 
     Returns:
         Text by prompt id, missing where there is none; lone surrogates are replaced.
 
     Raises:
         TypeError: If the predictions are one string.
-        DataError: If a sequence has another length than the prompts, or no key of a mapping is the
-            id or the text of a question.
+        DataError: If a sequence has another length than the prompts, no key of a mapping is the id
+            or the text of a question, or outputs begin with their prompts and these are not to be
+            cut off.
 
     Warns:
-        UnscoredWarning: If predictions belong to no prompt.
+        UnscoredWarning: If predictions belong to no prompt, or are blank.
     """
     if isinstance(predictions, str):
         raise TypeError("predictions is one string; give a mapping, or one text for each question")
     ids = targets["prompt_id"].drop_duplicates()
-    if not isinstance(predictions, Mapping):
-        if len(predictions) != len(ids):
-            raise DataError(
-                f"{len(predictions)} predictions for {len(ids)} questions; give one for each "
-                "question, or a mapping from question id to text"
-            )
-        return pd.Series(list(map(_writable, predictions)), index=ids.to_numpy(), dtype="str")
-    questions = None
+    questions: list[str | None] | None = None
     if "question" in targets:
         # A prompt with several targets asks for more than the question of one of them.
         is_alone = ~targets["prompt_id"].duplicated(keep=False)
-        questions = targets["question"].where(is_alone, None).loc[ids.index]
+        questions = targets["question"].where(is_alone, None).loc[ids.index].tolist()
+    if isinstance(predictions, Predictions):
+        reading = reading or predictions.settings
+        facts, answers = (
+            targets.loc[ids.index, name].tolist() if name in targets else None
+            for name in ("fact_id", "answers")
+        )
+        texts = predictions.match(Asked(ids.tolist(), questions, facts, answers))
+    elif isinstance(predictions, Mapping):
+        texts = _by_name(ids, questions, predictions)
+    elif len(predictions) == len(ids):
+        texts = list(map(_writable, predictions))
+    else:
+        raise DataError(
+            f"{len(predictions)} predictions for {len(ids)} questions; give one for each question, "
+            "or a mapping from question id to text"
+        )
+    texts = answers_only(texts, questions, reading or PredictionSettings())
+    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
+
+
+def _by_name(
+    ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str]
+) -> list[str | None]:
+    """Find the prediction of each prompt in a mapping from id or question."""
     places = {key: place for place, key in enumerate(predictions)}
     said = list(predictions.values())
     is_known = bytearray(len(said))
@@ -408,7 +435,7 @@ def align_predictions(
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         names = ids.iloc[rows].tolist()
-        asked = [None] * len(names) if questions is None else questions.iloc[rows].tolist()
+        asked = [None] * len(names) if questions is None else questions[rows]
         for name, question in zip(names, asked, strict=True):
             found = [places[key] for key in (name, question) if key in places]
             for place in found:
@@ -426,9 +453,9 @@ def align_predictions(
             f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
             f"and were left out, the first under {first!r}",
             UnscoredWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
+    return texts
 
 
 def _writable(text: str | None) -> str | None:

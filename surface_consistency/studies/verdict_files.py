@@ -7,13 +7,14 @@ lm-evaluation-harness, frames and rows, with one row a pair or one row a fact an
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import pandas as pd
 
 from surface_consistency.data.readers import read_rows
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
+from surface_consistency.reading import find_column
 
 __all__ = ["Source", "read_verdicts"]
 
@@ -49,6 +50,7 @@ def read_verdicts(
     pair_id: str | None = None,
     within: str | Sequence[str] | None = (),
     sample_filter: str | None = None,
+    blank: Literal["missing", "wrong"] = "missing",
 ) -> pd.DataFrame:
     """Read verdicts as the outcomes frame.
 
@@ -60,6 +62,7 @@ def read_verdicts(
     Args:
         source: A file, by its suffix; two files; a DataFrame, `datasets.Dataset` or rows. In CSV
             and TSV all cells are text: a label "NA" stays a label, an empty verdict is missing.
+            Columns and conditions may differ from their names in case and white space.
         first: Column, value of `condition`, or name of the first file.
         second: Column, value of `condition`, or name of the second file.
         condition: Column that tells the condition of a row.
@@ -71,6 +74,7 @@ def read_verdicts(
         pair_id: As for `metrics.outcomes_frame`.
         within: As for `metrics.outcomes_frame`.
         sample_filter: Filter of lm-evaluation-harness whose scores count, where a file has several.
+        blank: Whether a blank verdict is a missing one or a wrong answer.
 
     Returns:
         The frame of `metrics.outcomes_frame`.
@@ -90,11 +94,17 @@ def read_verdicts(
     is_long = files is not None or condition is not None
     parts, metric = _without_samples(parts, sample_filter, is_long=is_long, correct=correct)
     verdict = correct or metric or "correct"
+    rows = [row for part in parts for row in part]
+    facts = [fact] if isinstance(fact, str) else list(fact)
+    wanted = [cluster, pair_id, condition, *((verdict, *facts) if is_long else (first, second))]
+    _rename_near(rows, [column for column in wanted if column is not None])
     if files is not None:
         condition = _label(parts, (first, second))
-    rows = [row for part in parts for row in part]
-    for column in (verdict,) if is_long else (first, second):
-        _parse_cells(rows, column)
+    elif condition is not None:
+        _strip_labels(rows, condition, (first, second))
+    verdicts = (verdict,) if is_long else (first, second)
+    for column in verdicts:
+        _parse_cells(rows, column, blank=None if blank == "missing" else False)
     return outcomes_frame(
         [row for _, row in rows],
         first=first,
@@ -106,6 +116,26 @@ def read_verdicts(
         pair_id=pair_id,
         within=within,
     )
+
+
+def _rename_near(rows: Sequence[_PlacedRow], wanted: Iterable[str]) -> None:
+    """Give columns the names by which they are asked for, from which they differ in writing."""
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    near = {found: name for name in wanted if (found := find_column(name, columns)) is not None}
+    renamed = {found: name for found, name in near.items() if found != name}
+    for _, row in rows if renamed else ():
+        for found, name in renamed.items():
+            if found in row:
+                row[name] = row.pop(found)
+
+
+def _strip_labels(rows: Iterable[_PlacedRow], condition: str, names: tuple[str, str]) -> None:
+    """Read labels of conditions that differ from the names in white space or case alone."""
+    near = {name.strip().casefold(): name for name in names}
+    for _, row in rows:
+        label = row.get(condition)
+        if isinstance(label, str) and label not in names and len(near) == len(names):
+            row[condition] = near.get(label.strip().casefold(), label)
 
 
 def _two_files(source: object) -> list[str | os.PathLike[str]] | None:
@@ -176,12 +206,13 @@ def _placed_rows(source: Any) -> list[_PlacedRow]:  # noqa: ANN401 - a frame or 
     return rows
 
 
-def _parse_cells(rows: Iterable[_PlacedRow], column: str) -> None:
+def _parse_cells(rows: Iterable[_PlacedRow], column: str, *, blank: bool | None) -> None:
     """Read a column of verdicts in place; a row without the column stays so."""
     for place, row in rows:
         if column in row:
             try:
-                row[column] = to_verdict(row[column])
+                verdict = to_verdict(row[column])
+                row[column] = blank if verdict is None else verdict
             except ValueError as error:
                 raise RecordError(f"{place}: column {column!r}: {error}") from None
 

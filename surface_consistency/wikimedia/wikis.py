@@ -1,8 +1,6 @@
 """Wikis and what the construction has to know about each: by name, or from a file."""
 
-import json
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.reading import decode_text, parse_json, parse_toml, read_document
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
 from surface_consistency.wikimedia.rcat_templates import ENWIKI_TABLE, template_key
@@ -210,12 +209,11 @@ class WikiConfig(Record):
 
 def _fields(path: Path) -> dict[str, object]:
     """Read the file's fields over those of its base."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise RecordError(f"{path}: not {kind}: {error}") from error
+    text = decode_text(read_document(path), str(path))
+    if path.suffix == ".json":
+        fields = parse_json(text, str(path), remedy="repair the file")
+    else:
+        fields = parse_toml(text, str(path))
     if not isinstance(fields, dict):
         raise RecordError(f"{path}: a configuration is a table of fields")
     base = fields.pop("base", None)

@@ -72,7 +72,7 @@ def rows_of(fact):
                 "subject_aliases": [title],
                 "relation": fact["relation"],
                 "object_id": fact["object_id"],
-                "object": fact["answers"][0],
+                "object_surface": fact["answers"][0],
                 "possible_answers": fact["answers"],
                 "template": template,
                 "question": relation.question(surface, template=template),

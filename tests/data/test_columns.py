@@ -37,8 +37,8 @@ def test_resolve_columns_forgives_case_and_separators(column):
     assert resolve_columns([column], REDIRECTQA_COLUMNS) == {"answers": column}
 
 
-def test_resolve_columns_prefers_exact_names_and_early_candidates():
-    """The first candidate that is there wins, an exact name before another writing."""
+def test_resolve_columns_prefers_exact_names():
+    """An exact name goes before another writing; names that nobody knows are no candidates."""
     available = ["answer", "Question", "question", "possible_answers"]
 
     found = resolve_columns(available, REDIRECTQA_COLUMNS)
@@ -46,11 +46,22 @@ def test_resolve_columns_prefers_exact_names_and_early_candidates():
     assert found == {"answers": "possible_answers", "question": "question"}
 
 
-def test_resolve_columns_takes_the_first_of_two_writings():
-    """Where two columns are writings of one name, the source's order decides."""
-    available = ["Possible Answers", "possibleAnswers"]
+@pytest.mark.parametrize(
+    ("available", "message"),
+    [
+        (["Possible Answers", "possibleAnswers"], "are both writings of 'possible_answers'"),
+        (["obj", "object_surface"], r"'obj' could both be 'object'; say .*columns=\{'object': 'ob"),
+    ],
+)
+def test_resolve_columns_rejects_two_columns_of_one_field(available, message):
+    """Where two columns could be it, the user says which."""
+    with pytest.raises(ColumnNotFoundError, match=message):
+        resolve_columns(available, REDIRECTQA_COLUMNS)
 
-    assert resolve_columns(available, REDIRECTQA_COLUMNS) == {"answers": "Possible Answers"}
+    found = resolve_columns(
+        ["obj", "object_surface"], REDIRECTQA_COLUMNS, overrides={"object": "obj"}
+    )
+    assert found == {"object": "obj"}
 
 
 def test_resolve_columns_takes_overrides_first():
@@ -68,9 +79,9 @@ def test_resolve_columns_rejects_a_missing_field():
         resolve_columns(["questoin", "gold"], REDIRECTQA_COLUMNS, required=["question"])
 
     message = str(caught.value)
-    assert "'question' under question, question_text, query" in message
+    assert "'question' under question." in message
     assert "Its columns are questoin, gold (close: questoin)" in message
-    assert "columns={'question': '<column>'}" in message
+    assert "columns={'question': 'NAME'}" in message
 
 
 def test_resolve_columns_rejects_a_missing_group():

@@ -87,7 +87,8 @@ def test_real_rows_get_their_types(data_files):
             **{name: value for name, value in row.items() if name not in {"types", "triplet_ids"}},
             "triplet_id": number,
             "relation": "occupation",
-            "object": "musician",
+            "object_surface": "musician",
+            "possible_answers": ["musician"],
             "question": relation.question(row["subject_surface"]),
         }
         for number, row in enumerate(real)
@@ -117,7 +118,7 @@ def test_load_redirectqa_reads_release_v0(rows):
             if row["subject_redirect_wiki_title"] is None
             else row["subject_surface_category"][0].removeprefix("Redirects_").replace("_", " "),
             "prop": row["relation"].replace("_", " "),
-            "obj": row["object"],
+            "obj": row["object_surface"],
             "answers": json.dumps(row["possible_answers"]),
             "question": row["question"],
         }
@@ -125,7 +126,16 @@ def test_load_redirectqa_reads_release_v0(rows):
         if row["template"] == "original"
     ]
 
-    data = load_redirectqa(old)
+    data = load_redirectqa(
+        old,
+        columns={
+            "subject_title": "subject",
+            "surface": "surface",
+            "redirect_title": "redirect_title",
+            "categories": "category",
+            "answers": "answers",
+        },
+    )
 
     assert len(data.questions) == 5
     assert len(data.pairs) == 3
@@ -150,8 +160,7 @@ def test_load_redirectqa_reads_release_v0(rows):
         lambda row: row | {"note": "a column that nobody asked for"},
         lambda row: {name: value for name, value in row.items() if name != "relation"},
         lambda row: {name: value for name, value in row.items() if name != "template"},
-        lambda row: {name: value for name, value in row.items() if name != "question"},
-        lambda row: {name: value for name, value in row.items() if name != "object"},
+        lambda row: {name: value for name, value in row.items() if name != "object_surface"},
         lambda row: {name: value for name, value in row.items() if name != "subject_id"},
         lambda row: {
             ("object_aliases" if name == "possible_answers" else name): value
@@ -208,7 +217,7 @@ def test_object_name_comes_first_among_the_answers(rows):
 def test_object_without_an_answer_column_is_the_answer(rows):
     """Aliases name the object too; its own name is accepted even when they leave it out."""
     for row in rows:
-        row["object_aliases"] = [f"{row['object']} (alias)"]
+        row["object_aliases"] = [f"{row['object_surface']} (alias)"]
         del row["possible_answers"]
 
     data = load_redirectqa(rows)
@@ -220,10 +229,10 @@ def test_object_without_an_answer_column_is_the_answer(rows):
 def test_object_title_names_the_object_without_underscores(rows):
     """A page title is cleaned before it is accepted as an answer."""
     for row in rows:
-        row["object_wiki_title"] = row.pop("object").replace("musician", "Solo_artist_(music)")
-        del row["possible_answers"]
+        row["o_wiki_title"] = row.pop("object_surface").replace("musician", "Solo_artist_(music)")
+        row["object_aliases"] = [*row.pop("possible_answers")[1:], "alias"]
 
-    assert load_redirectqa(rows).questions[-1].triple.answers == ("Solo artist",)
+    assert load_redirectqa(rows).questions[-1].triple.answers == ("Solo artist", "alias")
 
 
 @pytest.mark.parametrize("empty", [None, [], "", "[]", [""]])
@@ -246,7 +255,7 @@ def test_missing_answers_are_kept_and_counted(empty, rows):
 def test_object_without_name_or_answers_is_kept(rows):
     """Without any word for the object its identifier stands in, and nothing is accepted."""
     for row in rows:
-        del row["object"]
+        del row["object_surface"]
         row["possible_answers"] = None
     for row in rows[4:]:
         row["object_id"] = None
@@ -379,7 +388,7 @@ def test_facts_forgive_underscores_and_order_of_answers(rows):
     """Rows of one fact may write its title and list its answers in another way."""
     rows[1]["subject_wiki_title"] = "Cat Stevens"
     rows[2]["possible_answers"] = rows[2]["possible_answers"][::-1]
-    rows[2]["object"] = None
+    rows[2]["object_surface"] = None
 
     assert load_redirectqa(rows).questions[2].triple.answers == ("London", "London, UK")
 
@@ -507,17 +516,18 @@ def many(rows, n_rows):
 
 @pytest.mark.parametrize("kind", ["list", "jsonl"])
 def test_load_redirectqa_rejects_a_column_that_comes_late(rows, tmp_path, write_lines, kind):
-    """Aliases that only row 1,921 brings would else go unread, and its answers with them."""
-    made = many([leave_out(row, "possible_answers") for row in rows], 1920)
-    last = leave_out(rows[0], "possible_answers") | {"triplet_id": 1, "object_aliases": ["UK"]}
+    """Aliases that only row 1,921 brings would else go unread."""
+    made = many([leave_out(row, "subject_aliases") for row in rows], 1920)
+    last = rows[0] | {"triplet_id": 1}
     late = [*made, last]
     source = late if kind == "list" else write_lines(tmp_path / "rows.jsonl", late)
 
     with pytest.raises(
-        RecordError, match=r":1921: column 'object_aliases' appears here for the first time, too la"
+        RecordError,
+        match=r":1921: column 'subject_aliases' appears here for the first time, too la",
     ):
         load_redirectqa(source)
-    assert load_redirectqa([last]).questions[0].triple.answers == ("London", "UK")
+    assert load_redirectqa([last]).questions[0].triple.subject.aliases == ("Cat Stevens",)
 
 
 def test_load_redirectqa_passes_over_late_columns_without_a_field(rows):
@@ -536,7 +546,11 @@ def test_accepted_answers_are_trimmed(rows, column):
     """White space around an answer, which no first line of a prediction has, does not hide it."""
     padded = [
         leave_out(row, "possible_answers")
-        | {"object": " London ", "object_id": "Q84", column: ["London\n", " ", "London, UK "]}
+        | {
+            "object_surface": " London ",
+            "object_id": "Q84",
+            column: ["London\n", " ", "London, UK "],
+        }
         for row in rows[:4]
     ]
 

@@ -1,25 +1,31 @@
 import pytest
 
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
 
 
 @pytest.mark.parametrize(
     ("dropped", "message"),
     [
-        (("subject_surface",), r"no column for this field: 'surface' under subject_surface, .*"),
+        (("subject_surface",), r"no column for this field: 'surface' under subject_surface\. Its"),
         (
             ("triplet_id", "subject_id", "subject_wiki_title"),
-            r"any of these fields: 'triple_id' under triplet_id, .*'subject_id' under subject_id",
+            r"any of these fields: 'triple_id' under triplet_id; 'subject_id' under subject_id",
         ),
         (
             ("subject_surface_category", "subject_redirect_wiki_title"),
-            r"'categories' under subject_surface_category, .*columns=\{'categories': '<column>'\}",
+            r"'categories' under subject_surface_category; .*columns=\{'categories': 'NAME'",
         ),
-        (("question", "relation"), r"'question' under question, .*'relation' under relation"),
+        (("question",), r"'question' under question\. .*set `ask_by_template=True`$"),
         (
-            ("possible_answers", "object"),
-            r"'answers' under possible_answers, .*Its columns are triplet_id, subject_id, ",
+            ("possible_answers",),
+            r"'answers' under possible_answers; 'object_al.*Its columns are triplet_id, "
+            r".*To accept the object's name alone, name its column there$",
         ),
     ],
 )
@@ -63,7 +69,7 @@ def test_load_redirectqa_rejects_broken_cells(column, value, message, rows, tmp_
         ("subject_wiki_title", "Yusuf"),
         ("relation", "occupation"),
         ("object_id", "Q1"),
-        ("object", "Paris"),
+        ("object_surface", "Paris"),
         ("possible_answers", ["Paris"]),
     ],
 )
@@ -87,7 +93,7 @@ def test_load_redirectqa_rejects_two_questions_for_one_instance(rows):
     message = str(caught.value)
     assert "list:1 and list:11 are the same fact '230395', surface 'Cat Stevens'" in message
     assert "differ in question: 'In what city was Cat Stevens born?' and 'Where was" in message
-    assert "columns={'template': '<column>'}" in message
+    assert "columns={'template': 'NAME'}" in message
 
 
 def test_load_redirectqa_rejects_two_category_lists_for_one_instance(rows):
@@ -127,7 +133,7 @@ def test_load_redirectqa_rejects_a_fact_without_relation(rows):
     del rows[1:4:2]
 
     with pytest.raises(
-        RecordError, match=r"list:1: fact '230395' has no relation.*columns=\{'relation': '<column>"
+        RecordError, match=r"list:1: fact '230395' has no relation.*columns=\{'relation': 'NAME"
     ):
         load_redirectqa(rows)
 
@@ -138,7 +144,19 @@ def test_load_redirectqa_rejects_a_question_that_cannot_be_worded(rows):
         row |= {"relation": "employer", "question": None}
 
     with pytest.raises(RecordError, match=r"list:1: no question, and .* relation 'employer'; name"):
+        load_redirectqa(rows, ask_by_template=True)
+
+
+def test_load_redirectqa_makes_up_no_question(rows):
+    """Without being asked, neither a missing column nor an empty cell is filled from templates."""
+    expected = load_redirectqa(rows).source.digest
+    without = [{name: value for name, value in row.items() if name != "question"} for row in rows]
+    rows[3]["question"] = None
+
+    with pytest.raises(RecordError, match=r"list:4: column 'question' is empty, and a question is"):
         load_redirectqa(rows)
+    for source in (without, rows):
+        assert load_redirectqa(source, ask_by_template=True).source.digest == expected
 
 
 def test_load_redirectqa_rejects_facts_without_identity(rows):
@@ -146,7 +164,7 @@ def test_load_redirectqa_rejects_facts_without_identity(rows):
     for row in rows:
         del row["triplet_id"]
     rows[4]["object_id"] = None
-    rows[4]["object"] = None
+    rows[4]["object_surface"] = None
     rows[4]["possible_answers"] = None
 
     with pytest.raises(RecordError, match=r"list:5: without a column of triple ids a row needs"):
@@ -178,7 +196,106 @@ def test_load_redirectqa_rejects_text_that_is_no_unicode(rows):
     for column, field in [
         ("question", r"list:5: field 'question'"),
         ("subject_surface", r"list:5: field 'text'"),
-        ("object", r"list:5: fact '6146949': field 'name'"),
+        ("object_surface", r"list:5: fact '6146949': field 'name'"),
     ]:
         with pytest.raises(RecordError, match=rf"{field}: .*unicode"):
             load_redirectqa([*rows[:4], row | {column: "\ud83d"}])
+
+
+RELEASE = {
+    "question": "instruction",
+    "relation": "rel_label",
+    "possible_answers": "gold_surfaces",
+    "object_surface": "target",
+    "template": "wording",
+}
+
+
+def fake_release(rows, *, known=()):
+    """Rows as the release might have them: eight known columns, the others under any name."""
+    return [
+        {RELEASE.get(name, name) if name not in known else name: cell for name, cell in row.items()}
+        | {"split_no": 3}
+        for row in rows
+    ]
+
+
+def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
+    """Each refusal names a column to give, and whoever does as it says gets all rows."""
+    source = fake_release(rows)
+    given = {}
+
+    for field, column in [("answers", "gold_surfaces"), ("question", "instruction")]:
+        with pytest.raises(ColumnNotFoundError, match=rf"instruction.*columns=\{{'{field}': 'NA"):
+            load_redirectqa(source, columns=given)
+        given[field] = column
+    data = load_redirectqa(source, columns=given)
+
+    assert [q.question for q in data.questions] == [row["question"] for row in rows]
+    assert data.questions[0].triple.answers == ("London", "London, UK")
+    assert data.source.digest == load_redirectqa(rows).source.digest
+
+
+@pytest.mark.parametrize(
+    ("known", "listed"),
+    [(("relation", "possible_answers"), "wording, instruction"), (("relation",), "wording, instr")],
+)
+def test_rows_that_differ_are_no_repetition(rows, known, listed):
+    """Two wordings under unknown names are refused with their names, where half the rows went."""
+    source = fake_release(rows, known=known)
+    given = {} if "possible_answers" in known else {"answers": "gold_surfaces"}
+
+    with pytest.raises(
+        DataError, match=rf"list:1 and list:2 would be one question.*they differ in {listed}"
+    ) as caught:
+        load_redirectqa(source, columns=given, ask_by_template=True)
+
+    assert "columns={'question': 'NAME'} or columns={'template': 'NAME'}" in str(caught.value)
+    for remedy in ({"question": "instruction"}, {"template": "wording"}):
+        data = load_redirectqa(source, columns=given | remedy, ask_by_template=True)
+        assert len(data.questions) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "change", [{"note": "x"}, {"subject_pageviews": 7}, {"subject_aliases": []}]
+)
+def test_a_row_that_repeats_a_question_alone_is_refused(rows, change):
+    """To the letter means all columns, read or not, and those that come late."""
+    rows.append(rows[0] | change)
+
+    with pytest.raises(
+        DataError, match=rf"list:1 and list:11 would be one .* {next(iter(change))}"
+    ):
+        load_redirectqa(rows)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [({"note": 1}, {}), ({"note": None}, {}), ({"note": object}, {"note": str})],
+)
+def test_cells_of_any_kind_are_compared(rows, first, second):
+    """An absent cell is as an empty one; what cannot be packed is compared as it is shown."""
+    repeated = [rows[0] | first, *rows[1:], rows[0] | second]
+
+    if first == {"note": None}:
+        with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows to the letter"):
+            load_redirectqa(repeated)
+    else:
+        with pytest.raises(DataError, match="they differ in note; if one of these"):
+            load_redirectqa(repeated)
+
+
+def test_answers_are_not_lost_in_silence(rows):
+    """An answers column of unknown name is asked for; the object's name alone is a choice."""
+    source = [
+        {"gold" if name == "possible_answers" else name: cell for name, cell in row.items()}
+        for row in rows
+    ]
+
+    with pytest.raises(ColumnNotFoundError, match=r"'answers' under .*columns are .*gold, "):
+        load_redirectqa(source)
+
+    named = load_redirectqa(source, columns={"answers": "gold"}).questions[0]
+    alone = load_redirectqa(source, columns={"answers": "object_surface"}).questions[0]
+    assert named.triple.answers == ("London", "London, UK")
+    assert alone.triple.answers == ("London",)

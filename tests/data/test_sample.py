@@ -10,6 +10,7 @@ from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq, load_slaq
 from surface_consistency.data.slaq_articles import clean_article
 from surface_consistency.data.slaq_rules import check_topic
 from surface_consistency.data.slaq_written import WrittenFact, WrittenTopic
+from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.prompts.slaq_queries import free_query
 from surface_consistency.schemas.slaq import SlaqArticle
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS
@@ -151,3 +152,15 @@ def test_card_loads_the_sample_without_loss(tmp_path):
     assert load_slaq(loaded).source.digest == SAMPLE.source.digest
     assert load_slaq(SLAQ_SAMPLE_PATH).topics == SAMPLE.topics
     assert loaded.features["Pageviews"].dtype == "int64"
+
+
+def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
+    """As on the command line; a file of that name goes first."""
+    assert load_redirectqa("sample") == load_sample()
+    with pytest.raises(ValueError, match='"sample" is the bundled sample, whose columns are known'):
+        load_redirectqa("sample", columns={"question": "q"})
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sample").mkdir()
+    with pytest.raises(SourceNotFoundError, match="folder sample holds no data files"):
+        load_redirectqa("sample")

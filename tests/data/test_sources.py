@@ -162,7 +162,8 @@ def test_open_source_rejects_a_folder_without_data(tmp_path):
 def test_open_source_rejects_a_missing_split(hub_folder):
     """The splits that are there are named, for folders and for dictionaries."""
     with pytest.raises(
-        SourceNotFoundError, match=r"no split 'train' in .*; its splits: test, dev; pass split='te"
+        SourceNotFoundError,
+        match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
     ):
         open_source(hub_folder, split="train")
     with pytest.raises(SourceNotFoundError, match=r"in the dictionary of splits; its splits: dev;"):
@@ -173,7 +174,9 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
     """A folder with one file of no split's name holds "train", as `load_dataset` has it."""
     write_lines(tmp_path / "redirectqa.jsonl", rows)
 
-    with pytest.raises(SourceNotFoundError, match=r"its splits: train; pass split='train'"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"its splits: train \(redirectqa\.jsonl\); pass split='train'"
+    ):
         open_source(tmp_path)
     assert read(tmp_path, split="train") == rows
 
@@ -425,3 +428,24 @@ def test_fetch_repository_downloads_data_files_only(hub, rows):
     assert snapshot.revision == COMMIT
     assert files == {"test.jsonl", "data/more.csv"}
     assert (snapshot.folder / "test.jsonl").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ([], r"holds no data files \(\.parquet, .*\) but nothing; name the folder or file that"),
+        (["README.md", "notes.txt"], r"holds no data files .* but README\.md, notes\.txt; name"),
+        (["manifest.json", "scoring.json"], r"is that of a run and holds no data; name the data"),
+        (
+            ["a.jsonl", "b.jsonl"],
+            r"no split 'test' in .*: train \(a\.jsonl, b\.jsonl\); pass split",
+        ),
+    ],
+)
+def test_a_folder_without_the_data_is_told_by_what_it_holds(tmp_path, files, message):
+    """What is missing is data, not a split."""
+    for name in files:
+        (tmp_path / name).write_text('{"a": 1}\n')
+
+    with pytest.raises(SourceNotFoundError, match=message):
+        open_source(tmp_path)

@@ -294,3 +294,9 @@ def test_fingerprint_tells_all_that_decides(runner, store):
     assert runner.fingerprint()["asks"] == {"runner": "fake", "name": "fake"}
     assert runner.fingerprint()["source"] == "Store"
     assert runner.fingerprint() != other.fingerprint()
+
+
+def test_a_template_that_is_no_text_is_refused():
+    """An option on the command line may be read as a number."""
+    with pytest.raises(ValueError, match="`template` is a text with fields in braces, got 5"):
+        RetrievalAugmentedRunner(echo(), None, query=query, template=5)

@@ -1,7 +1,9 @@
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from surface_consistency.runs import frames
+from surface_consistency.schemas import Record
 
 
 @pytest.mark.parametrize("n_at_once", [1, 2, 100])
@@ -20,3 +22,22 @@ def test_shared_lists_agree_with_to_pylist(n_at_once, monkeypatch):
 def test_shared_lists_of_no_rows():
     """No rows give no lists."""
     assert frames.shared_lists(pa.chunked_array([], pa.list_(pa.string()))) == []
+
+
+class Counted(Record):
+    """A whole number that may be missing."""
+
+    count: int | None
+
+
+def test_whole_numbers_beside_gaps_keep_all_digits(tmp_path):
+    """A frame that is made, written and read back has no float in between."""
+    counts = [2**53 + 1, None, 2**63 - 1]
+
+    frame = frames.make_frame({"count": counts}, Counted)
+    frames.write_frame(tmp_path / "x.parquet", frame, Counted)
+    back = frames.read_frame(tmp_path / "x.parquet", Counted, remedy="make it")
+
+    for made in (frame, back):
+        assert [None if pd.isna(n) else int(n) for n in made["count"]] == counts
+        assert made["count"].dtype == "Int64"

@@ -262,6 +262,7 @@ def columns_of(path):
             item.finish_reason,
             item.error,
             item.lookups,
+            item.scores,
             item.thought,
             item.thought_source,
         )
@@ -294,12 +295,13 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         "finish_reason",
         "error",
         "lookups",
+        "scores",
         "thought",
         "thought_source",
     ]
     assert [row[0] for row in rows] == ["q1", "q3", "q4", "q6", "q5", "q8", "q2", "q7"]
     assert rows[0][2] == "London\nQ:"
-    assert rows[-1][2:] == (None, "error", "later", None, None, None)
+    assert rows[-1][2:] == (None, "error", "later", None, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -273,3 +273,34 @@ def test_column_named_condition_survives_two_files(tmp_path):
     frame = read_verdicts(files, first="short", second="long", fact="q", correct="ok")
 
     assert frame["condition"].tolist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("header", "label"),
+    [("Form ,fact_ID,Correct", "Canonical "), ("form,fact_id, correct", "canonical")],
+)
+def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
+    """Case and white space do not matter where nothing else bears the name."""
+    path = tmp_path / "v.csv"
+    path.write_text(f"{header}\n{label},q1, 1 \nredirect,q1,0\n")
+    names = {"first": "canonical", "second": "redirect", "condition": "form", "fact": "fact_id"}
+
+    frame = read_verdicts(path, **names)
+
+    assert frame[["first_correct", "second_correct"]].values.tolist() == [[True, False]]
+
+
+def test_two_writings_of_a_column_are_refused(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("Canonical,CANONICAL,redirect\n1,0,1\n")
+
+    with pytest.raises(ColumnNotFoundError, match="'Canonical' and 'CANONICAL' are both writings"):
+        read_verdicts(path, first="canonical", second="redirect")
+
+
+def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
+    path = write_csv(tmp_path / "v.csv", ROWS)
+
+    assert read_verdicts(path, **WIDE)["second_correct"].isna().sum() == 1
+    wrong = read_verdicts(path, blank="wrong", **WIDE)
+    assert wrong["second_correct"].tolist() == [False, True, False]

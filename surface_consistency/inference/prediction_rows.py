@@ -1,0 +1,387 @@
+"""One row of a file of predictions: which columns mean what, in the layouts that people have."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.reading import (
+    delimited_rows,
+    find_column,
+    first_names,
+    json_objects,
+    json_or_text,
+)
+from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.settings_options import Settings
+
+__all__ = [
+    "ID_COLUMNS",
+    "OUTPUT_COLUMNS",
+    "PREDICTION_COLUMNS",
+    "PredictionColumns",
+    "PredictionRow",
+    "PredictionSettings",
+    "Reading",
+    "accepted_answers",
+    "fact_of",
+    "file_rows",
+    "find_columns",
+    "question_of",
+    "read_row",
+    "shown",
+]
+
+ID_COLUMNS: Final = (
+    *("id", "question_id", "prompt_id", "instance_id", "example_id", "qid", "idx"),
+    *("question", "prompt"),
+)
+"""Columns that may name the question; the first whose value names one counts."""
+
+PREDICTION_COLUMNS: Final = ("prediction", "pred")
+"""Columns that hold the answer alone; they go before all others."""
+
+OUTPUT_COLUMNS: Final = (
+    *("text", "output", "response", "generation", "generated_text", "model_output", "completion"),
+    "answer",
+)
+"""Columns that hold an output where there is only one of them, since each may be something else."""
+
+_FACT_COLUMNS: Final = ("triplet_id", "fact_id")
+_ANSWER_COLUMNS: Final = ("possible_answers", "object_aliases", "answers", "target")
+_SUFFIXES: Final = {".jsonl": "", ".ndjson": "", ".csv": ",", ".tsv": "\t"}
+
+
+class PredictionSettings(Settings):
+    """How predictions are read."""
+
+    id_column: str | None = None
+    """Column of question ids or question texts; the usual names by default."""
+
+    text_column: str | None = None
+    """Column of the generated text; the usual names by default."""
+
+    strip_prompt: bool = False
+    """Whether a prompt with which an output begins is cut off it."""
+
+    blank: Literal["missing", "wrong"] = "missing"
+    """Whether a blank prediction is a missing one or a wrong answer."""
+
+    in_order: str | None = None
+    """Digest of the questions' texts, where rows that name no question stand in their order."""
+
+
+class PredictionRow(NamedTuple):
+    """One row of a file."""
+
+    place: str
+    """File and line."""
+
+    fields: Mapping[str, Any]
+    """Cells by column."""
+
+
+class PredictionColumns(NamedTuple):
+    """What the columns of a file mean."""
+
+    names: tuple[str, ...]
+    """Columns that may name the question, best first; of a sample, the field of `doc` if given."""
+
+    text: str
+    """Column of the text."""
+
+    prompt: str | None
+    """Column of the prompt; None where there is none."""
+
+    is_sample: bool
+    """Whether the rows are samples of lm-evaluation-harness."""
+
+
+class Reading(NamedTuple):
+    """What one row tells."""
+
+    text: str | None
+    """The output; None where it is null."""
+
+    prompt: str | None
+    """The row's own prompt."""
+
+    names: tuple[str, ...]
+    """What the row calls its question, best first."""
+
+
+def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Read the rows of a file by its suffix.
+
+    Args:
+        file: The file.
+
+    Yields:
+        Line from 1 and cells of each row.
+
+    Raises:
+        DataError: If the kind of file is unknown.
+        RecordError: If a row is broken; names file and line.
+    """
+    delimiter = _SUFFIXES.get(file.suffix.lower())
+    if delimiter is None:
+        raise DataError(
+            f"{file}: unknown kind of file {file.suffix!r}; save the predictions as one of "
+            f"{', '.join(_SUFFIXES)}"
+        )
+    return delimited_rows(file, delimiter) if delimiter else json_objects(file)
+
+
+def find_columns(
+    fields: Mapping[str, Any], file: Path, settings: PredictionSettings
+) -> PredictionColumns:
+    """Tell what the columns of a file mean.
+
+    Args:
+        fields: Its first row.
+        file: The file, for messages.
+        settings: Columns that the user names.
+
+    Returns:
+        The columns.
+
+    Raises:
+        ColumnNotFoundError: If a named column is missing, none holds the text or several could.
+    """
+    if _is_sample(fields):
+        text = settings.text_column or ("resps" if "resps" in fields else "filtered_resps")
+        named = () if settings.id_column in (None, "doc_id") else (settings.id_column,)
+        return PredictionColumns(tuple(filter(None, named)), text, None, is_sample=True)
+    if settings.id_column is not None:
+        names: tuple[str, ...] = (_named(settings.id_column, "id_column", fields, file),)
+    else:
+        names = tuple(c for name in ID_COLUMNS if (c := find_column(name, fields)) is not None)
+    if settings.text_column is not None:
+        text = _named(settings.text_column, "text_column", fields, file)
+    else:
+        text = _text_column(fields, file)
+    prompt = find_column("prompt", fields)
+    return PredictionColumns(
+        tuple(name for name in names if name != text), text, prompt, is_sample=False
+    )
+
+
+def _named(column: str, argument: str, fields: Mapping[str, Any], file: Path) -> str:
+    """Find a column that the user names."""
+    found = find_column(column, fields)
+    if found is None:
+        raise ColumnNotFoundError(
+            f"{file}: no column {column!r}; saw {first_names(list(fields))}; name one of them by "
+            f"{argument}"
+        )
+    return found
+
+
+def _text_column(fields: Mapping[str, Any], file: Path) -> str:
+    """Choose the column of the text by what the names mean; refuse where two could be it."""
+    for candidates in (PREDICTION_COLUMNS, OUTPUT_COLUMNS):
+        found = [c for name in candidates if (c := find_column(name, fields)) is not None]
+        if len(found) > 1:
+            raise ColumnNotFoundError(
+                f"{file}: columns {', '.join(map(repr, found))} could each be the prediction; say "
+                "which is it by text_column"
+            )
+        if found:
+            return found[0]
+    looked_for = ", ".join((*PREDICTION_COLUMNS, *OUTPUT_COLUMNS))
+    raise ColumnNotFoundError(
+        f"{file}: no column with the prediction; looked for {looked_for}; saw "
+        f"{first_names(list(fields))}; name it by text_column"
+    )
+
+
+def read_row(row: PredictionRow, columns: PredictionColumns) -> Reading:
+    """Read one row.
+
+    Args:
+        row: The row.
+        columns: What its columns mean.
+
+    Returns:
+        Its text, its prompt and what it calls its question.
+
+    Raises:
+        RecordError: If it is of another layout or a cell is not what its column is for.
+    """
+    return _sample(row, columns) if columns.is_sample else _plain(row, columns)
+
+
+def _plain(row: PredictionRow, columns: PredictionColumns) -> Reading:
+    """Read one row of a plain file."""
+    given = {name: row.fields[name] for name in columns.names if name in row.fields}
+    if (columns.names and not given) or columns.text not in row.fields:
+        name = columns.text if given else columns.names[0]
+        raise RecordError(f"{row.place}: no field {name!r}; saw {first_names(row.fields)}")
+    prompt = None if columns.prompt is None else row.fields.get(columns.prompt)
+    prompt = prompt if isinstance(prompt, str) else None
+    text = _text_of(row, row.fields[columns.text])
+    return Reading(text, prompt, _names(row, given, prompt, columns.prompt))
+
+
+def _is_sample(fields: Mapping[str, Any]) -> bool:
+    """Tell samples of lm-evaluation-harness by their fields."""
+    return "doc" in fields and ("resps" in fields or "filtered_resps" in fields)
+
+
+def _sample(row: PredictionRow, columns: PredictionColumns) -> Reading:
+    """Read one sample of lm-evaluation-harness."""
+    doc = row.fields.get("doc")
+    if not isinstance(doc, dict) or not _is_sample(row.fields):
+        raise RecordError(f"{row.place}: not a sample of lm-evaluation-harness like the first line")
+    prompt = _prompt(row.fields.get("arguments"))
+    if columns.names:
+        name = find_column(columns.names[0], doc)
+        if name is None:
+            raise ColumnNotFoundError(
+                f"{row.place}: no field {columns.names[0]!r} in `doc`; saw "
+                f"{first_names(doc)}; name one of them by id_column"
+            )
+        given = {f"doc.{name}": doc[name]}
+    else:
+        given = {f"doc.{name}": doc[name] for name in ("id", "question_id") if name in doc}
+        if isinstance(doc.get("question"), str) and doc["question"]:
+            given["doc.question"] = doc["question"]
+        elif not given and prompt:
+            given["arguments"] = prompt
+    if not given:
+        raise RecordError(
+            f"{row.place}: `doc` has neither id, question_id nor question and `arguments` holds "
+            "no prompt; name the field of `doc` that names the question by id_column"
+        )
+    names = _names(row, given, prompt, "arguments")
+    return Reading(_text_of(row, _response(row, columns.text)), prompt, names)
+
+
+def _prompt(arguments: Any) -> str | None:  # noqa: ANN401
+    """Take the prompt out of the arguments of a sample: of the first request, its first part."""
+    for _ in range(2):
+        if isinstance(arguments, dict):
+            arguments = list(arguments.values())
+        arguments = arguments[0] if isinstance(arguments, list) and arguments else None
+    return arguments if isinstance(arguments, str) and arguments else None
+
+
+def _response(row: PredictionRow, name: str) -> str:
+    """Take the first response of a sample."""
+    value: object = row.fields.get(name)
+    while isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, str):
+        raise RecordError(
+            f"{row.place}: field {name!r} holds no generated text but {shown(value)}; only "
+            "samples of generation tasks (output_type generate_until) can be scored"
+        )
+    return value
+
+
+def _names(
+    row: PredictionRow, given: Mapping[str, object], prompt: str | None, prompt_column: str | None
+) -> tuple[str, ...]:
+    """Read what a row calls its question: strings, whole numbers as their digits, prompts last.
+
+    A prompt beside other names goes by its question alone, since it takes more room than they do.
+    """
+    names: dict[str, None] = {}
+    for name, value in given.items():
+        if name == prompt_column and len(given) > 1:
+            continue
+        if isinstance(value, int) and not isinstance(value, bool):
+            names[str(value)] = None
+        elif isinstance(value, str) and value.strip():
+            names[value.strip()] = None
+        elif len(given) == 1:
+            raise RecordError(
+                f"{row.place}: field {name!r}: an identifier is a string or a whole number, got "
+                f"{shown(value)}"
+            )
+    if prompt and (question := question_of(prompt)):
+        names[question] = None
+    if given and not names:
+        raise RecordError(
+            f"{row.place}: none of {', '.join(map(repr, given))} names the question; an identifier "
+            "is a string or a whole number"
+        )
+    return tuple(names)
+
+
+def _text_of(row: PredictionRow, value: object) -> str | None:
+    """Read a predicted text; what UTF-8 cannot hold is replaced."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    raise RecordError(f"{row.place}: a prediction is a string, got {shown(value)}")
+
+
+def question_of(prompt: str) -> str | None:
+    r"""Take the question off the end of a prompt in the papers' form.
+
+    Args:
+        prompt: The prompt, of which the last line may be "Q: ... A:".
+
+    Returns:
+        The question; None where the prompt ends otherwise.
+
+    Examples:
+        >>> question_of("Q: Who? A: Cohen\n\nQ: What? A:")
+        'What?'
+    """
+    _, start, question = f"\n{prompt}".rpartition("\nQ: ")
+    return question.removesuffix(" A:") if start and question.endswith(" A:") else None
+
+
+def fact_of(fields: Mapping[str, Any]) -> str | None:
+    """Read the id of the fact that a row is about, its own or that of its `doc`.
+
+    Args:
+        fields: The row.
+
+    Returns:
+        The id as text; None where the row tells none.
+    """
+    cells = _cells(fields)
+    for name in _FACT_COLUMNS:
+        column = find_column(name, cells)
+        if column is not None and cells[column] is not None:
+            return str(cells[column]).strip()
+    return None
+
+
+def accepted_answers(fields: Mapping[str, Any]) -> set[str]:
+    """Read the accepted answers of a row, its own or those of its `doc`.
+
+    Args:
+        fields: The row.
+
+    Returns:
+        The answers without white space around them; empty where the row tells none.
+    """
+    cells = _cells(fields)
+    for name in _ANSWER_COLUMNS:
+        column = find_column(name, cells)
+        if column is None:
+            continue
+        value = cells[column]
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = json_or_text(value, column)
+        items = value if isinstance(value, list) else [value]
+        if found := {item.strip() for item in items if isinstance(item, str) and item.strip()}:
+            return found
+    return set()
+
+
+def shown(value: object) -> str:
+    """Show a value of a row in a message, shortened."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _cells(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Lay the fields of a sample's `doc` beside its own."""
+    doc = fields.get("doc")
+    return {**fields, **doc} if isinstance(doc, dict) else fields

@@ -1,0 +1,401 @@
+"""Reading what others wrote: JSON, TOML and delimited text within bounds, and names nearly right.
+
+Every file and value from outside goes through here, so that a hostile or broken one is an error
+that names its place, and never a traceback or gigabytes of memory.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
+
+__all__ = [
+    "DEEPEST",
+    "LONGEST_DOCUMENT",
+    "LONGEST_LINE",
+    "MOST_COLUMNS",
+    "decode_text",
+    "delimited_rows",
+    "existing_file",
+    "find_column",
+    "first_names",
+    "json_objects",
+    "json_or_text",
+    "parse_json",
+    "parse_toml",
+    "read_document",
+    "read_lines",
+]
+
+LONGEST_LINE: Final = 16 * 2**20
+"""Bytes that one line, which is one row, may have."""
+
+LONGEST_DOCUMENT: Final = 512 * 2**20
+"""Bytes that a file may have which is read as a whole."""
+
+DEEPEST: Final = 64
+"""Levels to which lists and objects may be nested."""
+
+MOST_COLUMNS: Final = 10_000
+"""Columns that one row may have."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SHOWN: Final = 80
+_LISTED: Final = 40
+_JSON_REMEDY: Final = (
+    "repair or remove the line (a last line that is cut off means that the file was not written to "
+    "its end)"
+)
+
+
+def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Read the lines of a file.
+
+    Args:
+        path: The file.
+        keep_bom: Whether a byte order mark at its start stays, for those who count bytes.
+
+    Yields:
+        Number from 1 and content of each line, with its line feed.
+
+    Raises:
+        RecordError: If a line has more than `LONGEST_LINE` bytes; no more of it is read.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
+            if len(line) > LONGEST_LINE:
+                raise RecordError(
+                    f"{path}:{number}: the line has more than {LONGEST_LINE:,} bytes; one line "
+                    "holds one row: break the file into lines, or leave out what is so long"
+                )
+            yield number, line.removeprefix(_BOM) if number == 1 and not keep_bom else line
+
+
+def read_document(path: Path) -> bytes:
+    """Read a file that is one document.
+
+    Args:
+        path: The file; a byte order mark at its start is passed over.
+
+    Returns:
+        Its content.
+
+    Raises:
+        RecordError: If it has more than `LONGEST_DOCUMENT` bytes; nothing is read then.
+    """
+    if (size := path.stat().st_size) > LONGEST_DOCUMENT:
+        raise RecordError(
+            f"{path}: {size:,} bytes are more than the {LONGEST_DOCUMENT:,} that a file may have "
+            "which is read as a whole; give rows one a line (.jsonl) or as Parquet"
+        )
+    return path.read_bytes().removeprefix(_BOM)
+
+
+def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> Any:  # noqa: ANN401
+    """Parse JSON from outside.
+
+    Args:
+        text: The text, or its bytes in UTF-8.
+        place: Where it stands, for messages: a file and line, or an option.
+        remedy: What to do where it is no JSON.
+
+    Returns:
+        The value.
+
+    Raises:
+        RecordError: If it is not UTF-8, not JSON, nested more than `DEEPEST` levels deep or holds
+            a number with more digits than Python reads; names the place and the rule.
+
+    Examples:
+        >>> parse_json('{"a": [1]}', "line 1")
+        {'a': [1]}
+        >>> parse_json("[" * 100_000, "line 1")
+        Traceback (most recent call last):
+        ...
+        surface_consistency.errors.RecordError: line 1: nested more than 64 levels deep; ...
+    """
+    if isinstance(text, bytes):
+        text = decode_text(text, place)
+    try:
+        return _parse(text, place)
+    except json.JSONDecodeError as error:
+        at = place if error.lineno == 1 else f"{place}:{error.lineno}"
+        line = error.doc[error.doc.rfind("\n", 0, error.pos) + 1 :][:_SHOWN].strip()
+        raise RecordError(
+            f"{at}: not JSON: {error.msg} at column {error.colno} of {line!r}; {remedy}"
+        ) from error
+
+
+def json_or_text(text: str, place: str) -> Any:  # noqa: ANN401
+    """Parse JSON from outside where it may be plain text as well.
+
+    Args:
+        text: The text.
+        place: Where it stands, for messages.
+
+    Returns:
+        The value; the text itself where it is no JSON.
+
+    Raises:
+        RecordError: If it breaks a bound of `parse_json`.
+
+    Examples:
+        >>> json_or_text("32", "n"), json_or_text("http://localhost", "base_url")
+        (32, 'http://localhost')
+    """
+    try:
+        return _parse(text, place)
+    except json.JSONDecodeError:
+        return text
+
+
+def parse_toml(text: str, place: str) -> dict[str, Any]:
+    """Parse TOML from outside, within the bounds of `parse_json`.
+
+    Args:
+        text: The text.
+        place: Where it stands, for messages.
+
+    Returns:
+        Its table.
+
+    Raises:
+        RecordError: If it is not TOML, or breaks a bound.
+    """
+    import tomllib
+
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecordError(f"{place}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise _too_deep(place) from error
+    except ValueError as error:
+        raise _too_many_digits(place) from error
+    if _depth_exceeds(value):
+        raise _too_deep(place)
+    return value
+
+
+def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read a file of JSON objects, one a line; blank lines are passed over.
+
+    Args:
+        path: The file.
+
+    Yields:
+        Line number from 1, and the object.
+
+    Raises:
+        RecordError: If a line is too long, no JSON object within the bounds of `parse_json`, or has
+            more than `MOST_COLUMNS` fields; names file and line.
+    """
+    for number, line in read_lines(path):
+        try:
+            row = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            if not line.strip():
+                continue
+            row = parse_json(line.strip(), f"{path}:{number}")
+        if line.count(b"[") + line.count(b"{") > DEEPEST and _depth_exceeds(row):
+            raise _too_deep(f"{path}:{number}")
+        if type(row) is not dict:
+            raise RecordError(
+                f"{path}:{number}: a line holds one JSON object with a row's columns, got "
+                f"{line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN]!r}"
+            )
+        if len(row) > MOST_COLUMNS:
+            raise _too_wide(f"{path}:{number}", len(row))
+        yield number, row
+
+
+def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Read delimited text under a header; every cell stays the text that it is.
+
+    Args:
+        path: The file, UTF-8.
+        delimiter: What parts the cells: "," or a tab.
+
+    Yields:
+        Number from 1 of the line on which the row ends, and its cells by column.
+
+    Raises:
+        RecordError: If the header names a column twice or has more than `MOST_COLUMNS`, a row has
+            another number of cells, or a quote is out of place; names file and line.
+    """
+    lines = (decode_text(line, f"{path}:{number}") for number, line in read_lines(path))
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        header = next(filter(None, table), [])
+        if len(header) > MOST_COLUMNS:
+            raise _too_wide(f"{path}:{table.line_num}", len(header))
+        if len(set(header)) < len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise RecordError(
+                f"{path}:{table.line_num}: the header names a column twice: {twice!r}; rename one "
+                "of them"
+            )
+        for cells in table:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise RecordError(
+                    f"{path}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
+                    "quote cells that hold the delimiter, a quote or a line break"
+                )
+            yield table.line_num, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise RecordError(
+            f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
+            "line break, and close every quote"
+        ) from error
+
+
+def find_column(wanted: str, columns: Collection[str]) -> str | None:
+    """Find a column by its name, or by one that differs in case and separators alone.
+
+    Args:
+        wanted: The name that is looked for.
+        columns: Those that are there.
+
+    Returns:
+        The column; None where there is none.
+
+    Raises:
+        ColumnNotFoundError: If it is not there as written and two others could be meant.
+
+    Examples:
+        >>> find_column("possible_answers", ["Question ", "possibleAnswers"])
+        'possibleAnswers'
+    """
+    if wanted in columns:
+        return wanted
+    near = [column for column in columns if _fold(column) == _fold(wanted)]
+    if len(near) > 1:
+        raise ColumnNotFoundError(
+            f"columns {' and '.join(map(repr, near))} are both writings of {wanted!r}; rename or "
+            "drop one of them"
+        )
+    return near[0] if near else None
+
+
+def first_names(names: Collection[object]) -> str:
+    """List names for a message, the first forty of more.
+
+    Examples:
+        >>> first_names(["a", "b"])
+        'a, b'
+    """
+    shown = [str(name)[:_SHOWN] for name, _ in zip(names, range(_LISTED), strict=False)]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def decode_text(content: bytes, place: str) -> str:
+    """Decode UTF-8 from outside.
+
+    Args:
+        content: The bytes.
+        place: Where they stand, for the message.
+
+    Returns:
+        The text.
+
+    Raises:
+        RecordError: If they are not UTF-8; names place and byte.
+    """
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            f"{place}: not UTF-8 at byte {error.start} of the line "
+            f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
+        ) from error
+
+
+def existing_file(path: Path, what: str, pattern: str) -> Path:
+    """Refuse what is no file.
+
+    Args:
+        path: What was named.
+        what: What should stand there, for the message.
+        pattern: Files to name where it is a folder, such as "*.jsonl".
+
+    Returns:
+        The path.
+
+    Raises:
+        SourceNotFoundError: If it is a folder, or nothing is there.
+    """
+    if path.is_dir():
+        raise SourceNotFoundError(
+            f"{path} is a folder, where {what} is expected; name its files, such as "
+            f"{path / pattern}"
+        )
+    if not path.is_file():
+        raise SourceNotFoundError(f"no file {path}; expected {what} there; check the path")
+    return path
+
+
+def _parse(text: str, place: str) -> Any:  # noqa: ANN401
+    """Parse JSON within bounds; what is no JSON raises the parser's own error."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as error:
+        raise _too_deep(place) from error
+    except ValueError as error:
+        raise _too_many_digits(place) from error
+    if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
+        raise _too_deep(place)
+    return value
+
+
+def _fold(name: str) -> str:
+    """Fold writings of one name into one key."""
+    return "".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+def _depth_exceeds(value: object) -> bool:
+    """Tell whether lists and objects are nested too deep, level by level, without recursion."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        if not level:
+            return False
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(item, dict | list)
+        ]
+    return bool(level)
+
+
+def _too_deep(place: str) -> RecordError:
+    """Say that something is nested too deep."""
+    return RecordError(
+        f"{place}: nested more than {DEEPEST} levels deep; a row is flat, or nearly so: repair or "
+        "remove it"
+    )
+
+
+def _too_many_digits(place: str) -> RecordError:
+    """Say that a number is too long."""
+    return RecordError(
+        f"{place}: a number has more than {sys.get_int_max_str_digits():,} digits; write it as "
+        "text in quotes, or remove it"
+    )
+
+
+def _too_wide(place: str, n_columns: int) -> RecordError:
+    """Say that a row has too many columns."""
+    return RecordError(
+        f"{place}: {n_columns:,} columns are more than the {MOST_COLUMNS:,} that are read; keep "
+        "those that are needed"
+    )

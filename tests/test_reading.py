@@ -1,0 +1,226 @@
+"""What others wrote is read within bounds: named errors, no traceback, no gigabytes."""
+
+import json
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency import reading
+from surface_consistency.data.cells import count_of, strings_of
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    RecordError,
+    RunLogError,
+    SourceNotFoundError,
+)
+from surface_consistency.reading import (
+    DEEPEST,
+    MOST_COLUMNS,
+    delimited_rows,
+    find_column,
+    first_names,
+    json_objects,
+    json_or_text,
+    parse_json,
+    parse_toml,
+    read_document,
+    read_lines,
+)
+from surface_consistency.runs.log import read_answers, read_generations
+from surface_consistency.settings_options import values_of_items
+from surface_consistency.wikimedia.wikis import load_wiki
+
+NESTED = "[" * 100_000
+DIGITS = "9" * 5_000
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(values)
+def test_json_within_the_bounds_is_read_as_it_is(value):
+    assert parse_json(json.dumps(value), "x") == value
+
+
+@given(st.integers(1, 3 * DEEPEST), st.sampled_from(["[", '{"a":']))
+def test_depth_is_bounded_to_the_level(depth, opening):
+    """As many levels as may be are read, one more is refused, whatever else stands beside."""
+    text = opening * (depth - 1) + ("[1, 2]" if opening == "[" else '{"b": 1}')
+    text += {"[": "]", '{"a":': "}"}[opening] * (depth - 1)
+
+    if depth <= DEEPEST:
+        assert parse_json(text, "x") == json.loads(text)
+    else:
+        with pytest.raises(RecordError, match=r"^x: nested more than 64 levels deep"):
+            parse_json(text, "x")
+
+
+@given(st.text() | st.binary())
+def test_anything_else_is_an_error_that_names_the_place(text):
+    try:
+        parse_json(text, "rows.jsonl:7")
+    except RecordError as error:
+        assert str(error).startswith("rows.jsonl:7")  # noqa: PT017 - most texts are no JSON
+
+
+@given(st.binary(max_size=200))
+def test_files_of_any_bytes_are_read_or_refused(content):
+    folder = Path(__file__).parent
+    path = folder / "never_written"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "read_lines", lambda _: enumerate(content.splitlines(True), 1))
+        for read in (json_objects, lambda file: delimited_rows(file, ",")):
+            try:
+                assert all(isinstance(row, dict) for _, row in read(path))
+            except RecordError as error:
+                assert str(error).startswith(str(path))  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (NESTED, "nested more than 64 levels deep"),
+        ('{"a": ' * 100_000, "nested more than 64 levels deep"),
+        (f'{{"a": {DIGITS}}}', "a number has more than 4,300 digits; write it as text"),
+        ('{"a": 1', "not JSON: Expecting ',' delimiter at column 8 of '{\"a\": 1'"),
+        (b'{"a": "\xe9t\xe9"}', "not UTF-8 at byte 7 of the line"),
+    ],
+)
+def test_hostile_json_is_refused_by_name(text, message):
+    with pytest.raises(RecordError, match=f"^x:3: {message}"):
+        parse_json(text, "x:3")
+    if isinstance(text, str) and "not JSON" not in message:
+        with pytest.raises(RecordError, match=f"^x:3: {message}"):
+            json_or_text(text, "x:3")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"a = {NESTED}", "nested more than 64 levels deep"),
+        (f"a = {'[' * 65}{']' * 65}", "nested more than 64 levels deep"),
+        (f"a = {DIGITS}", "a number has more than 4,300 digits"),
+        ("a = ", "not TOML: Invalid value"),
+    ],
+)
+def test_hostile_toml_is_refused_by_name(text, message):
+    with pytest.raises(RecordError, match=f"^x: {message}"):
+        parse_toml(text, "x")
+
+
+@pytest.mark.parametrize("name", ["w.json", "w.toml"])
+def test_a_hostile_wiki_is_refused_by_name(tmp_path, name):
+    (tmp_path / name).write_text(NESTED if name == "w.json" else f"name = {NESTED}")
+
+    with pytest.raises(RecordError, match=r"w\.\w+: nested more than 64 levels deep"):
+        load_wiki(tmp_path / name)
+
+
+def test_a_hostile_option_of_a_runner_is_refused_by_name():
+    for value, message in ((NESTED, "nested"), (DIGITS, "a number has more than")):
+        with pytest.raises(RecordError, match=f"^concurrency: {message}"):
+            values_of_items({"concurrency": value})
+
+
+@pytest.mark.parametrize("cell", [NESTED, f"[{DIGITS}]", f"[{'[' * 70}{']' * 70}]"])
+def test_a_hostile_cell_is_no_list_of_names(cell):
+    with pytest.raises(ValueError, match=r"the list: (nested more|a number has more)"):
+        strings_of(cell)
+    assert strings_of("[" + "-" * 100_000 + "1]") == ("[" + "-" * 100_000 + "1]",)
+
+
+@pytest.mark.parametrize("value", [10**18 * 10, 10**4_000, "9" * 4_299, 1e300])
+def test_a_count_that_no_column_holds_is_refused(value):
+    with pytest.raises(ValueError, match=r"expected a whole number below 2\*\*63"):
+        count_of(value)
+
+
+@pytest.mark.parametrize("line", [NESTED, f'{{"a": {DIGITS}}}'])
+@pytest.mark.parametrize("read", [read_answers, lambda path: list(read_generations(path))])
+def test_a_hostile_line_of_a_log_is_named(tmp_path, line, read):
+    """The last line is passed over, as one that was cut off; any other is an error."""
+    log = tmp_path / "log.jsonl"
+    good = '{"prompt_id": "q", "text": "x"}\n'
+
+    log.write_text(f"{good}{line}\n")
+    assert len(read(log)) == 1
+    log.write_text(f"{line}\n{good}")
+    with pytest.raises(RunLogError, match=r"log\.jsonl:1: not a Generation"):
+        read(log)
+
+
+def test_a_long_line_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """No more of a line than may be is held in memory."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": "' + b"x" * 50_000_000 + b'"}\n')
+    monkeypatch.setattr(reading, "LONGEST_LINE", 1_000_000)
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(RecordError, match=r"rows\.jsonl:2: the line has more than 1,000,000 b"):
+            list(json_objects(path))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_a_large_document_is_refused_unread(tmp_path, monkeypatch):
+    (tmp_path / "rows.json").write_bytes(b"[1, 2, 3]")
+    monkeypatch.setattr(reading, "LONGEST_DOCUMENT", 8)
+
+    with pytest.raises(
+        RecordError, match=r"rows\.json: 9 bytes are more than the 8 .* \(\.jsonl\)"
+    ):
+        read_document(tmp_path / "rows.json")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_row_of_too_many_columns_is_refused_at_once(tmp_path, suffix):
+    names = [f"column{number}" for number in range(10 * MOST_COLUMNS)]
+    path = tmp_path / f"wide{suffix}"
+    if suffix == ".csv":
+        path.write_text(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    else:
+        path.write_text(json.dumps(dict.fromkeys(names, 1)) + "\n")
+    start = time.process_time()
+
+    with pytest.raises(RecordError, match=r"wide\.\w+:1: 100,000 columns are more than the 10,000"):
+        list(delimited_rows(path, ",") if suffix == ".csv" else json_objects(path))
+
+    assert time.process_time() - start < 5
+
+
+def test_a_byte_order_mark_is_passed_over_or_kept(tmp_path):
+    (tmp_path / "x").write_bytes(b"\xef\xbb\xbfa\nb")
+
+    assert list(read_lines(tmp_path / "x")) == [(1, b"a\n"), (2, b"b")]
+    assert next(read_lines(tmp_path / "x", keep_bom=True)) == (1, b"\xef\xbb\xbfa\n")
+
+
+def test_columns_are_found_by_near_names():
+    columns = ["Question ", "possibleAnswers", "PRED", "a b", "a_b"]
+
+    found = [find_column(name, columns) for name in ("question", "possible_answers", "pred", "z")]
+
+    assert found == ["Question ", "possibleAnswers", "PRED", None]
+    assert find_column("a_b", columns) == "a_b"
+    with pytest.raises(ColumnNotFoundError, match="'a b' and 'a_b' are both writings of 'A-B'"):
+        find_column("A-B", columns)
+
+
+def test_a_long_list_of_names_is_cut():
+    assert first_names(range(41)).endswith("38, 39 and 1 more")
+
+
+def test_a_folder_is_told_apart_from_nothing(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"is a folder, where rows is expected; name its"):
+        reading.existing_file(tmp_path, "rows", "*.csv")
+    with pytest.raises(SourceNotFoundError, match=r"no file .*; expected rows there"):
+        reading.existing_file(tmp_path / "x", "rows", "*.csv")
