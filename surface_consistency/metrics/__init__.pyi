@@ -32,6 +32,11 @@ from .components import (
     intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
+from .contrasts import (
+    ContrastResult as ContrastResult,
+    contrast as contrast,
+    contrasts_by as contrasts_by,
+)
 from .correlation_resamples import (
     CorrelationResamplesResult as CorrelationResamplesResult,
     correlation_bootstrap as correlation_bootstrap,
