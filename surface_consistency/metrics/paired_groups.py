@@ -67,8 +67,10 @@ def paired_by(
             skips the check.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
-        test: Form of the test: one of `mcnemar`, which takes pairs for independent, or
-            "obuchowski" or "durkalski" of `clustered_mcnemar`, which does not.
+        test: Form of the test. "auto" is Obuchowski's of `clustered_mcnemar` where a cluster of the
+            group holds several pairs, and "independent" elsewhere: exact up to 25 discordant pairs
+            and corrected above. Others are those of `mcnemar`, which takes pairs for independent,
+            and "durkalski" of `clustered_mcnemar`. `mcnemar_method` says which was used.
         interval: "percentile", or "bca" for bias-corrected and accelerated.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group; all rates of a group share them.
