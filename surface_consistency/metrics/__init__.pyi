@@ -138,6 +138,7 @@ from .paired_tables import (
     cluster_counts as cluster_counts,
     paired_table as paired_table,
 )
+from .partial_pooling import PooledRatesResult as PooledRatesResult, pooled_rates as pooled_rates
 from .perturbation import (
     PopularityShiftResult as PopularityShiftResult,
     popularity_shift as popularity_shift,

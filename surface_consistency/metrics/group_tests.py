@@ -155,7 +155,8 @@ def _listed(block: _ClusterBlock) -> Floats:
         ]
     )
     for lean in block.leans:
-        totals = np.concatenate([totals + [lean, 0.0], totals - [lean, 0.0]])
+        turned = np.array([lean, 0.0])
+        totals = np.concatenate([totals + turned, totals - turned])
     return totals
 
 

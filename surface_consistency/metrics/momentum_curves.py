@@ -292,8 +292,8 @@ def momentum(
         swaps the curves and turns each probability p into 1 - p. The band is one for all points of
         both curves: without momentum some point leaves it in a share 1 - `confidence_level` of data
         sets, where a band point by point is left by some point in a third of them. A curve inside
-        it shows no momentum, however steep it is. Effects of a whole response (all slots bad at once) are kept
-        by both nulls, hence never counted as momentum.
+        it shows no momentum, however steep it is. Effects of a whole response (all slots bad at
+        once) are kept by both nulls, hence never counted as momentum.
 
         Responses to one topic in one order are right and wrong in the same slots, whatever the
         model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
@@ -304,8 +304,9 @@ def momentum(
     References:
         SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
         2018 (why runs of finite length need a permutation null). Myllymaki, Mrkvicka, Grabarnik,
-        Seijo and Hahn, Journal of the Royal Statistical Society B 79, 2017 (rank envelopes). Rasch, Probabilistic Models, 1960
-        (the null of "topic-and-slot", given each response's number of right slots).
+        Seijo and Hahn, Journal of the Royal Statistical Society B 79, 2017 (rank envelopes). Rasch,
+        Probabilistic Models, 1960 (the null of "topic-and-slot", given each response's number of
+        right slots).
 
     Examples:
         >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25

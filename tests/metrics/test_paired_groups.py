@@ -153,7 +153,7 @@ def test_columns_of_paired_by_are_those_promised(frame):
     assert list(result.columns) == [
         *["template", "type", *CELLS, "n", "n_clusters", "n_missing", "n_undefined"],
         *rates,
-        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method"],
+        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect"],
     ]
     assert list(result.index) == list(range(4))
     assert (result.dtypes[[*CELLS, "n", "n_clusters", "n_missing", "n_undefined"]] == "int64").all()
@@ -713,7 +713,9 @@ def test_auto_respects_clusters_with_several_pairs():
     alone = paired_by(frame, cluster=None, n_resamples=20).iloc[0]
     named = paired_by(frame, test="independent", n_resamples=20).iloc[0]
 
-    expected = independent_obuchowski(zip(facts, first.astype(int), second.astype(int)))
+    expected = independent_obuchowski(
+        zip(facts, first.astype(int), second.astype(int), strict=True)
+    )
     assert repeated["mcnemar_method"] == "obuchowski"
     assert repeated["mcnemar_statistic"] == pytest.approx(expected)
     assert repeated["mcnemar_p_value"] == pytest.approx(stats.chi2.sf(expected, 1))
