@@ -181,7 +181,7 @@ def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
     test = row["mcnemar"]
     found["McNemar p"] = _p_text(test["p_value"])
     found["Holm"] = _p_text(test["p_value_holm"])
-    found["test"] = test["method"]
+    found["test"] = "-" if test["p_value"] is None else test["method"]
     found["missing"] = str(row["n_missing"])
     return found
 

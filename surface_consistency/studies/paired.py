@@ -74,6 +74,8 @@ _FEW_ROWS: Final = 50_000
 
 
 _FEW_CLUSTERS: Final = 20
+_REACHING: Final = ("flip_rate", "accuracy_difference")
+"""Rates whose intervals are told by what is resampled."""
 _LEAST_POOLED: Final = 10
 """Groups from which on their rates are pooled."""
 _LOW_ACCURACY: Final = 0.05
@@ -385,19 +387,23 @@ class PairedReport:
             study knows a single one, or the outcomes hold no other.
         """
         held = [name for name in self.study.clusters if self.frame[name].notna().all()]
-        if len(held) < 2:
+        is_scored = self.frame["first_correct"].notna() & self.frame["second_correct"].notna()
+        if len(held) < 2 or not is_scored.any():
             return {}
         keys = self._keys(())
         parts = []
         for name in held:
-            table = paired_by(
-                self.frame,
-                by=keys,
-                cluster=name,
-                rates={rate: PAIRED_RATES[rate] for rate in ("flip_rate", "accuracy_difference")},
-                n_resamples=self.report.settings.resamples,
-                rng=self.report.settings.bootstrap_seed,
-            )
+            with warnings.catch_warnings():
+                # A single cluster has no interval, as the table says.
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                table = paired_by(
+                    self.frame[is_scored],
+                    by=keys,
+                    cluster=name,
+                    rates={rate: PAIRED_RATES[rate] for rate in _REACHING},
+                    n_resamples=self.report.settings.resamples,
+                    rng=self.report.settings.bootstrap_seed,
+                )
             table = table.rename(columns=dict(self.study.singular))
             table = self._sorted(table, keys)
             table.insert(len(keys), "cluster", self.study.clusters[name])

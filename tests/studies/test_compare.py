@@ -323,4 +323,4 @@ def test_group_without_scored_pairs_has_no_test():
     none = {"statistic": None, "p_value": None, "method": "exact", "p_value_holm": None}
     assert found[1]["mcnemar"] == none
     line = comparison_text(found).splitlines()[2].split()
-    assert line[-2:] == ["-", "1"]
+    assert line[-4:] == ["-", "-", "-", "1"]

@@ -49,7 +49,8 @@ def test_a_page_holds_every_section(make_slaq_run):
     page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
 
     anchors = [section.anchor for section in page.sections]
-    assert anchors[:6] == ["squares", "momentum", "topic", "flips", "numbers", "answers"]
+    first = ["squares", "momentum", "topic", "flips", "numbers", "contrasts", "answers"]
+    assert anchors[:7] == first
     assert len(anchors) == len(set(anchors))
     names = [lines.name for lines in blocks(page, Lines)]
     assert names[:2] == ["slots-1", "slots-2"]
@@ -199,7 +200,9 @@ def test_every_column_that_is_shown_is_there(make_slaq_run):
     )
 
     assert set(tables) == {
-        *("overall", "by_category", "by_popularity", "by_entity", "contrasts"),
+        *("overall", "by_category", "by_popularity", "by_entity", "generalisation"),
+        *("above_noise", "contrasts", "contrasts_by_category", "contrasts_by_popularity"),
+        *("contrasts_by_entity", "models_by_category", "models_by_popularity", "models_by_entity"),
         *("momentum", "momentum_slopes", "position", "order_sensitivity", "recall"),
     }
     for table in tables.values():
