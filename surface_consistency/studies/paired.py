@@ -303,10 +303,11 @@ class PairedReport:
 
         Returns:
             Tables by name. "overall" and the groupings have the columns of `metrics.paired_by` and
-            detectable_difference (`with_detectable`); "overall" has kappa with its interval
-            besides, the groupings adjusted_p_value, Holm's over the groups of a model, and those of
-            ten groups or more flip_rate_pooled, of `metrics.pooled_rates`. Further those of
-            `ContrastTables`, and "generalisation" where the study knows several clusters.
+            detectable_difference (`with_detectable`). "overall" has kappa with its interval and
+            odds_ratio (first_only / second_only) besides, the groupings adjusted_p_value, Holm's
+            over the groups of a model, and those of ten groups or more flip_rate_pooled, of
+            `metrics.pooled_rates`. Further those of `ContrastTables`, and "generalisation" where
+            the study knows several clusters.
         """
         tables = {"overall": self.overall()}
         tables |= {
@@ -323,6 +324,9 @@ class PairedReport:
         """
         keys = self._keys(())
         frame = self._paired(keys, has_kappa=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = frame["first_only"].to_numpy(float) / frame["second_only"].to_numpy(float)
+        frame = frame.assign(odds_ratio=odds)
         return Table(
             frame=frame,
             caption="All pairs",
@@ -700,7 +704,15 @@ class PairedReport:
             ),
             ("kappa", interval_value(row, "kappa", kind="number"), ""),
             ("flips lean to one side", Value(value=p_value, kind="p_value"), method),
+            *self._odds(row),
         ]
+
+    def _odds(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say how many flips go from right to wrong for one that goes the other way."""
+        odds = float(row.get("odds_ratio", math.nan))
+        if not math.isfinite(odds):
+            return []
+        return [("flips to wrong for one to right", Value(value=odds, kind="number"), "b / c")]
 
     def highlight_blocks(self) -> list[Table]:
         """Show the tables that the runs put before all else.

@@ -201,8 +201,8 @@ def test_every_column_that_is_shown_is_there(make_slaq_run):
 
     assert set(tables) == {
         *("overall", "by_category", "by_popularity", "by_entity", "generalisation"),
-        *("above_noise", "contrasts", "contrasts_by_category", "contrasts_by_popularity"),
-        *("contrasts_by_entity", "models_by_category", "models_by_popularity", "models_by_entity"),
+        *("above_noise", "contrasts", "contrasts_by_category", "contrasts_by_entity"),
+        *("models_by_category", "models_by_popularity", "models_by_entity"),
         *("momentum", "momentum_slopes", "position", "order_sensitivity", "recall"),
     }
     for table in tables.values():
