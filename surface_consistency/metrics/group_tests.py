@@ -95,11 +95,11 @@ def _cluster_blocks(
     sums = np.bincount(cells, weights=values, minlength=n_cells).reshape(shape)
     inside = np.bincount(cells, weights=in_group, minlength=n_cells).reshape(shape)
     held = np.bincount(cells, weights=values * in_group, minlength=n_cells).reshape(shape)
-    shared = np.divide(inside, counts, out=np.zeros(shape), where=counts > 0)
-    # Rounded, so that equal shares of clusters of unequal size are one kind.
-    shared = np.round(shared, 12)
-    leans = np.where((inside > 0) & (inside < counts), held - shared * sums, 0.0).sum(axis=1)
-    is_mixed = ((inside > 0) & (inside < counts)).any(axis=1)
+    # Division is rounded correctly, so that equal shares of clusters of unequal size are one kind.
+    shared = inside / np.maximum(counts, 1)
+    parted: Flags = (inside > 0) & (inside < counts)
+    leans = np.where(parted, held - shared * sums, 0.0).sum(axis=1)
+    is_mixed: Flags = np.asarray(parted.any(axis=1))
     _, blocks = np.unique(counts > 0, axis=0, return_inverse=True)
     found = []
     for block in range(int(blocks.max()) + 1):

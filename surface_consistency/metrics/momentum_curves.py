@@ -146,7 +146,7 @@ def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
     least = of_curve[math.floor((1.0 - level) * len(of_curve))]
     bounds = np.full((2, without.shape[1]), np.nan)
     for point, column in enumerate(without.T):
-        own = 1.0 / max(np.count_nonzero(~np.isnan(column)), 1)
+        own = 1.0 / max(int(np.count_nonzero(~np.isnan(column))), 1)
         kept = column[(depths[:, point] + own >= least - 1e-12) & ~np.isnan(column)]
         if kept.size:
             bounds[:, point] = kept.min(), kept.max()
@@ -410,7 +410,7 @@ def _n_repeated(orders: Integers) -> int:
         ),
         axis=0,
     )
-    return n_topics * n_permutations - len(ordered)
+    return int(n_topics * n_permutations - len(ordered))
 
 
 def _warn_repeated(orders: Integers) -> None:

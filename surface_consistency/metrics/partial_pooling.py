@@ -84,12 +84,12 @@ def pooled_rates(
         raise ValueError(
             f"events and trials must have equal lengths; got {x.size} and {n.size} groups"
         )
-    for name, wrong in (
+    for name, is_wrong in (
         ("events must be at least 0", ~(x >= 0)),
         ("trials must be at least the events", ~(n >= x)),
     ):
-        if wrong.any():
-            place = int(np.argmax(wrong))
+        if is_wrong.any():
+            place = int(np.argmax(is_wrong))
             raise ValueError(f"{name}; group {place} has {x[place]} events in {n[place]} trials")
     if np.count_nonzero(n) < 2:
         raise ValueError("there must be two groups with trials, or nothing can be pooled")
@@ -154,4 +154,5 @@ def _beta_bounds(right: Floats, wrong: Floats, level: float) -> tuple[Floats, Fl
     from scipy.special import betaincinv
 
     tail = (1.0 - level) / 2.0
-    return betaincinv(right, wrong, tail), betaincinv(right, wrong, 1.0 - tail)
+    low, high = (betaincinv(right, wrong, level) for level in (tail, 1.0 - tail))
+    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
