@@ -209,3 +209,24 @@ def test_every_column_that_is_shown_is_there(make_slaq_run):
         assert isinstance(table, Table)
         assert table.columns
         assert table.caption
+
+
+def test_momentum_is_told_of_curves_that_leave_their_band(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
+
+    frame = tables["momentum"].frame
+    frame = frame[(frame["null"] == "topic-and-slot") & (frame["n"] > 0)]
+    outside = (frame["probability"] < frame["null_probability_low"] - 1e-12) | (
+        frame["probability"] > frame["null_probability_high"] + 1e-12
+    )
+    kinds = {1: "right", 0: "wrong"}
+    named = {
+        f"{row['model']} after {kinds[row['streak']]} slots"
+        for row in frame[outside].to_dict("records")
+    }
+    lead = text(next(one for one in page.sections if one.anchor == "momentum").lead)
+    assert "at every point of both curves" in lead
+    assert all(name in lead for name in named)
+    assert bool(named) == ("None does here." not in lead)
+    slopes = tables["momentum_slopes"].frame
+    assert slopes["band_p_value"].between(0, 1).all()
