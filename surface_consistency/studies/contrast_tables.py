@@ -194,9 +194,14 @@ class ContrastTables:
                 own: dict[tuple[str, ...], float] = {}
                 for labels, rows in scored.groupby(list(columns), sort=False, dropna=False):
                     told = [self._one_sided(rows, flips) for flips in self._of(noise, panel)]
-                    if told:
-                        shown = ("none" if pd.isna(label) else str(label) for label in labels)
-                        own[run.label, *filter(None, (panel,)), *shown] = max(told)
+                    if not told:
+                        continue
+                    missing = [pd.isna(label) for label in labels]  # type: ignore[call-overload]
+                    shown = [
+                        "none" if is_missing else str(label)
+                        for label, is_missing in zip(labels, missing, strict=True)
+                    ]
+                    own[run.label, *filter(None, (panel,)), *shown] = max(told)
                 adjusted = adjust_p_values(list(own.values()))
                 found |= dict(zip(own, adjusted.tolist(), strict=True))
         names = [self.study.singular.get(key, key) for key in keys]
