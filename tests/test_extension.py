@@ -98,7 +98,7 @@ def test_run_is_killed_resumed_scored_again_and_compared(python, tmp_path):
     tables = json.loads(both.stdout)["tables"]
     assert [row["model"] for row in tables["overall"]] == ["a", "b"]
     contrast = next(row for row in tables["contrasts"] if row["rate"] == "flip_rate")
-    assert contrast["difference"] == pytest.approx(1 / 12 - 5 / 12)
+    assert contrast["difference"] == pytest.approx(5 / 12 - 1 / 12)
     assert (tmp_path / "both" / "report.html").is_file()
 
 

@@ -13,7 +13,16 @@ from surface_consistency.studies.verdict_files import read_verdicts
 
 __all__ = ["make_compare"]
 
-_Test = Literal["auto", "exact", "corrected", "uncorrected", "mid-p", "obuchowski", "durkalski"]
+_Test = Literal[
+    "auto",
+    "independent",
+    "exact",
+    "corrected",
+    "uncorrected",
+    "mid-p",
+    "obuchowski",
+    "durkalski",
+]
 _FLAGS = {
     "n_resamples": "--resamples",
     "confidence_level": "--confidence",
@@ -77,7 +86,12 @@ def _compare(
     blank: Annotated[
         Literal["missing", "wrong"], Parameter(help="What a blank verdict counts as.")
     ] = "missing",
-    test: Annotated[_Test, Parameter(help="Form of McNemar's test.")] = "auto",
+    test: Annotated[
+        _Test,
+        Parameter(
+            help="Form of McNemar's test; auto is Obuchowski's where clusters hold several pairs."
+        ),
+    ] = "auto",
     confidence: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.95,
     resamples: Annotated[int, Parameter(help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, Parameter(help="Seed of the bootstrap.")] = 0,

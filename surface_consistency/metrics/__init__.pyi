@@ -32,6 +32,11 @@ from .components import (
     intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
+from .contrasts import (
+    ContrastResult as ContrastResult,
+    contrast as contrast,
+    contrasts_by as contrasts_by,
+)
 from .correlation_resamples import (
     CorrelationResamplesResult as CorrelationResamplesResult,
     correlation_bootstrap as correlation_bootstrap,
@@ -133,6 +138,7 @@ from .paired_tables import (
     cluster_counts as cluster_counts,
     paired_table as paired_table,
 )
+from .partial_pooling import PooledRatesResult as PooledRatesResult, pooled_rates as pooled_rates
 from .perturbation import (
     PopularityShiftResult as PopularityShiftResult,
     popularity_shift as popularity_shift,

@@ -80,33 +80,47 @@ class _ClusterBlock:
     shares: Floats
     """Sum and count of the rows that each membership puts in the group, for each cluster, shape
     `(n_kinds, n_clusters, 2)`."""
+    leans: Floats
+    """What the rows of the group have over those beside them in their cluster and stratum, for the
+    clusters where membership varies inside; shape `(n_mixed,)`."""
 
 
 def _cluster_blocks(
     values: Floats, in_group: Flags, strata: Integers, clusters: Integers
 ) -> list[_ClusterBlock]:
-    """Return the blocks of clusters; rows of one cluster and stratum must share membership."""
+    """Return the blocks of clusters; a membership is the share of the group in each stratum."""
     shape = (int(clusters.max()) + 1, int(strata.max()) + 1)
     cells, n_cells = clusters * shape[1] + strata, shape[0] * shape[1]
     counts = np.bincount(cells, minlength=n_cells).reshape(shape)
     sums = np.bincount(cells, weights=values, minlength=n_cells).reshape(shape)
-    members = np.bincount(cells, weights=in_group, minlength=n_cells).reshape(shape) > 0
+    inside = np.bincount(cells, weights=in_group, minlength=n_cells).reshape(shape)
+    held = np.bincount(cells, weights=values * in_group, minlength=n_cells).reshape(shape)
+    # Division is rounded correctly, so that equal shares of clusters of unequal size are one kind.
+    shared = inside / np.maximum(counts, 1)
+    parted: Flags = (inside > 0) & (inside < counts)
+    leans = np.where(parted, held - shared * sums, 0.0).sum(axis=1)
+    is_mixed: Flags = np.asarray(parted.any(axis=1))
     _, blocks = np.unique(counts > 0, axis=0, return_inverse=True)
     found = []
     for block in range(int(blocks.max()) + 1):
         where = np.flatnonzero(blocks.ravel() == block)
-        patterns, kinds = np.unique(members[where], axis=0, return_inverse=True)
-        weights = patterns.astype(np.float64)
-        shares = np.stack([weights @ sums[where].T, weights @ counts[where].T], axis=-1)
-        found.append(_ClusterBlock(kinds=kinds.ravel().astype(np.int64), shares=shares))
+        weights, kinds = np.unique(shared[where], axis=0, return_inverse=True)
+        found.append(
+            _ClusterBlock(
+                kinds=kinds.ravel().astype(np.int64),
+                shares=np.stack([weights @ sums[where].T, weights @ counts[where].T], axis=-1),
+                leans=leans[where][is_mixed[where]],
+            )
+        )
     return found
 
 
 def _n_arrangements(blocks: list[_ClusterBlock]) -> int:
-    """Return in how many ways clusters can hold the memberships of their block."""
+    """Return in how many ways clusters can hold the memberships of their block, and lean."""
     ways = 1
     for block in blocks:
         left = block.kinds.size
+        ways *= 2**block.leans.size
         for size in np.bincount(block.kinds).tolist():
             ways *= math.comb(left, size)
             left -= size
@@ -134,12 +148,16 @@ def _permuted_clusters(
 def _listed(block: _ClusterBlock) -> Floats:
     """Return the totals of a block for every arrangement."""
     places = np.arange(block.kinds.size)
-    return np.array(
+    totals = np.array(
         [
             block.shares[list(kinds), places].sum(axis=0)
             for kinds in _assignments(np.bincount(block.kinds).tolist())
         ]
     )
+    for lean in block.leans:
+        turned = np.array([lean, 0.0])
+        totals = np.concatenate([totals + turned, totals - turned])
+    return totals
 
 
 def _assignments(sizes: list[int]) -> Iterator[tuple[int, ...]]:
@@ -169,6 +187,9 @@ def _drawn(block: _ClusterBlock, n_permutations: int, rng: np.random.Generator) 
         rows = min(size, n_permutations - start)
         kinds = rng.permuted(np.broadcast_to(block.kinds, (rows, places.size)), axis=1)
         totals[start : start + rows] = block.shares[kinds, places].sum(axis=1)
+        if block.leans.size:
+            signs = rng.integers(0, 2, size=(rows, block.leans.size)) * 2 - 1
+            totals[start : start + rows, 0] += signs @ block.leans
     return totals
 
 
@@ -192,7 +213,7 @@ class GroupDifferenceResult:
     """Interval of `difference` that resamples clusters; NaN bounds for a single one."""
     p_value: float
     """p-value of the permutation test, in (0, 1]; with clusters, whole clusters exchange their
-    membership, or, where membership varies inside them, rows do so within a cluster."""
+    shares of the group, and turn the sign of what lies inside them."""
     is_exact: bool
     """Whether all arrangements were listed, rather than some drawn."""
     n_group: int
@@ -221,8 +242,8 @@ def group_difference(
         values: One number a row, such as the mechanistic similarity of a fact, shape `(n_rows,)`.
         in_group: Whether the row belongs to the group: True or False, 1 or 0.
         strata: Within which rows membership is shuffled, such as the model; None for all rows.
-        clusters: What is resampled as a whole for the interval, and shuffled as a whole or from
-            within for p, such as the topic; None takes rows for independent of each other.
+        clusters: What is resampled as a whole for the interval and shuffled as a whole for p, such
+            as the topic; None takes rows for independent of each other.
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
         n_resamples: Number of resamples of the interval.
@@ -239,12 +260,15 @@ def group_difference(
             shuffle, or an option is out of range.
 
     Notes:
-        With clusters, rows that belong together are no independent evidence, and p respects that.
-        Where all rows of a cluster (and stratum) share membership, clusters exchange theirs, among
-        those with rows in the same strata; the group may then differ in size between arrangements.
-        Where membership varies inside a cluster, rows are shuffled within clusters and strata
-        alone, and what lies between clusters tells nothing: clusters of one kind count for the
-        difference, not for p. Few clusters have few arrangements, which bound p from below.
+        With clusters, rows that belong together are no independent evidence, and p respects that,
+        across strata too: the facts of a topic recur in every model, so a topic moves as one. The
+        sum over the group parts into what lies between clusters, share of the group times sum of
+        the values, and what lies inside them, the values of the group less their cluster's mean
+        (both by stratum). Clusters with rows in the same strata exchange their shares, for all
+        strata together, and each cluster turns the sign of what lies inside it; so a cluster that
+        is in the group as a whole has nothing to turn, and one with both kinds of rows among many
+        whole ones changes p by little. The group may differ in size between arrangements. Few
+        clusters have few arrangements, which bound p from below.
 
         p counts the observed arrangement in, (1 + k) / (1 + n_permutations), so it is never 0; the
         two-sided p is twice the smaller tail. Values that are all equal give p 1. A single cluster
@@ -254,7 +278,8 @@ def group_difference(
         name of a test.
 
     References:
-        SLAQ, arXiv 2510.11218, eq. 5 and figure 4; Phipson and Smyth, Statistical Applications in
+        SLAQ, arXiv 2510.11218, eq. 5 and figure 4; P. Kline and A. Santos, Journal of Econometric
+        Methods 1, 2012 (signs turned by cluster); Phipson and Smyth, Statistical Applications in
         Genetics and Molecular Biology 9, 2010 (why p is never 0).
 
     Examples:
@@ -335,17 +360,10 @@ def _shuffled(
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, bool]:
     """Return sums and sizes of the group in each arrangement, and whether all are there."""
-    _, cells = np.unique(np.column_stack([clusters, strata]), axis=0, return_inverse=True)
-    cells = cells.ravel()
-    inside = np.bincount(cells, weights=members)
-    size = np.full(1, float(members.sum()))
-    if ((inside > 0) & (inside < np.bincount(cells))).any():
-        sums, is_exact = _permuted_sums(numbers, members, cells, n_permutations, rng)
-        return sums, size, is_exact
     if int(clusters.max()) + 1 == numbers.size:
         _check_strata(members, strata)
         sums, is_exact = _permuted_sums(numbers, members, strata, n_permutations, rng)
-        return sums, size, is_exact
+        return sums, np.full(1, float(members.sum())), is_exact
     blocks = _cluster_blocks(numbers, members, strata, clusters)
     if _n_arrangements(blocks) == 1:
         raise ValueError(

@@ -50,7 +50,8 @@ class Interval:
         confidence_level: Nominal coverage, in (0, 1).
         method: How it was made: "percentile" or "bca" (resampling), "wilson" (a share), "exact" (an
             odds ratio), "fisher-z" or "bonett-wright" (a correlation), "zou" (the difference of two
-            correlations), or a name of one's own.
+            correlations), "jackknife-t" (a contrast), "rank-envelope" (a
+            band), or a name of one's own.
 
     Raises:
         ValueError: When `confidence_level` is not in (0, 1) or `low` exceeds `high`.

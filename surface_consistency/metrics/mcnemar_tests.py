@@ -134,11 +134,15 @@ ClusteredMcNemarMethod = Literal["obuchowski", "durkalski"]
 _CLUSTERED_METHODS: tuple[ClusteredMcNemarMethod, ...] = ("obuchowski", "durkalski")
 """Names of the forms."""
 
-PairedTest: TypeAlias = McNemarMethod | Literal["obuchowski", "durkalski"]
-"""Form of the test of a group: one of `mcnemar`, or one of `clustered_mcnemar`."""
+PairedTest: TypeAlias = McNemarMethod | Literal["independent", "obuchowski", "durkalski"]
+"""Form of the test of a group: one of `mcnemar`, or one of `clustered_mcnemar`.
+
+"auto" is "obuchowski" where a cluster of the group holds several pairs, and otherwise
+"independent": the "auto" of `mcnemar`, which takes pairs for independent.
+"""
 
 _TESTS: tuple[PairedTest, ...] = (
-    *("auto", "exact", "corrected", "uncorrected", "mid-p"),
+    *("auto", "independent", "exact", "corrected", "uncorrected", "mid-p"),
     *_CLUSTERED_METHODS,
 )
 """Names of the tests of a group."""
@@ -154,13 +158,18 @@ def check_test(test: str) -> None:
 
 
 def run_test(counts: Floats, test: PairedTest) -> tuple[float, float, str]:
-    """Return statistic, p-value and form of the test; no pair is no test, and NaN."""
+    """Return statistic, p-value and form of the test; no pair is no test, and NaN.
+
+    Each row of `counts` is a cluster with a pair.
+    """
     cells = [int(count) for count in counts.sum(axis=0)]
     if sum(cells) == 0:
-        return math.nan, math.nan, "exact" if test == "auto" else test
+        return math.nan, math.nan, "exact" if test in ("auto", "independent") else test
+    if test == "auto" and sum(cells) > len(counts):
+        test = "obuchowski"
     if test == "obuchowski" or test == "durkalski":
         return *_clustered_statistic(counts, test), test
-    result = mcnemar(table_of(cells), method=test)
+    result = mcnemar(table_of(cells), method="auto" if test == "independent" else test)
     return result.statistic, result.p_value, result.method
 
 

@@ -61,7 +61,8 @@ class MomentumPoint:
     null_probability: float
     """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
     null_probability_interval: Interval
-    """Central part of P(correct) without momentum: the null band."""
+    """The null band: without momentum, a share `confidence_level` of data stays inside it at all
+    points of both curves at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,10 @@ class MomentumResult:
     """Responses left out because a slot in them lacks a verdict."""
     null: MomentumNull
     """Which null band was drawn."""
+    band_p_value: float
+    """p-value of the point that lies furthest out among the draws without momentum, over both
+    curves, in (0, 1]; at 1 - `confidence_level` or below where a point leaves the band. NaN where
+    no run has a length that the draws have too."""
     n_resamples: int
     """Number of resamples of topics."""
     n_null: int
@@ -128,8 +133,39 @@ class MomentumResult:
         return pd.DataFrame(rows)
 
 
+def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the band that holds a share `level` of curves at all points, and each curve's depth.
+
+    Curves have shape `(n_null, n_points)`, bounds `(2, n_points)`. The depth of a value is the
+    smaller share of curves at or beyond it on either side, that of a curve its least; the band is
+    what remains when the curves of least depth are left out. A curve counts itself, and one that is
+    held against the band would too, so that the band reaches one curve further out.
+    """
+    depths = np.stack([_depths(column, column) for column in without.T], axis=1)
+    of_curve = np.sort(depths.min(axis=1))
+    least = of_curve[math.floor((1.0 - level) * len(of_curve))]
+    bounds = np.full((2, without.shape[1]), np.nan)
+    for point, column in enumerate(without.T):
+        own = 1.0 / max(int(np.count_nonzero(~np.isnan(column))), 1)
+        kept = column[(depths[:, point] + own >= least - 1e-12) & ~np.isnan(column)]
+        if kept.size:
+            bounds[:, point] = kept.min(), kept.max()
+    return bounds, of_curve
+
+
+def _depths(values: Floats, draws: Floats) -> Floats:
+    """Return the smaller share of draws at or beyond each value; 1 where there is none."""
+    ordered = np.sort(draws[~np.isnan(draws)])
+    # Equal shares may differ in the last bits.
+    margin = 1e-12
+    below = np.searchsorted(ordered, values + margin, side="right")
+    above = ordered.size - np.searchsorted(ordered, values - margin, side="left")
+    depths = np.minimum(below, above) / max(ordered.size, 1)
+    return np.where(np.isnan(values) | (ordered.size == 0), 1.0, depths)
+
+
 def _curve_of(
-    streak: int, counts: Integers, drawn: Floats, without: Floats, level: float
+    streak: int, counts: Integers, drawn: Floats, without: Floats, band: Floats, level: float
 ) -> MomentumCurve:
     """Build the curve of one kind of run.
 
@@ -145,8 +181,11 @@ def _curve_of(
             probability=float(share[length]),
             probability_interval=percentile_interval(shares[:, length], confidence_level=level),
             null_probability=_mean(null_shares[:, length]),
-            null_probability_interval=percentile_interval(
-                null_shares[:, length], confidence_level=level
+            null_probability_interval=Interval(
+                low=float(band[0, length]),
+                high=float(band[1, length]),
+                confidence_level=level,
+                method="rank-envelope",
             ),
         )
         for length in range(len(counts))
@@ -202,7 +241,7 @@ def momentum(
     slots: npt.ArrayLike,
     *,
     orders: npt.ArrayLike | None = None,
-    null: MomentumNull = "topic",
+    null: MomentumNull | None = None,
     missing: MissingPolicy = "raise",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
@@ -225,12 +264,14 @@ def momentum(
         null: "topic" keeps what each response got right and shuffles where. "topic-and-slot" also
             keeps the accuracy of each slot, so that a model that fades towards the end does not
             look like one with momentum; it takes responses for independent, so use it only where
-            the orders of a topic differ.
+            the orders of a topic differ. None is "topic-and-slot", and "topic" where that does not
+            hold: with more than 12 slots, or where a tenth of the responses repeat an order of
+            their topic. The result says which.
         missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
             with an `UnscoredWarning`.
         confidence_level: Nominal coverage of the intervals and of the null band, in (0, 1).
         n_resamples: Number of resamples of topics.
-        n_null: Number of draws of the null band.
+        n_null: Number of draws of the null band; below about 1,000 the band is that of all draws.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
@@ -248,9 +289,11 @@ def momentum(
         Lengths that no slot came after are NaN, and so is the slope where all runs are equally
         long, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
         topics and permutations does not matter, but for the random draws. Swapping right and wrong
-        swaps the curves and turns each probability p into 1 - p. A curve inside its band shows no
-        momentum, however steep it is. Effects of a whole response (all slots bad at once) are kept
-        by both nulls, hence never counted as momentum.
+        swaps the curves and turns each probability p into 1 - p. The band is one for all points of
+        both curves: without momentum some point leaves it in a share 1 - `confidence_level` of data
+        sets, where a band point by point is left by some point in a third of them. A curve inside
+        it shows no momentum, however steep it is. Effects of a whole response (all slots bad at
+        once) are kept by both nulls, hence never counted as momentum.
 
         Responses to one topic in one order are right and wrong in the same slots, whatever the
         model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
@@ -260,8 +303,10 @@ def momentum(
 
     References:
         SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
-        2018 (why runs of finite length need a permutation null). Rasch, Probabilistic Models, 1960
-        (the null of "topic-and-slot", given each response's number of right slots).
+        2018 (why runs of finite length need a permutation null). Myllymaki, Mrkvicka, Grabarnik,
+        Seijo and Hahn, Journal of the Royal Statistical Society B 79, 2017 (rank envelopes). Rasch,
+        Probabilistic Models, 1960 (the null of "topic-and-slot", given each response's number of
+        right slots).
 
     Examples:
         >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
@@ -276,7 +321,7 @@ def momentum(
     generator = np.random.default_rng(rng)
     codes = response_codes(slots, "slots", missing=missing)
     places = None if orders is None else checked_orders(orders, slots=np.shape(slots))
-    _check_n_slots(codes.shape[2], null)
+    null = _chosen_null(null, places, codes.shape[2])
     if places is None and codes.shape[1] > 1:
         raise ValueError(
             f"orders must tell the sub-question in each slot, since a topic has {codes.shape[1]} "
@@ -297,8 +342,13 @@ def momentum(
     kept = None if places is None else places[complete]
     without = _null_counts(verdicts, topics, kept, null, n_null, generator)
     counts = by_topic.sum(axis=0)
+    null_curves = _shares(without).reshape(n_null, -1)
+    bands, depths = _envelope(null_curves, confidence_level)
+    bands = bands.reshape(2, len(STREAKS), -1)
     curves = [
-        _curve_of(streak, counts[kind], drawn[:, kind], without[:, kind], confidence_level)
+        _curve_of(
+            streak, counts[kind], drawn[:, kind], without[:, kind], bands[:, kind], confidence_level
+        )
         for kind, streak in enumerate(STREAKS)
     ]
     n_topics = len(by_topic)
@@ -314,15 +364,33 @@ def momentum(
         n_responses=len(verdicts),
         n_missing=complete.size - len(verdicts),
         null=null,
+        band_p_value=_band_p_value(_shares(counts.astype(np.float64)).ravel(), null_curves, depths),
         n_resamples=n_resamples,
         n_null=n_null,
     )
 
 
-def _check_n_slots(n_slots: int, null: MomentumNull) -> None:
-    """Refuse responses too short for a run, and a null that is unknown or not made for them."""
+def _band_p_value(observed: Floats, without: Floats, depths: Floats) -> float:
+    """Return the share of draws, the data among them, that lie as far out as the data."""
+    known = ~np.isnan(observed) & ~np.isnan(without).all(axis=0)
+    if not known.any():
+        return math.nan
+    own = 1.0
+    for point in np.flatnonzero(known):
+        draws = without[~np.isnan(without[:, point]), point]
+        own = min(own, float(_depths(observed[[point]], draws)[0]) + 1.0 / draws.size)
+    return float(1 + np.count_nonzero(depths <= own + 1e-12)) / (1 + len(depths))
+
+
+def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: int) -> MomentumNull:
+    """Choose the null, and refuse one that is unknown or not made for such responses."""
     if n_slots < 2:
         raise ValueError("slots must hold two slots a response or more, so that one can follow")
+    if null is None:
+        is_repeated = orders is not None and _n_repeated(orders) >= _MANY_REPEATED * (
+            orders.shape[0] * orders.shape[1]
+        )
+        return "topic" if is_repeated or n_slots > MAX_PATTERN_SLOTS else "topic-and-slot"
     if null not in ("topic", "topic-and-slot"):
         raise ValueError(f"null must be 'topic' or 'topic-and-slot'; got {null!r}")
     if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
@@ -330,16 +398,27 @@ def _check_n_slots(n_slots: int, null: MomentumNull) -> None:
             f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
             "use null='topic'"
         )
+    return null
+
+
+def _n_repeated(orders: Integers) -> int:
+    """Count the responses that share their order with another of their topic."""
+    n_topics, n_permutations, n_slots = orders.shape
+    ordered = np.unique(
+        np.column_stack(
+            [np.repeat(np.arange(n_topics), n_permutations), orders.reshape(-1, n_slots)]
+        ),
+        axis=0,
+    )
+    return int(n_topics * n_permutations - len(ordered))
 
 
 def _warn_repeated(orders: Integers) -> None:
     """Say where responses share their order with another of their topic, so that they are alike."""
-    n_slots = orders.shape[2]
-    numbers = np.sort(orders @ n_slots ** np.arange(n_slots), axis=1)
-    n_repeated = int(np.count_nonzero(numbers[:, 1:] == numbers[:, :-1]))
-    if n_repeated >= _MANY_REPEATED * numbers.size:
+    n_repeated, n_responses = _n_repeated(orders), orders.shape[0] * orders.shape[1]
+    if n_repeated >= _MANY_REPEATED * n_responses:
         warnings.warn(
-            f"{n_repeated} of {numbers.size} responses repeat an order of their topic, "
+            f"{n_repeated} of {n_responses} responses repeat an order of their topic, "
             "but null='topic-and-slot' takes responses for independent, so that its band is too "
             "narrow: use null='topic'",
             SurfaceConsistencyWarning,

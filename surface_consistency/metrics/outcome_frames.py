@@ -129,8 +129,10 @@ def _pair_rows(
     repeated = names[parts[0]][names[parts[0]].duplicated()]
     if len(repeated):
         raise ValueError(
-            f"fact {repeated.iloc[0]!r} has several rows under {first!r} ({len(repeated)} rows too "
-            "many): name more columns through fact, such as the template or the model"
+            f"the fact {repeated.iloc[0]!r} has several rows under {first!r} ({len(repeated)} too "
+            "many): name what tells them apart through `fact` besides, such as the seed or the "
+            f"model; and if these are repeated measures of one item, name {' and '.join(facts)} "
+            "through `cluster`, so that they are resampled together and not taken for independent"
         )
     paired = parts[1] & names.isin(list(of_fact))
     _warn_incomplete(set(of_fact), set(names[parts[1]]))

@@ -29,12 +29,15 @@ from surface_consistency.metrics.bootstrap import (
     cluster_sums,
 )
 from surface_consistency.metrics.mcnemar_tests import TEST_COLUMNS, PairedTest, check_test, run_test
-from surface_consistency.metrics.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.paired_tables import PAIRED_RATES, CountRatio
+from surface_consistency.metrics.power import design_effect_of
 
 __all__ = ["PairedTest", "paired_by"]
 
 _CELLS = ("both", "first_only", "second_only", "neither")
 _COUNTS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined")
+_LEAN = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
+"""The accuracy difference, of which a design effect is told."""
 
 
 def paired_by(
@@ -67,8 +70,10 @@ def paired_by(
             skips the check.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
-        test: Form of the test: one of `mcnemar`, which takes pairs for independent, or
-            "obuchowski" or "durkalski" of `clustered_mcnemar`, which does not.
+        test: Form of the test. "auto" is Obuchowski's of `clustered_mcnemar` where a cluster of the
+            group holds several pairs, and "independent" elsewhere: exact up to 25 discordant pairs
+            and corrected above. Others are those of `mcnemar`, which takes pairs for independent,
+            and "durkalski" of `clustered_mcnemar`. `mcnemar_method` says which was used.
         interval: "percentile", or "bca" for bias-corrected and accelerated.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples of each group; all rates of a group share them.
@@ -80,7 +85,8 @@ def paired_by(
         One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
         neither; n (their sum), n_clusters, n_missing, n_undefined (the most resamples that left any
         one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high` for each name in `rates`;
-        mcnemar_statistic, mcnemar_p_value, mcnemar_method. Rates are fractions, not percent.
+        mcnemar_statistic, mcnemar_p_value, mcnemar_method; design_effect, that of the accuracy
+        difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
@@ -114,7 +120,7 @@ def paired_by(
         >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
         [['from plurals', 10, 0, 10, 20, 0.0], ['from surnames', 0, 10, 10, 20, 0.5]]
     """
-    columns = [*_COUNTS, *bound_columns(rates), *TEST_COLUMNS]
+    columns = [*_COUNTS, *bound_columns(rates), *TEST_COLUMNS, "design_effect"]
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
@@ -140,7 +146,8 @@ def paired_by(
         row: dict[str, object] = {"n": len(scored), "n_clusters": len(counts)}
         row |= {"n_missing": len(positions) - len(scored)}
         row |= zip(_CELLS, counts.sum(axis=0).astype(int).tolist(), strict=True)
-        return row | dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True)), counts
+        row |= dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True))
+        return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
 
     return group_frame(
         groups,

@@ -6,10 +6,15 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import check_count, warn_undefined
+from surface_consistency.metrics._inputs import Floats, check_count, warn_undefined
 from surface_consistency.metrics.paired_tables import PAIRED_RATES, CountRatio, pair_counts
 
-__all__ = ["design_effect", "minimum_detectable_difference", "required_pairs"]
+__all__ = [
+    "design_effect",
+    "design_effect_of",
+    "minimum_detectable_difference",
+    "required_pairs",
+]
 
 
 def required_pairs(
@@ -179,22 +184,25 @@ def design_effect(
         >>> round(design_effect(counts), 2)
         2.01
     """
-    cells = pair_counts(counts)
-    ratio = _ratio(rate)
-    totals = cells.sum(axis=0)
-    value = float(ratio(totals))
-    weights = np.asarray(ratio.numerator) - value * np.asarray(ratio.denominator)
-    n_clusters, n_pairs = len(cells), float(totals.sum())
-    effect = math.nan
-    if n_clusters > 1 and math.isfinite(value):
-        within = float(totals @ weights**2) * n_pairs / (n_pairs - 1.0)
-        between = float(((cells @ weights) ** 2).sum()) * n_clusters / (n_clusters - 1.0)
-        effect = between / within if within > 0.0 else math.nan
+    effect = design_effect_of(pair_counts(counts), _ratio(rate))
     if math.isnan(effect):
         warn_undefined(
             "the design effect is undefined (NaN): it needs two clusters and a rate that varies"
         )
     return effect
+
+
+def design_effect_of(cells: Floats, ratio: CountRatio) -> float:
+    """Return the design effect of checked counts; NaN where undefined."""
+    totals = cells.sum(axis=0)
+    value = float(ratio(totals))
+    if len(cells) < 2 or not math.isfinite(value):
+        return math.nan
+    weights = np.asarray(ratio.numerator) - value * np.asarray(ratio.denominator)
+    n_clusters, n_pairs = len(cells), float(totals.sum())
+    within = float(totals @ weights**2) * n_pairs / (n_pairs - 1.0)
+    between = float(((cells @ weights) ** 2).sum()) * n_clusters / (n_clusters - 1.0)
+    return between / within if within > 0.0 else math.nan
 
 
 def _ratio(rate: object) -> CountRatio:

@@ -1,7 +1,7 @@
 """Views of the pictures of a page: what its templates need beyond the block, in their units."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -277,7 +277,7 @@ def dots_view(block: Dots, models: Sequence[str]) -> View:
         "rows": [
             _dot_row(row, any(other.level for other in rows))
             | (
-                {"cells": _heat_cells(row, shown, scale.high, block.noise)}
+                {"cells": _heat_cells(row, shown, scale.high)}
                 if is_heat
                 else {"marks": [_mark(mark, scale, models) for mark in row.marks]}
             )
@@ -331,9 +331,7 @@ def _mark(mark: Mark, scale: Scale, models: Sequence[str]) -> View:
     }
 
 
-def _heat_cells(
-    row: DotRow, shown: Sequence[int], top: float, noise: Mapping[int, float]
-) -> Iterator[View]:
+def _heat_cells(row: DotRow, shown: Sequence[int], top: float) -> Iterator[View]:
     """Yield the views of the cells of a heat map."""
     by_model = {mark.dot.model: mark for mark in row.marks}
     for index in shown:
@@ -343,12 +341,11 @@ def _heat_cells(
             continue
         value = mark.dot.value
         step = "few" if mark.is_faded else f"heat-{min(5, int(6 * value.value / top))}"
-        is_above = mark.low > noise.get(index, 0.0)
         yield {
             "css": step,
             "text": format_number(value.value),
             "said": _joined((format_value(value)[1], f"{mark.dot.n:,} pairs")),
-            "is_bold": is_above and not mark.is_faded and not mark.is_wilson,
+            "is_bold": mark.dot.is_above_noise and not mark.is_faded and not mark.is_wilson,
         }
 
 

@@ -144,6 +144,9 @@ class Dot:
     is_certain: bool = False
     """Whether flips lean to one side after correction for many groups: a filled marker."""
 
+    is_above_noise: bool = False
+    """Whether the rate is above that of identical prompts, by a test of the difference."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dots:

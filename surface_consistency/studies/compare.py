@@ -7,12 +7,13 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
 
 __all__ = ["compare_verdicts", "comparison_text", "split_labels"]
 
-_RATES: Final = ("consistency", "signed_alignment", "flip_rate")
+_RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n")
 _CLUSTERED: Final = ("obuchowski", "durkalski")
 _OWN: Final = (*_COUNTS, *_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
@@ -41,8 +42,9 @@ def compare_verdicts(
 
     Returns:
         One mapping a group: its labels by column, then both, first_only, second_only, neither, n,
-        consistency, signed_alignment, flip_rate, mcnemar (statistic, p_value, method), interval
-        (for each of the three rates its two bounds), n_missing, n_clusters. Undefined numbers are
+        consistency, signed_alignment, flip_rate, accuracy_difference (second less first), mcnemar
+        (statistic, p_value, method, and p_value_holm, corrected for the number of groups), interval
+        (for each of the four rates its two bounds), n_missing, n_clusters. Undefined numbers are
         None, the test of a group without scored pairs among them.
 
     Raises:
@@ -73,6 +75,7 @@ def compare_verdicts(
         n_resamples=n_resamples,
         rng=rng,
     )
+    rows = with_adjusted_p_values(rows)
     return [_as_object(row, keys) for row in rows.to_dict(orient="records")]
 
 
@@ -87,13 +90,16 @@ def comparison_text(
         second: Name of the second condition.
 
     Returns:
-        One line a group below a header; rates with their intervals, undefined numbers as "-".
+        One line a group below a header: pairs, clusters, cells, rates with their intervals, the
+        accuracy of the second condition less that of the first, p, for several groups also after
+        Holm's correction, and the form of the test. Undefined numbers are "-".
     """
     table = [_cells(row, first, second) for row in rows]
     if not table:
         return "no group"
-    if all(row["missing"] == "0" for row in table):
-        table = [{name: cell for name, cell in row.items() if name != "missing"} for row in table]
+    left_out = {"missing"} if all(row["missing"] == "0" for row in table) else set()
+    left_out |= {"Holm"} if len(table) == 1 else set()
+    table = [{k: cell for k, cell in row.items() if k not in left_out} for row in table]
     header = list(table[0])
     lines = [header, *([row[name] for name in header] for row in table)]
     widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
@@ -145,6 +151,7 @@ def _as_object(row: Mapping[Any, Any], keys: list[str]) -> dict[str, Any]:
         "statistic": _plain(row["mcnemar_statistic"]),
         "p_value": _plain(row["mcnemar_p_value"]),
         "method": row["mcnemar_method"],
+        "p_value_holm": _plain(row["mcnemar_p_value_holm"]),
     }
     found["interval"] = {
         name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in _RATES
@@ -164,15 +171,24 @@ def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
     found = {key: str(value) for key, value in row.items() if key not in _OWN}
     names = ("both", f"{first} only", f"{second} only", "neither")
     found["n"] = str(row["n"])
+    found["clusters"] = str(row["n_clusters"])
     found |= {name: str(row[key]) for name, key in zip(names, _COUNTS[:4], strict=True)}
     for name in _RATES:
         low, high = row["interval"][name]
         bounds = f"[{_number(low)}, {_number(high)}]"
-        found[name.replace("_", " ")] = f"{_number(row[name])} {bounds}"
-    p_value = row["mcnemar"]["p_value"]
-    found["McNemar p"] = "-" if p_value is None else f"{p_value:.3g}"
+        title = f"{second} - {first}" if name == "accuracy_difference" else name.replace("_", " ")
+        found[title] = f"{_number(row[name])} {bounds}"
+    test = row["mcnemar"]
+    found["McNemar p"] = _p_text(test["p_value"])
+    found["Holm"] = _p_text(test["p_value_holm"])
+    found["test"] = "-" if test["p_value"] is None else test["method"]
     found["missing"] = str(row["n_missing"])
     return found
+
+
+def _p_text(value: float | None) -> str:
+    """Set a p-value."""
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _number(value: float | None) -> str:

@@ -2,21 +2,24 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
     PAIRED_RATES,
     adjust_p_values,
-    compare_models,
     kappa_of_counts,
+    minimum_detectable_difference,
     paired_by,
+    pooled_rates,
 )
 from surface_consistency.report.page import (
     Answer,
@@ -35,6 +38,7 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.report.table import Column, Table
 from surface_consistency.studies.answer_agreement import answer_agreement, check_answers
+from surface_consistency.studies.contrast_tables import COUNTS, ContrastTables
 from surface_consistency.studies.processes import map_processes
 
 if TYPE_CHECKING:
@@ -43,15 +47,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTS",
+    "TEST_NAMES",
     "PairedReport",
     "cell_of",
     "interval_value",
     "is_hardly_right",
     "paired_columns",
+    "with_detectable",
 ]
 
-COUNTS: Final = ("both", "first_only", "second_only", "neither")
-"""Columns of the four cells."""
+TEST_NAMES: Final[Mapping[str, str]] = {
+    "obuchowski": "Obuchowski",
+    "durkalski": "Durkalski",
+    "exact": "McNemar, exact",
+    "corrected": "McNemar, corrected",
+}
+"""Names of tests for people."""
 
 _CELLS: Final = {
     (True, True): "both",
@@ -65,8 +76,35 @@ _FEW_ROWS: Final = 50_000
 
 
 _FEW_CLUSTERS: Final = 20
+_REACHING: Final = ("flip_rate", "accuracy_difference")
+"""Rates whose intervals are told by what is resampled."""
+_LEAST_POOLED: Final = 10
+"""Groups from which on their rates are pooled."""
 _LOW_ACCURACY: Final = 0.05
 _FROM_PYTHON: Final = "# from Python, with these settings"
+
+
+def _rate_column(name: str, title: str, unit: str = "%") -> Column:
+    """Describe a rate with its interval."""
+    return Column(
+        key=name, title=title, kind="rate", unit=unit, low=f"{name}_low", high=f"{name}_high"
+    )
+
+
+_POOLED_COLUMN: Final = _rate_column("flip_rate_pooled", "Pooled", "flips, %")
+
+
+def _pooled(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """Return pooled flip rates and their bounds, shape `(3, n_groups)`; NaN for few groups."""
+    weights = rows["design_effect"].fillna(1.0).clip(lower=1.0).to_numpy(dtype=np.float64)
+    trials = rows["n"].to_numpy(dtype=np.float64) / weights
+    if np.count_nonzero(trials) < _LEAST_POOLED:
+        return np.full((3, len(rows)), np.nan)
+    events = (rows["first_only"] + rows["second_only"]).to_numpy(dtype=np.float64) / weights
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        found = pooled_rates(events, trials)
+    return np.stack([found.rates, found.low, found.high])
 
 
 def interval_value(
@@ -139,7 +177,7 @@ def paired_columns(
         The columns that people see: pairs, clusters, square, flips, accuracies, difference, test.
     """
     first, second = conditions
-    p_key, p_unit = ("adjusted_p_value", "Holm") if adjusted else ("clustered_p_value", "clustered")
+    p_key, p_unit = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
     return [
         *labels,
         Column(key="n", title="Pairs", kind="count"),
@@ -178,6 +216,7 @@ def paired_columns(
             direction="higher",
         ),
         Column(key=p_key, title="p", kind="p_value", unit=p_unit, on_phones=False),
+        Column(key="mcnemar_method", title="Test", labels=TEST_NAMES, on_phones=False),
     ]
 
 
@@ -195,50 +234,62 @@ class _Paired:
 
 def _paired_table(task: _Paired) -> pd.DataFrame:
     """Compute the metrics by some columns."""
+    kappa = {"kappa": kappa_of_counts} if task.has_kappa else {}
     table = paired_by(
         task.frame,
         by=task.keys,
         cluster=task.cluster,
+        rates={**PAIRED_RATES, **kappa},
         n_resamples=task.n_resamples,
         rng=task.seed,
     )
-    tested = paired_by(
-        task.frame,
-        by=task.keys,
-        cluster=task.cluster,
-        rates={"kappa": kappa_of_counts},
-        n_resamples=task.n_resamples if task.has_kappa else 1,
-        rng=task.seed,
-        test="obuchowski",
-    )
-    for name in ("kappa", "kappa_low", "kappa_high") if task.has_kappa else ():
-        table[name] = tested[name].to_numpy()
-    table["clustered_p_value"] = tested["mcnemar_p_value"].to_numpy()
-    return table
+    return with_detectable(table)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Contrast:
-    """The pairs of two models."""
+def with_detectable(table: pd.DataFrame) -> pd.DataFrame:
+    """Add what differences in accuracy so many pairs could have shown.
 
-    frame: pd.DataFrame
-    cluster: str
-    n_resamples: int
-    seed: int
+    Args:
+        table: A table of `paired_by`: n, flip_rate and design_effect.
+
+    Returns:
+        The table with `detectable_difference`: the smallest difference that the test finds with a
+        probability of 80 %, as of `minimum_detectable_difference`, with the group's flip rate and
+        its design effect where that is above 1; NaN where none could be found.
+    """
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        for row in table[["n", "flip_rate", "design_effect"]].to_dict("records"):
+            effect = max(1.0, row["design_effect"]) if row["design_effect"] > 0 else 1.0
+            found.append(
+                minimum_detectable_difference(
+                    int(row["n"]), discordant_rate=float(row["flip_rate"]), design_effect=effect
+                )
+                if row["flip_rate"] > 0
+                else math.nan
+            )
+    return table.assign(detectable_difference=np.asarray(found, dtype=np.float64))
 
 
-def _contrast(task: _Contrast) -> pd.DataFrame | None:
-    """Compare two models; None where they share no pair."""
-    is_scored = task.frame["first_correct"].notna() & task.frame["second_correct"].notna()
-    if not task.frame.loc[is_scored, "pair_id"].duplicated().any():
-        return None
-    return compare_models(
-        task.frame,
-        rate=["flip_rate", "first_accuracy", "accuracy_difference"],
-        cluster=task.cluster,
-        n_resamples=task.n_resamples,
-        rng=task.seed,
-    )
+def _detectable_note(frame: pd.DataFrame) -> str:
+    """Say what the pairs of a table could have shown."""
+    known = frame.loc[frame["n"] > 0, "detectable_difference"].dropna()
+    n_without = int((frame["n"] > 0).sum()) - len(known)
+    told = []
+    if len(known):
+        low, high = (f"{100 * end:.1f}" for end in (known.min(), known.max()))
+        span = low if low == high else f"{low} to {high}, by row"
+        told.append(
+            "With so many pairs the test finds a difference of at least this many points with a "
+            f"probability of 80 %: {span}."
+        )
+    if n_without:
+        told.append(
+            f"In {n_without} of {n_without + len(known)} rows it could hardly have found any: no "
+            "difference there means nothing."
+        )
+    return " ".join(told)
 
 
 _NO_ANSWER: Final = {
@@ -274,26 +325,28 @@ class PairedReport:
         self.index = {label: place for place, label in enumerate(self.labels)}
         self.clusters = study.clusters[report.cluster]
         self.panel = study.singular.get(study.panel, study.panel) if study.panel else None
-        self._frame = report.frame
+        self.frame = report.frame
+        self.held = ContrastTables(self)
 
     # Tables.
 
     def tables(self) -> dict[str, Table]:
-        """Compute "overall", one table a grouping, "contrasts" of several runs, "same_answer".
+        """Compute "overall", one table a grouping, "same_answer", and what is held against what.
 
         Returns:
-            Tables by name. "overall" and the groupings have the columns of `metrics.paired_by`, and
-            clustered_p_value of Obuchowski's test, which takes the clusters into account; "overall"
-            has kappa with its interval besides, the groupings adjusted_p_value, Holm's over the
-            groups of a model.
+            Tables by name. "overall" and the groupings have the columns of `metrics.paired_by` and
+            detectable_difference (`with_detectable`). "overall" has kappa with its interval and
+            odds_ratio (first_only / second_only) besides, the groupings adjusted_p_value, Holm's
+            over the groups of a model, and those of ten groups or more flip_rate_pooled, of
+            `metrics.pooled_rates`. Further those of `ContrastTables`, and "generalisation" where
+            the study knows several clusters.
         """
         tables = {"overall": self.overall()}
         tables |= {
             name: self.grouped(name, columns) for name, columns in self.study.groupings.items()
         }
-        if len(self.labels) > 1:
-            tables |= self.contrasts()
-        return tables | self.same_answers()
+        tables |= self.generalisation()
+        return tables | self.held.tables() | self.same_answers()
 
     def overall(self) -> Table:
         """Compute the rates of all pairs, by model and panel.
@@ -302,10 +355,15 @@ class PairedReport:
             The table.
         """
         keys = self._keys(())
+        frame = self._paired(keys, has_kappa=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = frame["first_only"].to_numpy(float) / frame["second_only"].to_numpy(float)
+        frame = frame.assign(odds_ratio=odds)
         return Table(
-            frame=self._paired(keys, has_kappa=True),
+            frame=frame,
             caption="All pairs",
             columns=self.score_columns(self.label_columns(keys)),
+            note=_detectable_note(frame),
             few="n_clusters",
         )
 
@@ -323,76 +381,91 @@ class PairedReport:
         frame = self._paired(keys)
         labels = [self.study.singular.get(key, key) for key in keys]
         adjusted = np.full(len(frame), np.nan)
+        pooled = np.full((3, len(frame)), np.nan)
         heads = [key for key in labels if key in ("model", self.panel)]
         for _, places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.items():
-            adjusted[places] = adjust_p_values(frame["clustered_p_value"].to_numpy()[places])
+            adjusted[places] = adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
+            pooled[:, places] = _pooled(frame.iloc[places])
         frame = frame.assign(adjusted_p_value=adjusted)
+        above = self.held.above_noise_by(columns)
+        if len(above):
+            places = pd.MultiIndex.from_frame(frame[list(above.index.names)].astype(str))
+            frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
+        note = (
+            "p is corrected by Holm's method for the rows of a model; the column beside it says by "
+            "which test: Obuchowski's where clusters hold several pairs. "
+        )
         order = [*labels[len(heads) :], *heads]
+        shown = self.score_columns(self.label_columns(order), adjusted=True)
+        if not np.isnan(pooled[0]).all():
+            ends = ("", "_low", "_high")
+            frame = frame.assign(
+                **{f"flip_rate_pooled{end}": row for end, row in zip(ends, pooled, strict=True)}
+            )
+            shown = [*shown, _POOLED_COLUMN]
+            note += (
+                "Pooled draws the flip rate of a small group towards that of all, as far as groups "
+                "differ by no more than chance (beta-binomial). "
+            )
         return Table(
             frame=frame,
             caption=name.replace("_", " ").capitalize(),
-            columns=self.score_columns(self.label_columns(order), adjusted=True),
-            note="p is Obuchowski's, which respects clusters, after Holm's correction.",
+            columns=shown,
+            note=note + _detectable_note(frame),
             few="n_clusters",
         )
 
-    def contrasts(self) -> dict[str, Table]:
-        """Compare every two models on the pairs that both of them answered.
+    def generalisation(self) -> dict[str, Table]:
+        """Compute how sure the flip rate is for other facts, subjects or relations.
 
         Returns:
-            "contrasts", one row a panel, rate and two models; nothing where no two share a pair.
+            "generalisation", one row a model, panel and cluster of the study; nothing where the
+            study knows a single one, or the outcomes hold no other.
         """
-        wanted = list(dict.fromkeys(["model", "pair_id", self.report.cluster, *_VERDICTS]))
-        tasks, panels = [], []
-        for panel, part in self._panels():
-            frames = dict(list(part[wanted].groupby("model", sort=False)))
-            for one, other in combinations(filter(frames.__contains__, self.labels), 2):
-                frame = pd.concat([frames[one], frames[other]], ignore_index=True)
-                tasks.append(
-                    _Contrast(
-                        frame=frame,
-                        cluster=self.report.cluster,
-                        n_resamples=self.report.settings.resamples,
-                        seed=self.report.settings.bootstrap_seed,
-                    )
-                )
-                panels.append(panel)
-        n_rows = sum(len(task.frame) for task in tasks)
-        made = map_processes(_contrast, tasks, n_workers=None if n_rows > _FEW_ROWS else 1)
-        rows = [
-            found if panel is None else found.assign(**{panel[0]: panel[1]})
-            for panel, found in zip(panels, made, strict=True)
-            if found is not None
-        ]
-        if not rows:
+        held = [name for name in self.study.clusters if self.frame[name].notna().all()]
+        is_scored = self.frame["first_correct"].notna() & self.frame["second_correct"].notna()
+        if len(held) < 2 or not is_scored.any():
             return {}
-        frame = pd.concat(rows, ignore_index=True)
-        shown = [Column(key="model_a", title="Model"), Column(key="model_b", title="Against")]
-        if self.panel in frame:
-            shown = [*self.label_columns([str(self.panel)]), *shown]
+        keys = self._keys(())
+        parts = []
+        for name in held:
+            with warnings.catch_warnings():
+                # A single cluster has no interval, as the table says.
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                table = paired_by(
+                    self.frame[is_scored],
+                    by=keys,
+                    cluster=name,
+                    rates={rate: PAIRED_RATES[rate] for rate in _REACHING},
+                    n_resamples=self.report.settings.resamples,
+                    rng=self.report.settings.bootstrap_seed,
+                )
+            table = table.rename(columns=dict(self.study.singular))
+            table = self._sorted(table, keys)
+            table.insert(len(keys), "cluster", self.study.clusters[name])
+            parts.append(table)
         return {
-            "contrasts": Table(
-                frame=frame,
-                caption="Models on the pairs that both answered",
-                model=None,
+            "generalisation": Table(
+                frame=pd.concat(parts, ignore_index=True),
+                caption="How far the numbers reach",
+                note="An interval that resamples subjects holds for other subjects of the same "
+                "relations; one that resamples relations also for other relations, as far as those "
+                "asked are a sample of them.",
                 columns=[
-                    *shown,
+                    *self.label_columns(keys),
+                    Column(key="cluster", title="For other"),
+                    Column(key="n_clusters", title="Number", kind="count"),
+                    _rate_column("flip_rate", "Flips"),
                     Column(
-                        key="rate",
-                        title="Rate",
-                        labels={name: name.replace("_", " ") for name in PAIRED_RATES},
-                    ),
-                    Column(key="n", title="Pairs", kind="count"),
-                    Column(
-                        key="difference",
+                        key="accuracy_difference",
                         title="Difference",
                         kind="difference",
                         unit="points",
-                        low="difference_low",
-                        high="difference_high",
+                        low="accuracy_difference_low",
+                        high="accuracy_difference_high",
                     ),
-                    Column(key="p_value", title="p", kind="p_value"),
                 ],
+                few="n_clusters",
             )
         }
 
@@ -522,12 +595,13 @@ class PairedReport:
 
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
         """Compute the metrics by some columns; sort the rows for reading."""
-        wanted = list(dict.fromkeys([*keys, self.report.cluster, *_VERDICTS]))
+        cluster = self._cluster_within(keys)
+        wanted = list(dict.fromkeys([*keys, cluster, *_VERDICTS]))
         tasks = [
             _Paired(
                 frame=run.outcomes[wanted],
                 keys=keys,
-                cluster=self.report.cluster,
+                cluster=cluster,
                 n_resamples=self.report.settings.resamples,
                 seed=self.report.settings.bootstrap_seed,
                 has_kappa=has_kappa,
@@ -538,6 +612,13 @@ class PairedReport:
         parts = map_processes(_paired_table, tasks, n_workers=None if n_rows > _FEW_ROWS else 1)
         table = pd.concat(parts, ignore_index=True)
         return self._sorted(table.rename(columns=dict(self.study.singular)), keys)
+
+    def _cluster_within(self, keys: Sequence[str]) -> str:
+        """Name what is resampled in groups: within one relation, not relations."""
+        if self.report.cluster not in keys:
+            return self.report.cluster
+        others = [name for name in self.study.clusters if name not in keys]
+        return next((name for name in others if self.frame[name].notna().all()), "fact_id")
 
     def _sorted(self, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
         """Sort the rows of a table for reading: the models of a group side by side."""
@@ -555,14 +636,6 @@ class PairedReport:
         order = self.index if name == "model" else self.study.labels.get(name, {})
         places = list(order)
         return (places.index(value) if value in order else len(places), str(value))
-
-    def _panels(self) -> Iterator[tuple[tuple[str, str] | None, pd.DataFrame]]:
-        """Part the outcomes by panel."""
-        if self.study.panel is None:
-            yield None, self._frame
-            return
-        for value, part in self._frame.groupby(self.study.panel, sort=False):
-            yield (str(self.panel), str(value)), part
 
     # Page.
 
@@ -609,14 +682,24 @@ class PairedReport:
                 title="The numbers by group" if groups else "The numbers",
                 blocks=[
                     tables["overall"],
-                    *(tables[name] for name in ("same_answer",) if name in tables),
+                    *(tables[name] for name in ("same_answer", "generalisation") if name in tables),
                     *groups,
                 ],
             )
         )
+        if held := [tables[name] for name in tables if _is_contrast(name)]:
+            sections.append(
+                Section(
+                    anchor="contrasts",
+                    title="Differences that were tested",
+                    blocks=held,
+                    is_folded=True,
+                )
+            )
         if self.report.settings.answers:
             sections.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
-        if checked := [tables[name] for name in tables if name not in self._own_tables()]:
+        own = self._own_tables()
+        if checked := [tables[name] for name in tables if not (name in own or _is_contrast(name))]:
             sections.append(
                 Section(
                     anchor="check-tables", title="Checks in numbers", blocks=checked, is_folded=True
@@ -699,12 +782,13 @@ class PairedReport:
         note: list[Part] = []
         if "contrasts" in tables:
             for row in tables["contrasts"].frame.to_dict("records"):
-                if row["rate"] == "flip_rate" and len(note) < 3 * 4:
+                if row["rate"] == "flip_rate" and len(note) < 5 * 4:
                     note += [
-                        f"On the {int(row['n']):,} pairs that both answered, {row['model_b']} "
-                        "flips ",
+                        f"On the {int(row['n_a']):,} pairs that both answered, {row['a']} flips ",
                         interval_value(row, "difference", kind="difference", tone="strong"),
-                        f" against {row['model_a']}. ",
+                        f" against {row['b']}, p ",
+                        Value(value=float(row["p_value_holm"]), kind="p_value"),
+                        ". ",
                     ]
         return Section(
             anchor="squares",
@@ -758,7 +842,8 @@ class PairedReport:
             Name, number and a remark, such as the test that was used.
         """
         first, second = self.study.conditions
-        p_value = float(row.get("clustered_p_value", math.nan))
+        p_value = float(row.get("mcnemar_p_value", math.nan))
+        method = TEST_NAMES.get(str(row.get("mcnemar_method")), "")
         return [
             ("same verdict", interval_value(row, "consistency"), ""),
             (f"kept of {first} right", interval_value(row, "consistency_given_first_correct"), ""),
@@ -768,8 +853,16 @@ class PairedReport:
                 "",
             ),
             ("kappa", interval_value(row, "kappa", kind="number"), ""),
-            ("flips lean to one side", Value(value=p_value, kind="p_value"), "Obuchowski"),
+            ("flips lean to one side", Value(value=p_value, kind="p_value"), method),
+            *self._odds(row),
         ]
+
+    def _odds(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say how many flips go from right to wrong for one that goes the other way."""
+        odds = float(row.get("odds_ratio", math.nan))
+        if not math.isfinite(odds):
+            return []
+        return [("flips to wrong for one to right", Value(value=odds, kind="number"), "b / c")]
 
     def highlight_blocks(self) -> list[Table]:
         """Show the tables that the runs put before all else.
@@ -836,6 +929,7 @@ class PairedReport:
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
             is_certain=bool(adjusted < 0.05),
+            is_above_noise=bool(row.get("above_noise_p_value", math.nan) < 0.05),
         )
 
     def answers(self) -> Answers:
@@ -1005,10 +1099,16 @@ class PairedReport:
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Hold the flip rate against the noise floor."""
-        bounds = self._noise_bounds(tables)
+        held = tables["above_noise"].frame if "above_noise" in tables else None
         for row in self._rows(tables):
             label = str(row["model"])
-            if self.index[label] not in bounds:
+            found = []
+            if held is not None:
+                of_row = held["model"] == label
+                if self.panel is not None:
+                    of_row &= held[self.panel] == row[self.panel]
+                found = held[of_row].to_dict("records")
+            if not found:
                 yield Check(
                     level="look here",
                     title="No noise floor",
@@ -1018,17 +1118,19 @@ class PairedReport:
                     ],
                 )
                 continue
-            above = row["flip_rate_low"] > bounds[self.index[label]]
+            nearest = max(found, key=lambda one: (one["p_value_holm"], -one["difference"]))
+            above = nearest["difference"] > 0 and nearest["p_value_holm"] < 0.05
             yield Check(
                 level="fine" if above else "look here",
                 title="Above the noise" if above else "Near the noise",
                 text=[
-                    f"{label}: identical prompts asked twice flip up to ",
-                    Value(value=bounds[self.index[label]]),
-                    "; the flip rate between conditions "
-                    + ("lies above it." if above else "does not lie clearly above it."),
+                    f"{label}: between the conditions verdicts flip by ",
+                    interval_value(nearest, "difference", kind="difference"),
+                    " more than those on identical prompts asked twice; p ",
+                    Value(value=float(nearest["p_value_holm"]), kind="p_value"),
+                    "." if above else ", so chance alone may do it.",
                 ],
-                anchor="check-tables",
+                anchor="contrasts",
             )
 
     def _check_sizes(self, tables: Mapping[str, Table]) -> Iterator[Check]:
@@ -1113,8 +1215,11 @@ class PairedReport:
             f"Brackets are 95 % intervals from {self.report.settings.resamples:,} bootstrap "
             f"resamples of whole {self.clusters} (seed {self.report.settings.bootstrap_seed}), "
             "since pairs of one of them share an answer. p tests whether flips lean to one side, "
-            "by Obuchowski's form of McNemar's test, which respects clusters; by group it is "
-            "corrected by Holm's method.",
+            "by Obuchowski's form of McNemar's test where clusters hold several pairs, and by "
+            "McNemar's own elsewhere; by group it is corrected by Holm's method.",
+            "Two rates are compared by their difference within the same clusters, with an interval "
+            "and a test by the jackknife over clusters and Student's t, never by whether their "
+            "intervals overlap.",
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches.",
         ]
@@ -1183,11 +1288,16 @@ class PairedReport:
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
-        return {"overall", "same_answer", *self.study.groupings}
+        return {"overall", "same_answer", "generalisation", *self.study.groupings}
 
     def _named(self) -> str:
         """Name the runs in a title."""
         return ", ".join(self.labels) if len(self.labels) <= 3 else f"{len(self.labels)} runs"
+
+
+def _is_contrast(name: str) -> bool:
+    """Tell a table of `ContrastTables` by its name."""
+    return name in ("above_noise", "contrasts") or name.startswith(("contrasts_", "models_"))
 
 
 def _text(value: object) -> str | None:

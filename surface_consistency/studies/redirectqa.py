@@ -134,7 +134,7 @@ class RedirectQAStudy(Study):
     report = RedirectReport
     conditions = ("title", "redirect")
     cells = ("both right", "title only", "redirect only", "neither")
-    clusters = {"fact_id": "facts", "subject_id": "subjects"}  # noqa: RUF012
+    clusters = {"subject_id": "subjects", "fact_id": "facts", "relation": "relations"}  # noqa: RUF012
     stratum = "template"
     panel = "template"
     groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {

@@ -126,7 +126,7 @@ def build_page(
     settings = settings or ReportSettings()
     study = study or study_of_runs(folders)
     runs = load_runs(folders, outcome=study.outcome)
-    cluster = cluster_of(study, settings)
+    cluster = cluster_of(study, settings, runs=runs)
     _check_clusters(runs, cluster)
     report = Report(runs=runs, settings=settings, cluster=cluster)
     with pause_gc(), warnings.catch_warnings():
@@ -168,20 +168,25 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study:
     return made[0]
 
 
-def cluster_of(study: Study, settings: ReportSettings) -> str:
+def cluster_of(study: Study, settings: ReportSettings, *, runs: Sequence[Run] = ()) -> str:
     """Say what the bootstrap resamples as a whole.
 
     Args:
         study: The study.
         settings: How to compute.
+        runs: The runs, by which the default is chosen.
 
     Returns:
-        The column of the outcomes.
+        The column of the outcomes: the one that is named, or the first of the study that all pairs
+        of all runs know, such as the subject and else the fact.
 
     Raises:
         ValueError: If the study has no such cluster.
     """
-    cluster = settings.cluster or next(iter(study.clusters))
+    if settings.cluster is None:
+        known = (name for name in study.clusters if not any(_unknown(run, name) for run in runs))
+        return next(known, "fact_id")
+    cluster = settings.cluster
     if cluster not in study.clusters:
         raise ValueError(
             f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
@@ -249,12 +254,16 @@ def _analysed(
 def _check_clusters(runs: Sequence[Run], cluster: str) -> None:
     """Refuse pairs that belong to no cluster."""
     for run in runs:
-        n_without = int(run.outcomes[cluster].isna().sum())
-        if n_without:
+        if n_without := _unknown(run, cluster):
             raise DataError(
                 f"run {run.label!r} has {n_without} pairs without {cluster}, so they belong to no "
                 "cluster; use --cluster fact_id"
             )
+
+
+def _unknown(run: Run, cluster: str) -> int:
+    """Count the pairs that belong to no cluster."""
+    return int(run.outcomes[cluster].isna().sum())
 
 
 def _check_tables(runs: Sequence[Run]) -> dict[str, Table]:

@@ -491,9 +491,9 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
 
 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
-    """Name the column of the targets that is resampled: the study's cluster where it is there."""
+    """Name the column of the targets that is resampled: the study's cluster where it is known."""
     first = next(iter(study.clusters))
-    return first if first in targets else "fact_id"
+    return first if first in targets and targets[first].notna().all() else "fact_id"
 
 
 def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:  # noqa: ANN401

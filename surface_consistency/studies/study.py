@@ -176,6 +176,9 @@ class ReportSettings(Settings):
     bootstrap_seed: int = 0
     """Seed of the bootstrap."""
 
+    margin: float | None = Field(default=None, gt=0, lt=1)
+    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
+
     answers: int = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""
 

@@ -23,19 +23,11 @@ pytestmark = pytest.mark.filterwarnings(
 
 ALL = "*"
 
-_KAPPA = {"kappa", "kappa_low", "kappa_high", "clustered_p_value"}
-
 ADDED: dict[str, set[str]] = {
     "audit*/checks/*/noise_floor.csv": {ALL},
     "audit_sweep/tables/contrasts.csv": {ALL},
-    "redirectqa/tables/overall*.csv": _KAPPA,
-    "redirectqa/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
-    "redirectqa/tables/contrasts.csv": {ALL},
-    "slaq/tables/overall.csv": {"clustered_p_value"},
-    "slaq/tables/by_*.csv": {"clustered_p_value", "adjusted_p_value"},
-    "slaq/tables/contrasts.csv": {ALL},
-    "slaq/checks/*/unjudged.csv": {ALL},
     "*/tables/same_answer.csv": {ALL},
+    "audit*/tables/*.csv": {"clustered_mcnemar_p_value_holm"},
 }
 """Columns by pattern of file; `ALL` for a file that is new as a whole."""
 

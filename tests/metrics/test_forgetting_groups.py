@@ -46,7 +46,7 @@ def test_forgetting_by_agrees_with_the_counts_of_each_group():
     frame = audit_frame()
 
     rows = forgetting_by(
-        frame, by="variant", full="full", has_gold="has_gold", n_resamples=200
+        frame, by="variant", full="full", has_gold="has_gold", test="independent", n_resamples=200
     ).set_index("variant")
 
     assert rows.index.tolist() == ["Alias", "Base", "Collision", "Noise"]
@@ -232,7 +232,7 @@ def test_forgetting_by_of_one_cluster_has_no_intervals():
     [
         ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
         ({"by": "leakage"}, ValueError, "has the name of a column of the result"),
-        ({"test": "t"}, ValueError, "test must be one of auto, exact"),
+        ({"test": "t"}, ValueError, "test must be one of auto, independent, exact"),
         ({"rng": 1.0}, TypeError, "rng must be an integer seed"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
         ({"confidence_level": 2}, ValueError, "confidence_level must lie"),

@@ -307,16 +307,80 @@ def test_drawn_p_of_whole_clusters_agrees_with_the_exact_one(monkeypatch):
     assert pieces.p_value == drawn.p_value
 
 
-def test_rows_are_shuffled_within_mixed_clusters():
-    """Where membership varies inside a topic, what lies between topics is no evidence."""
-    values = [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
+def naive_arrangements(values, aligned, topics):
+    """Every exchange of shares between clusters with every choice of signs inside them."""
+    names = list(dict.fromkeys(topics))
+    rows = [np.flatnonzero(topics == name) for name in names]
+    shares = [aligned[one].mean() for one in rows]
+    inside = [((aligned[one] - aligned[one].mean()) * values[one]).sum() for one in rows]
+    found = []
+    for order in itertools.permutations(range(len(names))):
+        for signs in itertools.product([1, -1], repeat=len(names)):
+            total = size = 0.0
+            for place, one in enumerate(rows):
+                share = shares[order[place]]
+                total += share * values[one].sum() + signs[place] * inside[place]
+                size += share * len(one)
+            found.append(total / size - (values.sum() - total) / (len(values) - size))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_p_of_mixed_clusters_agrees_with_a_naive_loop(alternative):
+    rng = np.random.default_rng(11)
+    topics = np.repeat(np.arange(4), [3, 2, 4, 2])
+    values = rng.normal(size=topics.size)
+    aligned = np.array([1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0], dtype=bool)
+    differences = naive_arrangements(values, aligned, topics)
+
     result = group_difference(
-        values, [0, 0, 1, 1, 1, 1], clusters=["a"] * 3 + ["b"] * 3, n_resamples=50
+        values, aligned, clusters=topics, alternative=alternative, n_resamples=50
     )
-    alone = group_difference(values[:3], [0, 0, 1], n_resamples=50)
 
     assert result.is_exact
-    assert result.p_value == alone.p_value
+    above = np.mean(differences >= result.difference - 1e-9)
+    below = np.mean(differences <= result.difference + 1e-9)
+    expected = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
+    assert result.p_value == pytest.approx(expected[alternative])
+
+
+def recurring(seed, n_topics=20, n_models=6, n_facts=4):
+    """Facts that stand in every model, with values and memberships of their own, unrelated."""
+    rng = np.random.default_rng(seed)
+    fact = np.repeat(np.arange(n_topics * n_facts), n_models)
+    topic, model = fact // n_facts, np.tile(np.arange(n_models), n_topics * n_facts)
+    values = rng.normal(0, 0.7, n_topics)[topic] + rng.normal(0, 1, n_topics * n_facts)[fact]
+    values += 0.5 * model + rng.normal(0, 0.3, fact.size)
+    return values, rng.random(fact.size) < rng.beta(0.4, 0.4, fact.max() + 1)[fact], topic, model
+
+
+def test_p_values_are_fair_where_facts_recur_in_every_model():
+    """The call of the guide; shuffling within topic and model rejects in a quarter of data sets."""
+    p_values = []
+    for seed in range(200):
+        values, aligned, topic, model = recurring(seed)
+        options = {"n_permutations": 199, "n_resamples": 1, "rng": seed}
+        found = group_difference(values, aligned, strata=model, clusters=topic, **options)
+        p_values.append(found.p_value)
+
+    # A binomial count of 200 trials at 0.05 lies within 2 and 21 with probability 0.999.
+    assert 2 <= sum(p <= 0.05 for p in p_values) <= 21
+
+
+def test_one_mixed_cluster_hardly_changes_p():
+    rng = np.random.default_rng(12)
+    topic = np.repeat(np.arange(30), 8)
+    aligned = (topic % 2) == 0
+    values = rng.normal(0, 1, 30)[topic] + rng.normal(0, 0.3, 240) + 1.2 * aligned
+    mixed = aligned.copy()
+    mixed[0] = False
+    options = {"clusters": topic, "n_permutations": 2_000, "n_resamples": 1}
+
+    whole = group_difference(values, aligned, **options)
+    almost = group_difference(values, mixed, **options)
+
+    assert whole.p_value < 0.05
+    assert almost.p_value == pytest.approx(whole.p_value, abs=0.02)
 
 
 def test_clusters_of_single_rows_change_nothing():

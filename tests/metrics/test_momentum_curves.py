@@ -268,9 +268,11 @@ def test_fading_looks_like_momentum_until_slots_are_kept():
     """Long runs of wrong slots can only stand late, where a fading model is wrong anyway."""
     slots, orders = planted("fading", 5)
 
-    plain = momentum(slots, orders=orders, n_resamples=200)
-    kept = momentum(slots, orders=orders, null="topic-and-slot", n_resamples=200)
+    plain = momentum(slots, orders=orders, null="topic", n_resamples=200)
+    kept = momentum(slots, orders=orders, n_resamples=200)
 
+    assert (plain.null, kept.null) == ("topic", "topic-and-slot")
+    assert plain.band_p_value <= 0.05 < kept.band_p_value
     assert plain.incorrect.p_value < 0.01
     assert kept.incorrect.p_value > 0.05
     assert kept.correct.p_value > 0.05
@@ -301,6 +303,69 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
 
     # A binomial count of 150 trials at 0.1 lies within 5 and 27 with probability 0.999.
     assert 5 <= sum(p < 0.1 for p in p_values) <= 27
+
+
+def leaves_band(result):
+    """Tell whether a point of either curve lies outside the band."""
+    return any(
+        point.probability < point.null_probability_interval.low - 1e-12
+        or point.probability > point.null_probability_interval.high + 1e-12
+        for curve in (result.correct, result.incorrect)
+        for point in curve.points
+    )
+
+
+@pytest.mark.parametrize("kind", ["none", "fading"])
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_null_data_stay_inside_the_whole_band(kind):
+    """Held point by point, a 95 % band is left by some point in a third of such data."""
+    outside = []
+    for seed in range(100):
+        slots, orders = planted(kind, seed, n_topics=40)
+        result = momentum(slots, orders=orders, n_resamples=1, n_null=1_000, rng=seed)
+        outside.append(leaves_band(result))
+        assert outside[-1] == (result.band_p_value <= 51 / 1001)
+
+    # A binomial count of 100 trials at 0.05 exceeds 13 with probability 0.0005.
+    assert sum(outside) <= 13
+
+
+def test_envelope_agrees_with_a_naive_loop():
+    rng = np.random.default_rng(3)
+    curves = np.round(rng.normal(size=(59, 4)), 1)
+    curves[:10, 3] = np.nan
+
+    bounds, depths = momentum_curves._envelope(curves, 0.9)
+
+    least = []
+    for curve in curves:
+        shares = []
+        for point, value in enumerate(curve):
+            column = [other for other in curves[:, point] if other == other]
+            if value == value:
+                below = sum(other <= value + 1e-12 for other in column)
+                above = sum(other >= value - 1e-12 for other in column)
+                shares.append(min(below, above) / len(column))
+        least.append(min(shares))
+    assert depths == pytest.approx(np.sort(least))
+    inside = np.nanmin(np.where(np.isnan(curves), np.nan, curves), axis=0) <= bounds[0]
+    assert inside.all()
+    held = [
+        all(low <= v <= high or v != v for v, low, high in zip(curve, *bounds, strict=True))
+        for curve in curves
+    ]
+    assert np.mean(held) >= 0.9
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_default_null_is_topic_where_responses_repeat_their_order_or_are_long():
+    slots, orders = fixed_order(1)
+    rng = np.random.default_rng(0)
+
+    repeated = momentum(slots, orders=orders, n_resamples=1, n_null=20)
+    long = momentum(rng.integers(0, 2, (30, 13)), n_resamples=1, n_null=20)
+
+    assert (repeated.null, long.null) == ("topic", "topic")
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")

@@ -57,7 +57,7 @@ HELPERS = {
     *("checked_orders", "response_codes", "score_fields", "slot_counts"),
     *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
     *("GroupValue", "cluster_sums", "group_values"),
-    *("TEST_COLUMNS", "check_test", "run_test"),
+    *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
     *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
     *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),

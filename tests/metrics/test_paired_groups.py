@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
+from scipy import stats
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
@@ -85,6 +86,13 @@ def test_paired_by_agrees_with_a_naive_loop(frame, by):
             [member["second_correct"] for member in members],
         )
         test = mcnemar(table)
+        counts = cluster_counts(
+            [member["first_correct"] for member in members],
+            [member["second_correct"] for member in members],
+            clusters=[member["fact_id"] for member in members],
+        )
+        if counts.sum(axis=1).max() > 1:
+            test = clustered_mcnemar(counts)
         assert tuple(row[CELLS]) == table.counts
         assert row["n"] == len(members)
         assert row["n_clusters"] == len({member["fact_id"] for member in members})
@@ -145,7 +153,7 @@ def test_columns_of_paired_by_are_those_promised(frame):
     assert list(result.columns) == [
         *["template", "type", *CELLS, "n", "n_clusters", "n_missing", "n_undefined"],
         *rates,
-        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method"],
+        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect"],
     ]
     assert list(result.index) == list(range(4))
     assert (result.dtypes[[*CELLS, "n", "n_clusters", "n_missing", "n_undefined"]] == "int64").all()
@@ -682,6 +690,59 @@ def test_clustered_test_of_a_group_agrees_with_clustered_mcnemar(pairs, test):
         assert row["mcnemar_p_value"] == pytest.approx(expected.p_value, rel=1e-12)
 
 
+def independent_obuchowski(pairs):
+    """Eq. 6 of Obuchowski 1998 from the raw pairs, for a difference of zero under the null."""
+    by_fact = {}
+    for fact, first, second in pairs:
+        by_fact.setdefault(fact, []).append(first - second)
+    sums = [sum(differences) for differences in by_fact.values()]
+    n = sum(len(differences) for differences in by_fact.values())
+    k = len(sums)
+    variance = k / (k - 1) * sum((total / n) ** 2 for total in sums)
+    return (sum(sums) / n) ** 2 / variance
+
+
+def test_auto_respects_clusters_with_several_pairs():
+    """No name of a test is given: facts that repeat get Obuchowski's form, others McNemar's."""
+    rng = np.random.default_rng(5)
+    facts = rng.integers(0, 40, 200)
+    first, second = rng.random(200) < 0.7, rng.random(200) < 0.6
+    frame = pd.DataFrame({"fact_id": facts, "first_correct": first, "second_correct": second})
+
+    repeated = paired_by(frame, n_resamples=20).iloc[0]
+    alone = paired_by(frame, cluster=None, n_resamples=20).iloc[0]
+    named = paired_by(frame, test="independent", n_resamples=20).iloc[0]
+
+    expected = independent_obuchowski(
+        zip(facts, first.astype(int), second.astype(int), strict=True)
+    )
+    assert repeated["mcnemar_method"] == "obuchowski"
+    assert repeated["mcnemar_statistic"] == pytest.approx(expected)
+    assert repeated["mcnemar_p_value"] == pytest.approx(stats.chi2.sf(expected, 1))
+    assert alone["mcnemar_method"] == named["mcnemar_method"] == "corrected"
+    assert alone["mcnemar_p_value"] == named["mcnemar_p_value"]
+
+
+def test_auto_keeps_its_level_where_facts_repeat():
+    """A model that is right or wrong on a fact's redirects together, without a lean."""
+    rejected = {"auto": 0, "independent": 0}
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        fact = np.repeat(np.arange(30), 5)
+        lean = rng.choice([-1, 1], 30)[fact] * (rng.random(150) < 0.35)
+        frame = pd.DataFrame(
+            {"fact_id": fact, "first_correct": lean >= 0, "second_correct": lean <= 0}
+        )
+        for test in rejected:
+            rates = {"flip_rate": PAIRED_RATES["flip_rate"]}
+            row = paired_by(frame, test=test, rates=rates, n_resamples=1).iloc[0]
+            rejected[test] += row["mcnemar_p_value"] < 0.05
+
+    # A binomial count of 300 trials at 0.05 lies within 5 and 28 with probability 0.999.
+    assert 5 <= rejected["auto"] <= 28
+    assert rejected["independent"] > 40
+
+
 @pytest.mark.parametrize("test", ["exact", "corrected", "uncorrected", "mid-p"])
 def test_form_of_the_test_is_passed_on(pairs, test):
     row = paired_by(pairs, test=test, n_resamples=20).iloc[0]
@@ -703,7 +764,7 @@ def test_clustered_test_of_one_cluster_is_named():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": "sign"}, "test must be one of auto, exact.*got 'sign'"),
+        ({"test": "sign"}, "test must be one of auto, independent, exact.*got 'sign'"),
         ({"interval": "basic"}, "interval must be one of percentile, bca; got 'basic'"),
         ({"rates": {"n": kappa_of_counts}}, "makes a column of the result twice: 'n'"),
         (

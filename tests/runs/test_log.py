@@ -409,7 +409,7 @@ def test_an_empty_log_has_the_columns_too(tmp_path):
 
     frame = read_answers(tmp_path / "log.jsonl")
 
-    assert frame.shape == (0, 8)
+    assert frame.shape == (0, 9)
     assert next(iter(frame)) == "prompt_id"
     with pytest.raises(SourceNotFoundError, match="no run log"):
         read_answers(tmp_path / "none.jsonl")

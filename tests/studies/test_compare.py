@@ -6,14 +6,21 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import clustered_mcnemar, mcnemar, paired_by, paired_table
+from surface_consistency.metrics import (
+    adjust_p_values,
+    clustered_mcnemar,
+    mcnemar,
+    paired_by,
+    paired_table,
+)
 from surface_consistency.metrics.paired_tables import cluster_counts
 from surface_consistency.studies.compare import compare_verdicts, comparison_text
 from surface_consistency.studies.verdict_files import read_verdicts
 
 KEYS = [
     *("both", "first_only", "second_only", "neither", "n"),
-    *("consistency", "signed_alignment", "flip_rate", "mcnemar", "interval"),
+    *("consistency", "signed_alignment", "flip_rate", "accuracy_difference"),
+    *("mcnemar", "interval"),
     *("n_missing", "n_clusters"),
 ]
 
@@ -82,8 +89,11 @@ def test_rows_have_the_promised_keys_and_survive_json(file):
     assert [list(row) for row in whole] == [KEYS]
     assert [list(row) for row in groups] == [["category", *KEYS]] * 3
     assert [row["category"] for row in groups] == ["NA", "from plurals", "from surnames"]
-    assert list(whole[0]["mcnemar"]) == ["statistic", "p_value", "method"]
-    assert list(whole[0]["interval"]) == ["consistency", "signed_alignment", "flip_rate"]
+    assert list(whole[0]["mcnemar"]) == ["statistic", "p_value", "method", "p_value_holm"]
+    assert list(whole[0]["interval"]) == KEYS[5:9]
+    adjusted = adjust_p_values([row["mcnemar"]["p_value"] for row in groups])
+    assert [row["mcnemar"]["p_value_holm"] for row in groups] == adjusted.tolist()
+    assert {row["mcnemar"]["method"] for row in groups} == {"obuchowski"}
     assert json.loads(json.dumps([whole, groups], allow_nan=False)) == [whole, groups]
 
 
@@ -167,6 +177,52 @@ def test_missing_verdicts_and_labels_are_counted():
     ]
 
 
+def repeated_measures():
+    """50 items under two conditions with three seeds each; answers hang on the item."""
+    rng = np.random.default_rng(3)
+    ease = rng.beta(0.6, 0.6, (50, 1))
+    rows = []
+    for condition, shift in (("short", 0.0), ("long", -0.1)):
+        right = rng.random((50, 3)) < np.clip(ease + shift, 0, 1)
+        rows += [
+            {"item": item, "seed": seed, "condition": condition, "correct": int(right[item, seed])}
+            for item in range(50)
+            for seed in range(3)
+        ]
+    return rows
+
+
+def test_repeated_measures_are_told_to_name_their_cluster():
+    options = {"first": "short", "second": "long", "condition": "condition"}
+
+    with pytest.raises(ValueError, match="name item through `cluster`, so that they are resampled"):
+        compare(repeated_measures(), fact="item", **options)
+
+
+def test_repeated_measures_show_how_many_clusters_there_are():
+    """150 pairs of 50 items: whoever names no cluster sees 150 of them, and a shorter interval."""
+    options = {"first": "short", "second": "long", "condition": "condition"}
+    rows = repeated_measures()
+
+    alone = compare(rows, fact=["item", "seed"], **options)[0]
+    items = compare(rows, fact=["item", "seed"], cluster="item", **options)[0]
+
+    assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
+    assert (alone["mcnemar"]["method"], items["mcnemar"]["method"]) == ("corrected", "obuchowski")
+    right = {
+        name: [r["correct"] for r in rows if r["condition"] == name] for name in ("short", "long")
+    }
+    assert items["accuracy_difference"] == pytest.approx(
+        np.mean(right["long"]) - np.mean(right["short"])
+    )
+    head, line = comparison_text([items], first="short", second="long").splitlines()
+    assert {"clusters", "test"} <= set(head.split())
+    assert "long - short" in head
+    low, high = items["interval"]["accuracy_difference"]
+    assert f"{items['accuracy_difference']:.3f} [{low:.3f}, {high:.3f}]" in line
+    assert " 50 " in line
+
+
 def test_undefined_numbers_are_null():
     with pytest.warns(UndefinedMetricWarning, match="one cluster"):
         row = compare([{"x": 1, "y": 1, "f": 1}], first="x", second="y", cluster="f")[0]
@@ -190,9 +246,9 @@ def test_text_table_lines_up(file):
 
     assert len(lines) == 4
     assert " ".join(lines[0].split()).startswith(
-        "category n both canonical only redirect only neither consistency"
+        "category n clusters both canonical only redirect only neither consistency"
     )
-    assert lines[0].endswith("McNemar p")
+    assert " ".join(lines[0].split()).endswith("flip rate redirect - canonical McNemar p Holm test")
     assert "missing" not in lines[0]
     n_column = lines[0].index(" n ") + 1
     for line, row in zip(lines[1:], rows, strict=True):
@@ -264,6 +320,7 @@ def test_group_without_scored_pairs_has_no_test():
         found = compare(rows, first="x", second="y", by="kind")
 
     assert found[0]["mcnemar"]["p_value"] == 1.0
-    assert found[1]["mcnemar"] == {"statistic": None, "p_value": None, "method": "exact"}
+    none = {"statistic": None, "p_value": None, "method": "exact", "p_value_holm": None}
+    assert found[1]["mcnemar"] == none
     line = comparison_text(found).splitlines()[2].split()
-    assert line[-2:] == ["-", "1"]
+    assert line[-4:] == ["-", "-", "-", "1"]

@@ -5,13 +5,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.metrics import adjust_p_values
+from surface_consistency.inference import FakeRunner
+from surface_consistency.metrics import adjust_p_values, minimum_detectable_difference
 from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.runs.loader import Run
+from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies import paired, reporting
-from surface_consistency.studies.redirectqa import RedirectQAStudy
+from surface_consistency.studies.asking import run_study
+from surface_consistency.studies.contrast_tables import ContrastTables
+from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import Report, ReportSettings
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
 
@@ -175,7 +180,11 @@ def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_f
     ("change", "cluster", "message"),
     [
         ({"subject_id": None}, "subject_id", r"run 'organism' has 3 pairs without subject_id"),
-        ({}, "x", r"--cluster must be one of fact_id, subject_id for redirectqa; got 'x'"),
+        (
+            {},
+            "x",
+            r"--cluster must be one of subject_id, fact_id, relation for redirectqa; got 'x'",
+        ),
     ],
 )
 def test_report_rejects_clusters(
@@ -261,15 +270,15 @@ def titles(page):
 
 
 @pytest.mark.parametrize(
-    ("bound", "title"),
-    [(0.02, "Above the noise"), (0.2, "Near the noise"), (0.9, "Near the noise")],
+    ("n_flips", "title"),
+    [(2, "Above the noise"), (56, "Near the noise"), (180, "Near the noise")],
 )
-def test_a_flip_rate_is_above_the_noise_by_its_lower_end(
-    make_outcomes, make_manifest, noise_floor, bound, title
+def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
+    make_outcomes, make_manifest, noise_floor, n_flips, title
 ):
-    """12 of 40 flip: a floor of 0.2 lies below the rate, not below its interval."""
+    """12 of 40 flip: more than 2 of 200, and no more than chance allows over 56 of 200."""
     outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
-    floor = noise_floor("m", 1, 10).assign(flip_rate_high=bound)
+    floor = noise_floor("m", n_flips, 200)
     run = StudyRun(
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floor}
     )
@@ -277,26 +286,26 @@ def test_a_flip_rate_is_above_the_noise_by_its_lower_end(
     assert titles(page_of([run])) & {"Above the noise", "Near the noise"} == {title}
 
 
+class ByKind(RedirectQAStudy):
+    """A study whose floor has strata and whose tables have no panels."""
+
+    stratum = "kind"
+    panel = None
+
+
 def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, noise_floor):
     outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
     floors = pd.concat(
         [
-            noise_floor("m", 0, 10).assign(flip_rate_high=0.01),
-            noise_floor("m", 4, 10, template="paraphrase").assign(flip_rate_high=0.6),
+            noise_floor("m", 0, 200).assign(kind="a"),
+            noise_floor("m", 60, 200).assign(kind="b"),
         ]
     )
     run = StudyRun(
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
     )
 
-    assert "Near the noise" in titles(page_of([run]))
-
-
-class ByKind(RedirectQAStudy):
-    """A study whose floor has strata and whose tables have no panels."""
-
-    stratum = "kind"
-    panel = None
+    assert "Near the noise" in titles(page_of([run], study=ByKind()))
 
 
 def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_floor):
@@ -330,11 +339,11 @@ def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manife
 
     table = study_tables([run])["by_relation"]
 
-    assert 0 < table["clustered_p_value"].min() < 0.05
+    assert 0 < table["mcnemar_p_value"].min() < 0.1
 
     assert set(table["template"]) == {"original", "paraphrase"}
     for _, part in table.groupby("template"):
-        expected = adjust_p_values(part["clustered_p_value"].to_numpy())
+        expected = adjust_p_values(part["mcnemar_p_value"].to_numpy())
         assert part["adjusted_p_value"].to_numpy() == pytest.approx(expected, nan_ok=True)
 
 
@@ -368,3 +377,102 @@ def test_tables_of_an_earlier_report_go(make_run, random_outcomes, make_manifest
     assert not (out / "tables" / "contrasts.csv").exists()
     assert (out / "tables" / "overall.csv").is_file()
     assert own.read_text() == "mine"
+
+
+def test_subjects_are_resampled_where_all_are_known(make_run, make_outcomes, make_manifest):
+    outcomes = make_outcomes([(True, False), (True, True)] * 10)
+    known = make_run("known", outcomes, make_manifest())
+    unknown = make_run("unknown", outcomes.assign(subject_id=None), make_manifest())
+    few = ReportSettings(resamples=20)
+
+    for folder, column in ((known, "subject_id"), (unknown, "fact_id")):
+        _, tables, _ = reporting.build_page([folder], settings=few)
+        n_clusters = tables["overall"].frame["n_clusters"].iloc[0]
+        assert n_clusters == outcomes[column].nunique()
+    assert outcomes["subject_id"].nunique() != outcomes["fact_id"].nunique()
+
+
+def test_generalisation_is_told_by_what_is_resampled(random_outcomes, make_manifest):
+    outcomes = random_outcomes(120, seed=8, model="m")
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+
+    table = study_tables([run])["generalisation"]
+
+    assert table["cluster"].tolist() == ["subjects", "facts", "relations"]
+    for row, name in zip(
+        table.to_dict("records"), ("subject_id", "fact_id", "relation"), strict=True
+    ):
+        expected = paired_by(outcomes, cluster=name, n_resamples=50).iloc[0]
+        assert row["n_clusters"] == expected["n_clusters"]
+        assert row["flip_rate"] == expected["flip_rate"]
+
+
+def test_relations_as_clusters_leave_the_table_by_relation_its_intervals(
+    random_outcomes, make_manifest
+):
+    outcomes = random_outcomes(200, seed=9, model="m")
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+
+    tables = study_tables([run], cluster="relation")
+
+    assert tables["overall"]["n_clusters"].iloc[0] == outcomes["relation"].nunique()
+    assert tables["by_relation"]["flip_rate_low"].notna().any()
+
+
+def test_tables_say_what_their_pairs_could_have_shown(runs):
+    table = tables_of(runs)["by_type"]
+
+    assert "with a probability of 80 %" in table.note
+    row = table.frame.iloc[0]
+    effect = max(1.0, row["design_effect"])
+    assert row["detectable_difference"] == minimum_detectable_difference(
+        int(row["n"]), discordant_rate=row["flip_rate"], design_effect=effect
+    )
+
+
+def test_contrasts_of_models_share_their_pairs(runs):
+    frames = study_tables(runs)
+
+    rows = frames["contrasts"]
+    row = rows[rows["rate"] == "flip_rate"].iloc[0]
+    pairs = [
+        run.outcomes[run.outcomes["template"] == row["template"]].set_index("pair_id")
+        for run in runs
+    ]
+    shared = pairs[0].index.intersection(pairs[1].index)
+    flips = [
+        (part.loc[shared, "first_correct"] != part.loc[shared, "second_correct"]).mean()
+        for part in pairs
+    ]
+    assert (row["a"], row["b"], row["n_a"]) == ("b", "a", len(shared))
+    assert row["difference"] == pytest.approx(flips[0] - flips[1])
+    assert "contrasts_by_type" in frames
+    assert "models_by_category" in frames
+
+
+def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
+    """A run whose second answers differ: each repeated target counts in its own cluster."""
+    data = load_sample()
+    runner = FakeRunner(lambda prompt: prompt.text[-3:])
+    folder = run_study(
+        RedirectQAStudy(),
+        data,
+        runner,
+        tmp_path / "run",
+        model="m",
+        settings=RedirectQASettings(limit=20, shots=1, repeat=40),
+        progress=False,
+    )
+    score_run(folder)
+    study = RedirectQAStudy()
+    run = load_runs([folder.path], outcome=study.outcome)[0]
+    report = Report(runs=[run], settings=ReportSettings(resamples=20), cluster="subject_id")
+
+    counts = ContrastTables(study.report(study, report)).noise_counts(run)
+
+    floor = run.checks["noise_floor"]
+    assert sum(part["n"].sum() for part in counts.values()) == floor["n_repeated"].sum() > 0
+    flips = sum(part["n_flips"].sum() for part in counts.values())
+    assert flips == floor["n_verdict_flips"].sum()
+    held = set(run.outcomes["subject_id"])
+    assert all(set(part["cluster"]) <= held for part in counts.values())

@@ -75,7 +75,7 @@ _READING: Final = (
     "model was given when it answered.",
     "McNemar's test is the published one (exact up to 25 discordant pairs, else chi-square with "
     "continuity correction), which takes all pairs for independent, and beside it Obuchowski's, "
-    "which takes facts for clusters. Neither is corrected for the number of groups.",
+    "which takes facts for clusters, also corrected by Holm's method for the rows of a table.",
     "A deletion is incomplete when an entry remains that is equivalent to the fact under the names "
     "that the aliases of all facts join. It is looked for by a wider rule than the deletion's own, "
     "which would always pass.",
@@ -122,6 +122,7 @@ _TESTS: Final = (
     Column(key="mcnemar_p_value", title="p", kind="p_value", unit="published"),
     Column(key="clustered_mcnemar_statistic", title="statistic", kind="number", unit="clustered"),
     Column(key="clustered_mcnemar_p_value", title="p", kind="p_value", unit="clustered"),
+    Column(key="clustered_mcnemar_p_value_holm", title="p", kind="p_value", unit="and Holm"),
     Column(key="l_plus_r", title="L + R", kind="rate", unit="%"),
     Column(key="identity_residual", title="DEL-ON less (L + R - c/n)", kind="number"),
     Column(key="artifacts_equal_del_on", title="A equals DEL-ON"),
@@ -163,9 +164,9 @@ class AuditReport(PairedReport):
         }
         if len(parts) > 1:
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
-            tables |= {
-                name: replace(table, note=self._note) for name, table in self.contrasts().items()
-            }
+            if (compared := self.held.models()) is not None:
+                note = f"{compared.note} {self._note}".strip()
+                tables["contrasts"] = replace(compared, note=note)
         return tables | {
             name: replace(table, note=" ".join(filter(None, (table.note, self._note))))
             for name, table in self.same_answers().items()
@@ -628,21 +629,26 @@ class AuditReport(PairedReport):
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Hold what survives against the noise floor."""
-        bounds = self._noise_bounds(tables)
-        for row in self._rows(tables):
-            label = str(row["model"])
-            bound = bounds.get(self.index[label])
-            text: list[Part] = [
-                f"{label}: the same prompts were not asked twice, so a part of what survives may "
-                "be the runner’s own noise."
+        for run in self.report.runs:
+            noise = self.held.noise_counts(run).get("DEL-ON")
+            scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
+            if noise is None or scored.empty:
+                text: list[Part] = [
+                    f"{run.label}: the same prompts were not asked twice, so a part of what "
+                    "survives may be the runner’s own noise."
+                ]
+                yield Check(level="look here", title="No noise floor", text=text)
+                continue
+            found = self.held.against_noise(scored, noise, rate="first_accuracy")
+            is_fine = found["difference"] > 0 and found["p_value"] < 0.05
+            text = [f"{run.label}: under DEL-ON identical prompts asked twice flip "]
+            text += [
+                Value(value=found["value_b"]),
+                " of verdicts; what is right there exceeds that ",
             ]
-            if bound is not None:
-                text = [f"{label}: identical prompts asked twice flip up to ", Value(value=bound)]
-                text.append(" of verdicts in any state.")
-            is_fine = bound is not None and (not row["n"] or bound <= row["del_on_accuracy"])
-            title = "No noise floor" if bound is None else "Noise floor"
-            level: Any = "fine" if is_fine else "look here"
-            yield Check(level=level, title=title, text=text)
+            text += ["by ", interval_value(found, "difference", kind="difference"), ", p "]
+            text += [Value(value=float(found["p_value"]), kind="p_value"), "."]
+            yield Check(level="fine" if is_fine else "look here", title="Noise floor", text=text)
 
     def _check_sizes(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Tell where few facts or a low start limit what can be said."""

@@ -21,6 +21,7 @@ from surface_consistency.metrics import (
     forgetting_by,
     resample_counts,
     wilson_interval,
+    with_adjusted_p_values,
 )
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
@@ -97,7 +98,8 @@ def audit_tables(
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
         "by_condition": columns of `metrics.forgetting_by`, with facts as clusters, Wilson's
         interval over facts where a rate is 0 or 1 throughout, the test in its clustered form
-        (`clustered_mcnemar_statistic`, `clustered_mcnemar_p_value`), `identity_residual`, which is
+        (`clustered_mcnemar_statistic`, `clustered_mcnemar_p_value`, and with Holm's correction over
+        the rows of a model `clustered_mcnemar_p_value_holm`), `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
         `n_incomplete` and `closure_note`. Each state has its number of answers (`n_full`,
         `n_del_on`, `n_del_off`) and its F1 (`full_f1`, ...); `n` counts the pairs of
@@ -214,6 +216,8 @@ def _rates(
         by=[_SEEDED_AS.get(key, key) for key in keys],
         full="full_correct" if frame["full_correct"].notna().any() else None,
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
+        # As published; the clustered form stands beside it.
+        test="independent",
         n_resamples=n_resamples,
         rng=seed,
     ).rename(columns={old: new for new, old in _SEEDED_AS.items()})
@@ -233,6 +237,7 @@ def _rates(
         ]
     )
     table = pd.concat([table, extra], axis=1)
+    table = with_adjusted_p_values(table, column="clustered_mcnemar_p_value", within="model")
     _widen(table)
     _fill_accuracies(table, frame, columns, n_resamples, seed)
     return table

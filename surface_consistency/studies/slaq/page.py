@@ -26,10 +26,12 @@ from surface_consistency.report.page import (
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.paired import (
+    TEST_NAMES,
     PairedReport,
     cell_of,
     interval_value,
     is_hardly_right,
+    with_detectable,
 )
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
@@ -85,7 +87,7 @@ class SlaqReport(PairedReport):
         """
         settings = self.report.settings
         found = slot_tables(
-            self._frame,
+            self.frame,
             n_resamples=settings.resamples,
             n_null=self.n_null,
             seed=settings.bootstrap_seed,
@@ -106,7 +108,7 @@ class SlaqReport(PairedReport):
         Returns:
             The columns that people see.
         """
-        p_value = ("adjusted_p_value", "Holm") if adjusted else ("clustered_p_value", "clustered")
+        p_value = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
         cells = ("both", "first_only", "second_only", "neither")
         measured = (
             ("first_accuracy", "F_S", "rate", "right alone, %"),
@@ -123,19 +125,20 @@ class SlaqReport(PairedReport):
             Column(key="square", title="Square", kind="square", cells=cells),
             *table_columns(*((*spec, spec[0]) for spec in measured)),
             *table_columns((p_value[0], "p", "p_value", p_value[1])),
+            Column(key="mcnemar_method", title="Test", labels=TEST_NAMES),
         ]
 
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
         """Compute the scores by some columns; models that share topics share their resamples."""
         settings = self.report.settings
         table = grouped_scores(
-            self._frame,
+            self.frame,
             tuple(keys[2:]),
-            cluster=self.report.cluster,
+            cluster=self._cluster_within(keys),
             n_resamples=settings.resamples,
             seed=settings.bootstrap_seed,
         )
-        return self._sorted(table, keys)
+        return self._sorted(with_detectable(table), keys)
 
     # Page.
 
@@ -324,13 +327,14 @@ class SlaqReport(PairedReport):
             Name, number and remark.
         """
         difference = interval_value(row, "accuracy_difference", kind="difference")
-        clustered = Value(value=float(row["clustered_p_value"]), kind="p_value")
+        p_value = Value(value=float(row["mcnemar_p_value"]), kind="p_value")
+        method = TEST_NAMES.get(str(row["mcnemar_method"]), "")
         return [
             ("alignment", interval_value(row, "consistency"), ""),
             ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
             ("long minus short", difference, ""),
             ("flips", interval_value(row, "flip_rate"), ""),
-            ("flips lean to one side", clustered, f"Obuchowski, {self.clusters}"),
+            ("flips lean to one side", p_value, f"{method}, {self.clusters}"),
         ]
 
     def answer_texts(self, run: Run) -> tuple[list[str | None], list[str | None]]:
@@ -406,7 +410,7 @@ class SlaqReport(PairedReport):
                     for null in (_NULL, _WEAK_NULL)
                 )
                 blocks.append(self._momentum_curve(label, kind, points, own, weak))
-                if own["p_value"] < 0.05:
+                if any(_leaves(row) for row in points):
                     leaving.append(f"{label} after {kind} slots")
         told = f"These do: {', '.join(leaving)}." if leaving else "None does here."
         return Section(
@@ -414,8 +418,9 @@ class SlaqReport(PairedReport):
             title="Does one error bring the next?",
             lead=[
                 "Share right after a run of so many right, or wrong, slots. The grey band is what "
-                "topics and slots of different difficulty bring about alone; only a curve that "
-                f"leaves it shows momentum. {told}"
+                "topics and slots of different difficulty bring about alone: without momentum 19 "
+                "of 20 models stay inside it at every point of both curves, so a curve that leaves "
+                f"it anywhere shows momentum. {told}"
             ],
             blocks=blocks,
         )
@@ -452,8 +457,14 @@ class SlaqReport(PairedReport):
                 ("without momentum", without, ""),
                 ("slope against that", p_values[0], "topics and slots"),
                 ("against the weaker null", p_values[1], "topics alone"),
+                (
+                    "furthest point of both curves",
+                    Value(value=float(own["band_p_value"]), kind="p_value"),
+                    "topics and slots",
+                ),
             ],
-            note=f"Faded points stand on fewer than {_FEW} answers.",
+            note=f"Faded points stand on fewer than {_FEW} answers. The band is one for all "
+            "points of both curves.",
         )
 
     def _curve(self, label: str, rows: Sequence[Mapping[Any, Any]], x: str, y: str) -> Series:
@@ -637,7 +648,8 @@ class SlaqReport(PairedReport):
             "A run of right answers is followed by right answers more often than not even where "
             "nothing is passed on, because topics differ in difficulty. The null “topic” shuffles "
             "the slots of each response, “topic-and-slot” also keeps how hard each slot is; its "
-            f"band is that of {self.n_null:,} draws.",
+            f"band leaves out the twentieth of {self.n_null:,} draws that go furthest out at any "
+            "point of either curve.",
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches, by form, with intervals that resample topics.",
         ]
@@ -670,6 +682,12 @@ class SlaqReport(PairedReport):
                 self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
         nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
         return self._facts[run.label].get(str(fact_id), nameless)
+
+
+def _leaves(row: Mapping[Any, Any]) -> bool:
+    """Tell whether a point of a curve lies outside the band; the band may be unknown there."""
+    low, high = row["null_probability_low"], row["null_probability_high"]
+    return bool(row["probability"] < low - 1e-12 or row["probability"] > high + 1e-12)
 
 
 def _number(count: int) -> str:

@@ -59,7 +59,7 @@ _RATES: Final = (
     "flip_rate",
 )
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_missing")
-_TEST: Final = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
+_TEST: Final = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect")
 
 
 def slaq_tables(
@@ -118,7 +118,8 @@ def grouped_scores(
         One row a group, models in order of appearance: model, condition ("long" or "free"), the
         columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
         second_accuracy (F_L), accuracy_difference, consistency (alignment), signed_alignment and
-        flip_rate; and McNemar's test clustered by topic, its p-value also as clustered_p_value.
+        flip_rate; McNemar's test, in Obuchowski's form where clusters hold several pairs; and the
+        design effect.
         Pairs are pooled, which equals the mean over topics where all are judged.
 
     Raises:
@@ -143,7 +144,6 @@ def grouped_scores(
             grouped,
             by=keys,
             cluster=cluster,
-            test="obuchowski",
             rates={name: PAIRED_RATES[name] for name in _RATES},
             n_resamples=1,
             rng=seed,
@@ -153,12 +153,11 @@ def grouped_scores(
         dict(_intervals(grouped, keys, cluster, n_resamples, seed)), orient="index", columns=names
     ).reindex(table.index)
     table[bounds.columns] = bounds
-    table["clustered_p_value"] = table["mcnemar_p_value"]
     named = table.reset_index().rename(columns={"second_condition": "condition"})
     kept = ["model", "condition", *columns, *_COUNTS]
     kept += [name + end for name in _RATES for end in ("", "_low", "_high")]
     order = {model: place for place, model in enumerate(frame["model"].unique())}
-    return named[[*kept, *_TEST, "clustered_p_value"]].sort_values(
+    return named[[*kept, *_TEST]].sort_values(
         "model", key=lambda models: models.map(order), kind="stable"
     )
 
@@ -318,6 +317,7 @@ def _slopes(results: Sequence[MomentumResult]) -> pd.DataFrame:
                     "null_low": curve.null_slope_interval.low,
                     "null_high": curve.null_slope_interval.high,
                     "p_value": curve.p_value,
+                    "band_p_value": result.band_p_value,
                     "n_responses": result.n_responses,
                     "n_missing": result.n_missing,
                 }
@@ -443,7 +443,7 @@ SLOT_TABLES: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
     "momentum": (
         "Share right after a run of right or wrong slots",
         "The band holds what topics, and with topic-and-slot also slots, of different difficulty "
-        "bring about alone.",
+        "bring about alone, at all points of both curves at once.",
         [
             *table_columns(("model", "Model"), ("null", "Null")),
             _STREAK,
@@ -464,7 +464,8 @@ SLOT_TABLES: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
             *table_columns(
                 ("slope", "Slope", "difference", "points a slot", "slope"),
                 ("null_slope", "Without momentum", "difference", "points a slot", "null"),
-                ("p_value", "p", "p_value"),
+                ("p_value", "p", "p_value", "of the slope"),
+                ("band_p_value", "p", "p_value", "of the band"),
                 ("n_responses", "Answers", "count"),
             ),
         ],

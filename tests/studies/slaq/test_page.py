@@ -50,7 +50,8 @@ def test_a_page_holds_every_section(make_slaq_run):
     page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
 
     anchors = [section.anchor for section in page.sections]
-    assert anchors[:6] == ["squares", "momentum", "topic", "flips", "numbers", "answers"]
+    first = ["squares", "momentum", "topic", "flips", "numbers", "contrasts", "answers"]
+    assert anchors[:7] == first
     assert len(anchors) == len(set(anchors))
     names = [lines.name for lines in blocks(page, Lines)]
     assert names[:2] == ["slots-1", "slots-2"]
@@ -200,7 +201,9 @@ def test_every_column_that_is_shown_is_there(make_slaq_run):
     )
 
     assert set(tables) == {
-        *("overall", "by_category", "by_popularity", "by_entity", "contrasts"),
+        *("overall", "by_category", "by_popularity", "by_entity", "generalisation"),
+        *("above_noise", "contrasts", "contrasts_by_category", "contrasts_by_entity"),
+        *("models_by_category", "models_by_popularity", "models_by_entity"),
         *("momentum", "momentum_slopes", "position", "order_sensitivity", "recall"),
         "same_answer",
     }
@@ -225,3 +228,24 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
     assert found.accuracy in values(page.finding)
     rows = tables["same_answer"].frame.set_index("among")
     assert rows.loc["all", "n"] > 0
+
+
+def test_momentum_is_told_of_curves_that_leave_their_band(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
+
+    frame = tables["momentum"].frame
+    frame = frame[(frame["null"] == "topic-and-slot") & (frame["n"] > 0)]
+    outside = (frame["probability"] < frame["null_probability_low"] - 1e-12) | (
+        frame["probability"] > frame["null_probability_high"] + 1e-12
+    )
+    kinds = {1: "right", 0: "wrong"}
+    named = {
+        f"{row['model']} after {kinds[row['streak']]} slots"
+        for row in frame[outside].to_dict("records")
+    }
+    lead = text(next(one for one in page.sections if one.anchor == "momentum").lead)
+    assert "at every point of both curves" in lead
+    assert all(name in lead for name in named)
+    assert bool(named) == ("None does here." not in lead)
+    slopes = tables["momentum_slopes"].frame
+    assert slopes["band_p_value"].between(0, 1).all()

@@ -214,7 +214,7 @@ def test_tables_of_several_models_stand_below_each_other(make_slaq_run, coin):
     assert list(dict.fromkeys(tables["momentum"]["model"])) == labels
     assert set(tables["position"]["model"]) == {labels[0], labels[2]}
     # Pairs of one name are compared: the first three orders are those of the smaller run.
-    assert {"model_a", "model_b", "condition"} <= set(tables["contrasts"])
+    assert {"a", "b", "condition"} <= set(tables["contrasts"])
 
 
 def test_listed_and_free_queries_are_never_pooled(make_slaq_run):

@@ -1,0 +1,279 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as npst
+from scipy import stats
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import PAIRED_RATES, contrast, contrasts_by, paired_table
+
+cells = npst.arrays(
+    np.int64, st.tuples(st.integers(3, 12), st.just(4)), elements=st.integers(0, 4)
+).filter(lambda counts: (counts.sum(axis=1) > 0).sum() >= 3)
+
+
+def drawn(rng, n_clusters, mean, correlation, extra):
+    """Flips of clusters whose own rates spread around a mean: a beta-binomial of each."""
+    spread = (1 - correlation) / correlation
+    own = rng.beta(mean * spread, (1 - mean) * spread, n_clusters)
+    return own, flips_of(rng, own, 1 + rng.poisson(extra, n_clusters))
+
+
+def flips_of(rng, own, sizes):
+    flips = rng.binomial(sizes, own)
+    zeros = np.zeros_like(flips)
+    return np.column_stack([sizes - flips, flips, zeros, zeros])
+
+
+def naive(a, b, rate):
+    """Difference and cluster jackknife error, one cluster left out at a time."""
+    statistic = PAIRED_RATES[rate]
+    whole = float(statistic(a.sum(axis=0))) - float(statistic(b.sum(axis=0)))
+    total, n_clusters = 0.0, len(a)
+    for k in range(n_clusters):
+        kept = [row for row in range(n_clusters) if row != k]
+        left = float(statistic(a[kept].sum(axis=0))) - float(statistic(b[kept].sum(axis=0)))
+        total += (left - whole) ** 2
+    return whole, math.sqrt((n_clusters - 1) / n_clusters * total)
+
+
+@pytest.mark.parametrize("rate", ["flip_rate", "accuracy_difference", "first_accuracy"])
+def test_contrast_agrees_with_a_naive_jackknife(rate):
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 4, (15, 4)), rng.integers(0, 3, (15, 4))
+
+    result = contrast(a, b, rate=rate, margin=0.1)
+
+    difference, error = naive(a, b, rate)
+    weights = sum((part.sum(axis=1) / part.sum()) ** 2 for part in (a, b))
+    freedom = weights.sum() ** 2 / (weights**2).sum() - 1
+    reach = stats.t.ppf(0.975, freedom) * error
+    assert result.difference == pytest.approx(difference)
+    assert result.standard_error == pytest.approx(error)
+    assert result.degrees_of_freedom == pytest.approx(freedom)
+    assert result.difference_interval.low == pytest.approx(difference - reach)
+    assert result.difference_interval.high == pytest.approx(difference + reach)
+    assert result.p_value == pytest.approx(2 * stats.t.sf(abs(difference) / error, freedom))
+    tails = [stats.t.sf((0.1 + sign * difference) / error, freedom) for sign in (1, -1)]
+    assert result.p_equivalent == pytest.approx(max(tails))
+    assert (result.n_a, result.n_b, result.n_clusters) == (a.sum(), b.sum(), 15)
+
+
+def test_contrast_of_pairs_of_clusters_agrees_with_the_t_test():
+    """One pair of each group in each cluster: Student's t test of paired numbers."""
+    rng = np.random.default_rng(1)
+    flips = rng.random((40, 2)) < (0.5, 0.2)
+    a, b = (np.column_stack([~f, f, 0 * f, 0 * f]).astype(int) for f in flips.T)
+
+    result = contrast(a, b)
+
+    reference = stats.ttest_rel(flips[:, 0].astype(float), flips[:, 1].astype(float))
+    # The jackknife of a mean is its standard error; (K - 1) / K stands inside the root.
+    assert result.p_value == pytest.approx(reference.pvalue, rel=1e-9)
+    low, high = reference.confidence_interval(0.95)
+    bounds = result.difference_interval
+    assert (bounds.low, bounds.high) == pytest.approx((low, high))
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+@settings(deadline=None, max_examples=60)
+@given(cells, st.randoms(use_true_random=False))
+def test_contrast_turns_by_swapping_and_is_free_of_order(counts, random):
+    other = counts[::-1]
+    order = list(range(len(counts)))
+    random.shuffle(order)
+
+    there, back = contrast(counts, other), contrast(other, counts)
+    moved = contrast(counts[order], other[order])
+
+    if not math.isnan(there.p_value):
+        assert back.difference == pytest.approx(-there.difference)
+        assert back.p_value == pytest.approx(there.p_value)
+        assert moved.p_value == pytest.approx(there.p_value)
+        assert 0 < there.p_value <= 1
+        assert -1 <= there.difference_interval.low <= there.difference_interval.high <= 1
+
+
+def test_groups_without_a_flip_are_not_certain():
+    """Ten clusters without a flip do not show that there is none."""
+    nothing = np.tile([5, 0, 0, 0], (10, 1))
+
+    result = contrast(nothing, nothing, margin=0.05)
+
+    assert (result.difference, result.p_value) == (0, 1)
+    # Wilson's interval at 0 of 10, with Student's quantile, for each of both groups.
+    quantile = stats.t.ppf(0.975, 9)
+    half = math.sqrt(2) * quantile**2 / (10 + quantile**2)
+    assert result.difference_interval.high == pytest.approx(half)
+    assert result.p_equivalent > 0.05
+
+
+def test_shared_clusters_shorten_the_interval():
+    rng = np.random.default_rng(2)
+    own, a = drawn(rng, 60, 0.4, 0.6, 4)
+    b = flips_of(rng, own, np.full(60, 5))
+    none = np.zeros_like(a)
+
+    together = contrast(a, b)
+    apart = contrast(np.vstack([a, none]), np.vstack([none, b]))
+
+    assert together.difference == pytest.approx(apart.difference)
+    assert together.standard_error < 0.7 * apart.standard_error
+
+
+@pytest.mark.parametrize("kind", ["shared", "apart", "few"])
+@pytest.mark.parametrize("n_clusters", [10, 20, 50])
+def test_contrast_keeps_its_level(n_clusters, kind):
+    """Without a difference p falls to 0.05 in at most one of twenty data sets."""
+    rejected, n_data_sets = 0, 250
+    rng = np.random.default_rng(n_clusters)
+    for _ in range(n_data_sets):
+        own, a = drawn(rng, n_clusters, 0.3, 0.3, 4)
+        b = flips_of(rng, own, 1 + rng.poisson(2, n_clusters))
+        if kind == "apart":
+            b = drawn(rng, n_clusters, 0.3, 0.3, 2)[1]
+            none = np.zeros_like(a)
+            a, b = np.vstack([a, none]), np.vstack([none, b])
+        elif kind == "few":
+            a[5:] = 0
+        rejected += contrast(a, b).p_value <= 0.05
+
+    # A binomial count of 250 trials at 0.05 exceeds 24 with probability 0.0006.
+    assert rejected <= 24
+    assert kind == "few" or rejected >= 3
+
+
+def test_equivalence_is_shown_by_many_clusters_and_not_by_few():
+    rng = np.random.default_rng(3)
+    own, a = drawn(rng, 400, 0.2, 0.2, 4)
+    b = flips_of(rng, own, np.full(400, 5))
+
+    many = contrast(a, b, margin=0.05)
+    few = contrast(a[:12], b[:12], margin=0.05)
+
+    assert many.p_equivalent < 0.05 < few.p_equivalent
+    assert math.isnan(contrast(a, b).p_equivalent)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "options", "error", "message"),
+    [
+        ([[1, 0, 0]], [[1, 0, 0]], {}, ValueError, r"counts_a must have shape \(n_clusters, 4\)"),
+        ([[1] * 4], [[1] * 4] * 2, {}, ValueError, "must hold the same clusters row by row"),
+        ([[1] * 4], [[-1] * 4], {}, ValueError, r"counts_b must be counts of at least 0; row 0"),
+        ([["a"] * 4], [[1] * 4], {}, TypeError, "counts_a must hold numbers"),
+        ([[1] * 4], [[1] * 4], {"rate": "flips"}, ValueError, "rate must be among consistency"),
+        ([[1] * 4], [[1] * 4], {"margin": 0}, ValueError, "margin must be above 0"),
+        ([[1] * 4], [[1] * 4], {"confidence_level": 2}, ValueError, "confidence_level must lie"),
+    ],
+)
+def test_contrast_rejects_bad_input(a, b, options, error, message):
+    with pytest.raises(error, match=message):
+        contrast(a, b, **options)
+
+
+def test_contrast_of_one_cluster_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="each group needs two clusters"):
+        result = contrast([[1, 2, 0, 1]], [[3, 1, 0, 0]])
+
+    assert math.isnan(result.p_value)
+    assert result.difference == pytest.approx(0.25)
+
+
+@pytest.fixture
+def frame():
+    """Two models on 40 facts of three types; some pairs have two types."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for fact in range(40):
+        for redirect in range(3):
+            types = [("alias", "error", "spelling")[redirect]] + (
+                ["alias"] if redirect == 1 else []
+            )
+            for model in ("small", "large"):
+                rows.append(
+                    {
+                        "model": model,
+                        "pair_id": f"{fact}/{redirect}",
+                        "fact_id": fact,
+                        "types": types,
+                        "first_correct": rng.random() < 0.7,
+                        "second_correct": rng.random() < 0.5,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def test_contrasts_by_agrees_with_contrast(frame):
+    rows = contrasts_by(frame, between="types", within="model", rate=["flip_rate"], margin=0.2)
+
+    assert list(zip(rows["model"], rows["a"], rows["b"], strict=True))[:3] == [
+        ("large", "alias", "error"),
+        ("large", "alias", "spelling"),
+        ("large", "error", "spelling"),
+    ]
+    for row in rows.to_dict("records"):
+        counts = []
+        for label in (row["a"], row["b"]):
+            held = frame["types"].map(lambda types, label=label: label in types)
+            part = frame[held & (frame["model"] == row["model"])]
+            counts.append(
+                [
+                    paired_table(one["first_correct"], one["second_correct"]).counts
+                    for one in (part[part["fact_id"] == fact] for fact in range(40))
+                ]
+            )
+        expected = contrast(*counts, margin=0.2)
+        for name in ("value_a", "difference", "p_value", "p_equivalent", "n_a", "n_clusters"):
+            assert row[name] == pytest.approx(getattr(expected, name)), name
+
+
+def test_holms_correction_agrees_with_statsmodels(frame):
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+
+    rows = contrasts_by(frame, between="types", within="model", rate=["flip_rate", "consistency"])
+
+    for _, part in rows.groupby("rate"):
+        expected = multitest.multipletests(part["p_value"], method="holm")[1]
+        assert part["p_value_holm"].to_numpy() == pytest.approx(expected)
+
+
+def test_models_are_compared_on_the_pairs_that_both_answered(frame):
+    part = frame.drop(frame.index[(frame["model"] == "small") & (frame["fact_id"] < 10)])
+    missing = part.index[part["model"] == "large"][:4]
+    part["first_correct"] = part["first_correct"].astype(object)
+    part.loc[missing, "first_correct"] = None
+
+    with pytest.warns(UnscoredWarning, match="4 of"):
+        row = contrasts_by(part, between="model", pair_id="pair_id").iloc[0]
+
+    assert (row["a"], row["b"]) == ("large", "small")
+    assert row["n_a"] == row["n_b"] == 90
+    assert row["n_clusters"] == 30
+
+
+def test_contrasts_with_a_reference_are_against_it(frame):
+    rows = contrasts_by(frame, between="types", reference="error")
+
+    assert list(zip(rows["a"], rows["b"], strict=True)) == [
+        ("alias", "error"),
+        ("spelling", "error"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"between": "kind"}, ColumnNotFoundError, "'kind' is not in the frame"),
+        ({"between": "types", "reference": "x"}, ValueError, "reference must be one of the groups"),
+        ({"between": "types", "rate": "x"}, ValueError, "rate must be among"),
+        ({"between": "types", "margin": -1}, ValueError, "margin must be above 0"),
+        ({"between": "types", "pair_id": "pair_id"}, ValueError, "stands more than once in group"),
+    ],
+)
+def test_contrasts_by_rejects_bad_options(frame, options, error, message):
+    with pytest.raises(error, match=message):
+        contrasts_by(frame, **options)
