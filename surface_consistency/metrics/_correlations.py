@@ -23,6 +23,7 @@ __all__ = [
     "correlations_of_moments",
     "data_correlations",
     "drawn_correlations",
+    "left_out_correlations",
     "moments_of_clusters",
     "orthonormal_basis",
     "partial_of_correlations",
@@ -292,6 +293,29 @@ def drawn_correlations(
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     totals = resample_counts(moments, n_resamples=n_resamples, rng=rng)
     return correlations_of_moments(totals, len(x), len(y))
+
+
+# Ranks are taken anew for each cluster left out; more clusters than this go together in blocks.
+_MOST_BLOCKS = 1_000
+
+
+def left_out_correlations(
+    x: list[Floats], y: list[Floats], codes: Integers, *, method: CorrelationMethod
+) -> tuple[Floats, Floats, Floats]:
+    """Return both without each cluster, that axis in front, and the rows of each cluster."""
+    if method == "spearman":
+        blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
+        n_blocks, within, across = int(blocks.max()) + 1, [], []
+        size = max(1, _CHUNK_CELLS // codes.size)
+        for start in range(0, n_blocks, size):
+            numbers = np.arange(start, min(start + size, n_blocks))
+            found = rank_correlations(x, y, (blocks != numbers[:, None]).astype(np.float64))
+            within.append(found[0])
+            across.append(found[1])
+        return np.concatenate(within), np.concatenate(across), np.bincount(blocks).astype(float)
+    moments = moments_of_clusters(scaled(x), scaled(y), codes)
+    left = moments.sum(axis=0) - moments
+    return *correlations_of_moments(left, len(x), len(y)), moments[:, 0]
 
 
 def _bounded(left: Floats, right: Floats) -> Floats:

@@ -20,7 +20,13 @@ from surface_consistency.metrics._inputs import (
     is_missing,
     warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import IntervalMethod, Statistic, group_values
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    Statistic,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.intervals import FEW_CLUSTERS
 
 __all__ = [
     "UNLABELLED",
@@ -264,7 +270,7 @@ def group_frame(
     confidence_level: float,
     n_resamples: int,
     rng: object,
-    method: IntervalMethod = "percentile",
+    method: IntervalMethod = "auto",
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Return a row for each group: its labels, its counts, each statistic and its bounds.
@@ -273,6 +279,7 @@ def group_frame(
     `others` are columns that one warning should name, by label, where they are NaN.
     """
     check_confidence_level(confidence_level)
+    check_interval_method(method)
     n_resamples, seed = check_n_resamples(n_resamples), root_seed(rng)
     rows = []
     for key, positions in groups.items():
@@ -286,6 +293,7 @@ def group_frame(
             rng=np.random.default_rng(group_seed(seed, keys, key)),
         )
         row: dict[str, object] = dict(zip(keys, key, strict=True)) | counts
+        row["few_clusters"] = len(sums) < FEW_CLUSTERS
         row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
         for name, value in values.items():
             row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
