@@ -187,7 +187,7 @@ def correlation_bootstrap(
     estimates = resamples.partial_correlations[0]
     values = resamples.resampled_partial_correlations[:, 0]
     bounds = [percentile_interval(column, confidence_level=confidence_level) for column in values.T]
-    if interval == "auto":
+    if interval == "auto" and resamples.n_clusters > 1:
         *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
         lows, highs = jackknife_bounds(
             estimates,

@@ -116,10 +116,11 @@ def forgetting_by(
     Returns:
         One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
         (c), neither (d); artifacts (with `has_gold`), full_correct and full_flag (with `full`, see
-        `contamination_flags`); n, n_clusters, few_clusters, n_missing, n_undefined; `<rate>`, `<rate>_low`,
-        `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy, and as far as
-        they are known artifact_rate, full_accuracy and the rates given FULL; mcnemar_statistic,
-        mcnemar_p_value, mcnemar_method. Rates are fractions.
+        `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
+        n_missing, n_undefined; `<rate>`, `<rate>_low`, `<rate>_high` for leakage,
+        retrieval_mediated, interference, del_on_accuracy, and as far as known artifact_rate,
+        full_accuracy and the rates given FULL; mcnemar_statistic, mcnemar_p_value, mcnemar_method.
+        Rates are fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.

@@ -209,7 +209,7 @@ class FormConsistencyResult:
     NaN where all verdicts are right or all wrong, and for a single fact, which has no variance
     between facts."""
     consistency_interval: Interval
-    """Interval of `consistency` that respects clusters; NaN bounds for one cluster, here and below."""
+    """Interval of `consistency`; NaN bounds for one cluster, here and below."""
     all_right_interval: Interval
     """Interval of `all_right`."""
     all_wrong_interval: Interval

@@ -263,8 +263,8 @@ def frequency_analysis(
     Notes:
         Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
         no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
-        of the subset. With `cluster` the intervals are those of `interval`; without, they are Fisher's
-        (Zou's for the difference). `p_value` (Steiger's for the difference) takes rows for
+        of the subset. With `cluster` the intervals are those of `interval`; without, they are
+        Fisher's (Zou's for the difference). `p_value` (Steiger's for the difference) takes rows for
         independent, as the paper does; `cluster_p_value` (NaN without `cluster`) goes with the
         interval: by t of the jackknife, or under "percentile" of the estimate over its spread
         between resamples, correlations by Fisher's z. Ranks are taken anew for each of at most

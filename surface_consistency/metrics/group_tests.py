@@ -303,7 +303,7 @@ def group_difference(
         reasons.append(
             "the interval, since there is a single cluster"
             if int(of_cluster.max()) == 0
-            else "the interval, since no cluster differs, or a group is in one cluster alone"
+            else "the interval, since no row differs, or a group stands in one cluster alone"
         )
     reasons += ["the relative difference, since the other mean is 0"] if (other_mean == 0.0) else []
     if reasons:

@@ -259,7 +259,7 @@ class _Spread(NamedTuple):
     n: Floats
     """Number of independent trials that the clusters are worth."""
     df: Floats
-    """Degrees of freedom of the variance between clusters; NaN for a single cluster."""
+    """Degrees of freedom of the variance between clusters, at least 1."""
     influence: Floats
     """What each cluster adds to the share, shape `(..., n_clusters)`."""
 
@@ -282,18 +282,19 @@ def _spread(above: Floats, below: Floats) -> _Spread:
         share = above.sum(axis=-1) / total
         weight = below / total[..., None]
         influence = (above - share[..., None] * below) / total[..., None] / (1.0 - weight)
+        # A single cluster tells nothing but its own share, which counts as one trial.
+        influence = np.where(weight < 1.0, influence, 0.0)
         variance = (n_clusters - 1.0) / n_clusters * (influence**2).sum(axis=-1)
         is_whole = ((above == np.floor(above)) & (below == np.floor(below))).all(axis=-1)
         variation = share * (1.0 - share)
         effect = np.where(variation > 0.0, variance * total / variation, 0.0)
     effect = np.where(is_whole, np.maximum(effect, 1.0), effect)
-    events = np.minimum(_kish(above), _kish(below - above))
+    events = np.minimum(_kish(above), _kish(below - above)) * (n_clusters > 1)
     clusters = _kish(below)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = (events * effect + _PRIOR_CLUSTERS * total / clusters) / (events + _PRIOR_CLUSTERS)
         n = total / effect
-    df = np.where(n_clusters > 1, np.maximum(clusters - 1.0, 1.0), np.nan)
-    return _Spread(share, n, df, influence)
+    return _Spread(share, n, np.maximum(clusters - 1.0, 1.0), influence)
 
 
 def _wilson_bounds(spread: _Spread, level: float) -> tuple[Floats, Floats]:
@@ -340,8 +341,11 @@ class SumBounds(NamedTuple):
     def _length(self, steps: list[Floats]) -> Floats:
         """Return the root of the steps' squares and, as far as they go together, products."""
         stacked = np.stack(steps, axis=-1)
-        square = np.einsum("...i,...ij,...j->...", stacked, self.correlations, stacked)
-        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+        products = stacked[..., :, None] * self.correlations * stacked[..., None, :]
+        # Shares that go together in all clusters at hand need not in others.
+        kept = 1.0 - _PRIOR_CLUSTERS / self.spreads[0].influence.shape[-1]
+        products = np.where(products < 0.0, kept * products, products)
+        return np.asarray(np.sqrt(np.maximum(products.sum(axis=(-2, -1)), 0.0)))
 
     def p_value(self) -> float:
         """Return 1 less the level at which the interval of one data set first reaches 0."""

@@ -145,7 +145,7 @@ def corrected_alignment(
     observed = cells.mean(axis=0, keepdims=True)
     means = _scores(_true_cells(observed, exact))[0]
     generator = np.random.default_rng(rng)
-    bounds = np.full((2, len(_RANGES)), math.nan)
+    bounds = np.full((2, len(SCORES)), math.nan)
     if len(cells) > 1:
         seen = np.broadcast_to(observed, (n_resamples, 4))
         if interval == "percentile":
@@ -192,7 +192,7 @@ def _topic_bounds(
     corrected alignment is a weighted mean of the cells.
     """
     if not np.isfinite(errors).all():
-        return np.full((2, len(_RANGES[0])), math.nan)
+        return np.full((2, len(SCORES)), math.nan)
     gains = (1.0 / _better(short), 1.0 / _better(long))
     shifts = ((short.specificity - 1.0) * gains[0], (long.specificity - 1.0) * gains[1])
     below = (1.0, 1.0, 1.0, 1.0)

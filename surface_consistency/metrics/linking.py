@@ -273,8 +273,9 @@ def linking_by(
 
     Returns:
         One row a group, sorted by label, with the columns `by`; positive_right, positive_wrong,
-        negative_right, negative_wrong; n, n_clusters, few_clusters, n_missing, n_undefined; and `<rate>`,
-        `<rate>_low`, `<rate>_high` for each name in `LINKING_RATES`, as fractions.
+        negative_right, negative_wrong; n, n_clusters, few_clusters (whether they are fewer than
+        20), n_missing, n_undefined; and `<rate>`, `<rate>_low`, `<rate>_high` for each name in
+        `LINKING_RATES`, as fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.

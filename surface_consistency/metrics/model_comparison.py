@@ -134,13 +134,12 @@ def _clusters_of_pairs(
     return of_pair
 
 
-def _sums(grid: Codes, clusters: Integers) -> Floats:
-    """Count the cells of each cluster and model."""
+def _joint_sums(grid: Codes, clusters: Integers) -> Floats:
+    """Count in each cluster the pairs by the cells of two models, shape `(n_clusters, 16)`."""
     distinct, codes = np.unique(clusters, return_inverse=True)
-    n_models = grid.shape[1]
-    flat = (codes[:, None] * n_models + np.arange(n_models)) * 4 + grid
-    counted = np.bincount(flat.ravel(), minlength=distinct.size * n_models * 4)
-    return counted.astype(np.float64).reshape(distinct.size, n_models * 4)
+    flat = codes * 16 + 4 * grid[:, 0].astype(np.int64) + grid[:, 1]
+    counted = np.bincount(flat, minlength=distinct.size * 16)
+    return counted.astype(np.float64).reshape(distinct.size, 16)
 
 
 _COLUMNS = (
@@ -212,9 +211,9 @@ def compare_models(
         level at which the interval first reaches 0; under "percentile" and "bca" it is twice the
         smaller share of resampled differences on either side of 0, with one added above and below
         the line, and cannot be 0. Differences of shares have MOVER intervals, others (of kappa, or
-        of a function of one's own) jackknife t intervals, undefined where no cluster differs. Adjust p by `with_adjusted_p_values` when
-        there are many models. Undefined differences, and the bounds with a single cluster, are NaN,
-        with an `UndefinedMetricWarning`.
+        of a function of one's own) jackknife t intervals, undefined where no cluster differs.
+        Adjust p by `with_adjusted_p_values` when there are many models. Undefined differences, and
+        the bounds with a single cluster, are NaN, with an `UndefinedMetricWarning`.
 
     References:
         G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008 (MOVER); Efron and Tibshirani, An
@@ -308,7 +307,7 @@ def _compared(
     """Return the row of each rate for two models."""
     # The draws must not depend on the place of a model among others.
     order = sorted(couple, key=lambda place: repr(cells.models[place]))
-    sums = _sums(cells.grid[kept][:, order], cells.clusters[kept])
+    sums = _joint_sums(cells.grid[kept][:, order], cells.clusters[kept])
     sign = 1.0 if order[0] == couple[0] else -1.0
     labels: tuple[object, ...] = tuple(repr(cells.models[place]) for place in order)
     seed = group_seed(options.seed, ["model", "model"], labels)
@@ -331,7 +330,7 @@ def _compared(
     for name, rate in rates.items():
         value = found[name]
         with np.errstate(divide="ignore", invalid="ignore"):
-            of_model = [float(np.asarray(rate(part))) for part in (totals[:4], totals[4:])]
+            of_model = [float(np.asarray(rate(part))) for part in _margins(totals)]
         ends = (value.low, value.high) if sign > 0.0 else (-value.high, -value.low)
         if math.isnan(value.value):
             ends = (math.nan, math.nan)
@@ -355,19 +354,45 @@ def _compared(
 
 
 def _difference(rate: Statistic) -> Statistic:
-    """Return the rate of the second model, the last four counts, less that of the first."""
-    none = (0.0, 0.0, 0.0, 0.0)
+    """Return the rate of the second model less that of the first, of `_joint_sums`."""
 
     def difference(sums: Floats) -> Floats:
         """Subtract the two rates."""
-        return np.asarray(rate(sums[..., 4:])) - np.asarray(rate(sums[..., :4]))
+        first, second = _margins(sums)
+        return np.asarray(rate(second)) - np.asarray(rate(first))
 
     parts: tuple[Part, ...] = getattr(rate, "parts", ())
     if not parts or getattr(rate, "link", None) is not None:
         return difference
-    second = [Part(part.weight, none + part.above, none + part.below) for part in parts]
-    first = [Part(-part.weight, part.above + none, part.below + none) for part in parts]
-    return of_shares(*second, *first)(difference)
+    ones = np.ones(4)
+    if all(set(part.below) == {1} for part in parts):
+        # Of the same pairs: what counts is by how much each pair's share in the rate changes.
+        weights = sum(part.weight * np.asarray(part.above) for part in parts)
+        change = np.subtract.outer(weights, weights).T.ravel()
+        size = float(np.abs(change).max()) or 1.0
+        signs = (1.0, -1.0)
+        changes = [np.maximum(sign * change, 0.0) / size for sign in signs]
+        joint = [
+            Part(sign * size, tuple(part.tolist()), (1.0,) * 16)
+            for sign, part in zip(signs, changes, strict=True)
+        ]
+        return of_shares(*joint)(difference)
+    joint = []
+    for part in parts:
+        above, below = np.asarray(part.above), np.asarray(part.below)
+        for sign, spread in (
+            (1.0, lambda v: np.outer(ones, v)),
+            (-1.0, lambda v: np.outer(v, ones)),
+        ):
+            sides = (tuple(spread(side).ravel().tolist()) for side in (above, below))
+            joint.append(Part(sign * part.weight, *sides))
+    return of_shares(*joint)(difference)
+
+
+def _margins(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the counts of the first and of the second model, shape `(..., 4)` each."""
+    square = np.reshape(sums, (*np.shape(sums)[:-1], 4, 4))
+    return square.sum(axis=-1), square.sum(axis=-2)
 
 
 def _p_value(statistic: Statistic, sums: Floats, drawn: Floats | None, estimate: float) -> float:

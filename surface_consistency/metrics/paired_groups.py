@@ -80,7 +80,8 @@ def paired_by(
     Returns:
         One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
         neither; n (their sum), n_clusters, few_clusters (whether they are fewer than 20),
-        n_missing, n_undefined (the most resamples that left any one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high` for each name in `rates`;
+        n_missing, n_undefined (the most resamples that left any one rate undefined); `<rate>`,
+        `<rate>_low`, `<rate>_high` for each name in `rates`;
         mcnemar_statistic, mcnemar_p_value, mcnemar_method. Rates are fractions, not percent.
 
     Raises:
