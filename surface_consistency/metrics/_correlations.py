@@ -53,6 +53,8 @@ def average_ranks(values: Floats) -> Floats:
 TINY_SHARE = 1e-10
 # scipy.stats.pearsonr draws the same line between a constant and a vector with spread.
 _CONSTANT_SHARE = 1e-13
+# A correlation this close to 1 or -1 is perfect but for rounding.
+_PERFECT = 1e-12
 _LARGE, _SMALL = 1e100, 1e-100
 
 
@@ -105,15 +107,14 @@ def correlation_p_values(coefficients: npt.ArrayLike, df: npt.ArrayLike) -> Floa
 def correlation_interval(
     coefficient: float, *, n: int, n_controls: int, confidence_level: float, method: str
 ) -> Interval:
-    """Return Fisher's interval, widened after Bonett and Wright for ranks; NaN below 4 + k rows."""
+    """Return Fisher's interval, widened after Bonett and Wright for ranks.
+
+    NaN below 4 + k rows, and for a perfect correlation, which tells nothing of its spread.
+    """
     name = "bonett-wright" if method == "spearman" else "fisher-z"
     spare = n - n_controls - 3
-    if math.isnan(coefficient) or spare < 1:
+    if math.isnan(coefficient) or spare < 1 or abs(coefficient) > 1.0 - _PERFECT:
         return undefined_interval(confidence_level, name)
-    if abs(coefficient) == 1.0:
-        return Interval(
-            low=coefficient, high=coefficient, confidence_level=confidence_level, method=name
-        )
     variance = 1.0 / spare
     if method == "spearman":
         variance *= 1.0 + coefficient * coefficient / 2.0

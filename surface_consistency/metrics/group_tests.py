@@ -28,7 +28,7 @@ from surface_consistency.metrics.bootstrap import (
 )
 from surface_consistency.metrics.intervals import Interval
 
-__all__ = ["Alternative", "GroupDifferenceResult", "group_difference"]
+__all__ = ["Alternative", "GroupDifferenceResult", "group_difference", "mean_difference"]
 
 # Bounds a chunk of shuffled values to some tens of MB.
 _CHUNK_ROWS = 2**21
@@ -292,7 +292,7 @@ def group_difference(
     difference = group_mean - other_mean
     bounds = group_values(
         _cluster_sums(numbers, members, of_cluster),
-        {"difference": _mean_difference},
+        {"difference": mean_difference},
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         method=interval,
@@ -390,7 +390,7 @@ def _cluster_sums(numbers: Floats, members: Flags, clusters: Integers) -> Floats
     return np.column_stack([np.bincount(clusters, weights=column) for column in columns])
 
 
-def _mean_difference(sums: Floats) -> Floats:
+def mean_difference(sums: Floats) -> Floats:
     """Return the mean of the group less that of the other rows."""
     return np.asarray(sums[..., 0] / sums[..., 1] - sums[..., 2] / sums[..., 3])
 

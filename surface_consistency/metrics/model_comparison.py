@@ -45,7 +45,7 @@ from surface_consistency.metrics.intervals import (
 )
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
 
-__all__ = ["compare_models"]
+__all__ = ["compare_models", "model_difference"]
 
 _Pairs: TypeAlias = Literal["common", "pairwise"]
 
@@ -311,7 +311,7 @@ def _compared(
     sign = 1.0 if order[0] == couple[0] else -1.0
     labels: tuple[object, ...] = tuple(repr(cells.models[place]) for place in order)
     seed = group_seed(options.seed, ["model", "model"], labels)
-    differences = {name: _difference(rate) for name, rate in rates.items()}
+    differences = {name: model_difference(rate) for name, rate in rates.items()}
     found = group_values(
         sums,
         differences,
@@ -353,7 +353,7 @@ def _compared(
     return rows
 
 
-def _difference(rate: Statistic) -> Statistic:
+def model_difference(rate: Statistic) -> Statistic:
     """Return the rate of the second model less that of the first, of `_joint_sums`."""
 
     def difference(sums: Floats) -> Floats:

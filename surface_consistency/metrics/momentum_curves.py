@@ -44,7 +44,14 @@ from surface_consistency.metrics.intervals import Interval, percentile_interval
 from surface_consistency.metrics.paired_tables import CountRatio
 from surface_consistency.metrics.topic_layout import checked_orders
 
-__all__ = ["MomentumCurve", "MomentumNull", "MomentumPoint", "MomentumResult", "momentum"]
+__all__ = [
+    "MomentumCurve",
+    "MomentumNull",
+    "MomentumPoint",
+    "MomentumResult",
+    "momentum",
+    "run_statistics",
+]
 
 MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
@@ -308,7 +315,7 @@ def momentum(
     by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
     found = group_values(
         by_topic.reshape(len(by_topic), -1).astype(np.float64),
-        _statistics(codes.shape[2]),
+        run_statistics(codes.shape[2]),
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         method=interval,
@@ -379,7 +386,7 @@ def _warn_repeated(orders: Integers) -> None:
         )
 
 
-def _statistics(n_lengths: int) -> dict[str, Statistic]:
+def run_statistics(n_lengths: int) -> dict[str, Statistic]:
     """Return P(correct) by kind of run and length, and the slopes, of flattened run counts."""
     shape = (len(STREAKS), n_lengths, 2)
     unit = np.eye(math.prod(shape), dtype=np.int64).reshape(*shape, -1)

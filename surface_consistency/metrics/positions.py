@@ -30,7 +30,7 @@ from surface_consistency.metrics.intervals import Interval, Part, ShareStatistic
 from surface_consistency.metrics.paired_tables import CountRatio
 from surface_consistency.metrics.topic_layout import checked_orders, slot_counts
 
-__all__ = ["PositionPoint", "PositionResult", "position_curve"]
+__all__ = ["PositionPoint", "PositionResult", "position_curve", "slot_statistics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def position_curve(
     n_resamples = check_n_resamples(n_resamples)
     right, n_answers, n_missing = _by_topic(slots, orders, missing)
     totals = np.column_stack((right, n_answers)).astype(np.float64)
-    accuracies, slope = _statistics(right.shape[1])
+    accuracies, slope = slot_statistics(right.shape[1])
     _warn_undefined(*right.shape)
     found = group_values(
         totals,
@@ -151,7 +151,7 @@ def position_curve(
     )
 
 
-def _statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
+def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
     """Return accuracy in each slot, and its slope by least squares, NaN for a single slot.
 
     Both are of the right answers in each slot and, in the last column, the answers in a slot.

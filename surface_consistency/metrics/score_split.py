@@ -29,7 +29,7 @@ from surface_consistency.metrics.bootstrap import (
 from surface_consistency.metrics.intervals import Interval, Part, of_shares
 from surface_consistency.metrics.paired_tables import CountRatio
 
-__all__ = ["SplitAccuracyResult", "median_split", "split_accuracy"]
+__all__ = ["SplitAccuracyResult", "median_split", "split_accuracy", "split_difference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ def split_accuracy(
     is_high = median_split(values) if threshold is None else values > threshold
     found = group_values(
         _sums(is_high, codes, labels),
-        {"low": _LOW, "high": _HIGH, "difference": _difference},
+        {"low": _LOW, "high": _HIGH, "difference": split_difference},
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         method=interval,
@@ -214,5 +214,6 @@ _HIGH = CountRatio(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1))
 @of_shares(
     Part(1.0, _HIGH.numerator, _HIGH.denominator), Part(-1.0, _LOW.numerator, _LOW.denominator)
 )
-def _difference(sums: Floats) -> Floats:
+def split_difference(sums: Floats) -> Floats:
+    """Return the accuracy at high less that at low scores, from sums of clusters."""
     return _HIGH(sums) - _LOW(sums)

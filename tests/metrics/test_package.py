@@ -58,6 +58,8 @@ HELPERS = {
     *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
     *("GroupValue", "check_interval_method", "cluster_sums", "group_values"),
     *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
+    *("mean_difference", "model_difference", "run_statistics", "slot_statistics"),
+    "split_difference",
     *("jackknife_bounds", "jackknife_p_value", "t_quantile"),
     *("TEST_COLUMNS", "check_test", "run_test"),
     *("fact_sums", "form_rates"),
