@@ -83,9 +83,13 @@ def root_seed(rng: object, *, below: int = 2**63) -> int:
 def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str = "pair") -> None:
     """Make sure of a frame with rows and with each needed column once."""
     if not isinstance(frame, pd.DataFrame):
+        module = type(frame).__module__.partition(".")[0]
+        remedy = "build one with pandas.DataFrame(...)"
+        if hasattr(frame, "to_pandas"):
+            remedy = "pass frame.to_pandas()"
         raise TypeError(
-            f"frame must be a pandas DataFrame, one row a {row}; got {type(frame).__name__}: "
-            "build one with pandas.DataFrame(...)"
+            f"frame must be a pandas DataFrame, one row a {row}; got {type(frame).__name__}"
+            f"{f' of {module}' if module not in ('builtins', 'numpy') else ''}: {remedy}"
         )
     seen = list(frame.columns)
     for column in needed:

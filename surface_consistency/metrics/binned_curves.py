@@ -23,6 +23,7 @@ from surface_consistency.metrics._inputs import (
     check_count,
     check_missing,
     check_n_resamples,
+    check_same_index,
     complete_rows,
     label_codes,
     numeric_vector,
@@ -102,6 +103,7 @@ def binned_curve(
     n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
     if n_bins == 0:
         raise ValueError("n_bins must be at least 1; got 0")
+    check_same_index(frequency=frequency, accuracy=accuracy, clusters=clusters)
     columns = {
         "frequency": numeric_vector(frequency, "frequency"),
         "accuracy": numeric_vector(accuracy, "accuracy"),

@@ -27,6 +27,7 @@ from surface_consistency.metrics._inputs import (
     as_columns,
     check_confidence_level,
     check_n_resamples,
+    check_same_index,
     complete_rows,
     label_codes,
     numeric_vector,
@@ -117,6 +118,7 @@ def resample_correlations(
         >>> result.resampled_partial_correlations.shape
         (500, 2, 1)
     """
+    check_same_index(predictors=predictors, targets=targets, clusters=clusters)
     x, y = as_columns(predictors, "predictors"), as_columns(targets, "targets")
     rows = _complete(x, y, clusters, method, n_resamples, missing)
     return _resample(rows, method, check_n_resamples(n_resamples), rng)
@@ -178,6 +180,7 @@ def correlation_bootstrap(
     check_confidence_level(confidence_level)
     if interval not in ("auto", "percentile"):
         raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
+    check_same_index(x=x, targets=targets, controls=controls, clusters=clusters)
     predictors = {"x": numeric_vector(x, "x")}
     if controls is not None:
         predictors |= as_columns(controls, "controls")

@@ -25,6 +25,7 @@ from surface_consistency.metrics._inputs import (
     as_columns,
     check_confidence_level,
     check_count,
+    check_same_index,
     complete_rows,
     numeric_vector,
     warn_undefined,
@@ -199,6 +200,7 @@ def correlation(
     """
     check_confidence_level(confidence_level)
     check_correlation_method(method)
+    check_same_index(x=x, y=y)
     vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
     vectors, n_dropped = complete_rows(vectors, missing=missing)
     return _correlate(
@@ -267,6 +269,7 @@ def partial_correlation(
     """
     check_confidence_level(confidence_level)
     check_correlation_method(method)
+    check_same_index(x=x, y=y, controls=controls)
     vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
     vectors |= as_columns(controls, "controls")
     vectors, n_dropped = complete_rows(vectors, missing=missing)

@@ -16,6 +16,7 @@ from surface_consistency.metrics._inputs import (
     Integers,
     check_confidence_level,
     check_n_resamples,
+    check_same_index,
     label_codes,
     numeric_vector,
     verdict_codes,
@@ -277,6 +278,7 @@ def group_difference(
     check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
     n_permutations = check_n_resamples(n_permutations, "n_permutations")
+    check_same_index(values=values, in_group=in_group, strata=strata, clusters=clusters)
     numbers, members = _checked(values, in_group)
     of_stratum = _stratum_codes(strata, numbers.size)
     of_cluster = label_codes(clusters, numbers.size, "clusters")

@@ -289,6 +289,8 @@ def _spread(above: Floats, below: Floats) -> _Spread:
         variation = share * (1.0 - share)
         effect = np.where(variation > 0.0, variance * total / variation, 0.0)
     effect = np.where(is_whole, np.maximum(effect, 1.0), effect)
+    # Single trials have the binomial variance, which nothing need be estimated for.
+    effect = np.where(is_whole & (below <= 1.0).all(axis=-1), 1.0, effect)
     events = np.minimum(_kish(above), _kish(below - above)) * (n_clusters > 1)
     clusters = _kish(below)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,6 +11,7 @@ from surface_consistency.metrics._inputs import (
     check_confidence_level,
     check_count,
     check_n_resamples,
+    check_same_index,
     warn_undefined,
 )
 from surface_consistency.metrics.bootstrap import (
@@ -242,6 +243,7 @@ def judge_agreement(
     check_confidence_level(confidence_level)
     check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
+    check_same_index(human=human, judge=judge)
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
     table = paired_table(human_values, judge_values, missing=missing)
     if table.n == 0:

@@ -12,6 +12,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     check_count,
+    check_same_index,
     is_missing,
     outcome_cells,
     warn_undefined,
@@ -350,6 +351,7 @@ def cluster_counts(
         >>> cluster_counts([1, 1, 0], [1, 0, 0], clusters=["Q42", "Q42", "Q213531"]).tolist()
         [[1, 1, 0, 0], [0, 0, 0, 1]]
     """
+    check_same_index(first=first, second=second, clusters=clusters)
     cells = outcome_cells(first, second, missing=missing)
     labels = list(clusters)
     if len(labels) != cells.size:

@@ -13,6 +13,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     check_missing,
+    check_same_index,
     warn_undefined,
     warn_unscored,
 )
@@ -126,6 +127,7 @@ def popularity_shift(
     if alternative not in ("two-sided", "less", "greater"):
         raise ValueError(f"alternative must be two-sided, less or greater; got {alternative!r}")
     check_missing(missing)
+    check_same_index(original=original, perturbed=perturbed)
     first = np.asarray(original, dtype=np.float64)
     second = np.asarray(perturbed, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:

@@ -16,6 +16,7 @@ from surface_consistency.metrics._inputs import (
     check_confidence_level,
     check_missing,
     check_n_resamples,
+    check_same_index,
     label_codes,
     verdict_codes,
     warn_undefined,
@@ -142,6 +143,7 @@ def split_accuracy(
     check_confidence_level(confidence_level)
     check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
+    check_same_index(scores=scores, correct=correct, clusters=clusters)
     values, codes, kept = _complete(scores, correct, missing)
     labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
     values, codes = values[kept], codes[kept]
