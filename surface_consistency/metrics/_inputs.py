@@ -78,7 +78,7 @@ def check_n_resamples(n_resamples: object, name: str = "n_resamples") -> int:
 def check_same_index(**inputs: object) -> None:
     """Refuse pandas objects with unlike indices, since rows are matched by their position."""
     indexed = {
-        name: values.index  # type: ignore[attr-defined]
+        name: values.index
         for name, values in inputs.items()
         if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "index")
     }

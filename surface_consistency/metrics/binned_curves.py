@@ -32,6 +32,7 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.bootstrap import (
     IntervalMethod,
     check_interval_method,
+    cluster_sums,
     group_values,
 )
 from surface_consistency.metrics.frequency_rows import (
@@ -150,7 +151,7 @@ def _point(columns: dict[str, Floats], options: dict[str, Any]) -> dict[str, obj
     """Return the mean accuracy of one bin, with its interval."""
     accuracy = columns["accuracy"]
     _, codes = np.unique(columns["clusters"], return_inverse=True)
-    sums = np.column_stack([np.bincount(codes, weights=accuracy), np.bincount(codes)])
+    sums = cluster_sums(np.column_stack([accuracy, np.ones_like(accuracy)]), codes)
     found = group_values(sums, {"accuracy": _MEAN}, **options)["accuracy"]
     return {
         "frequency_min": float(columns["frequency"].min()),

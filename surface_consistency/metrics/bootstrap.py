@@ -217,7 +217,8 @@ def cluster_bootstrap(
     values = _evaluate(statistic, totals)
     estimate = float(_evaluate(statistic, frequencies @ patterns))
     finite = values[np.isfinite(values)]
-    low, high, made = math.nan, math.nan, method if method != "auto" else "jackknife"
+    low, high = math.nan, math.nan
+    made: str = method if method != "auto" else "jackknife"
     if n_clusters > 1 and not math.isnan(estimate):
         sums = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
         low, high, made = _bounds(statistic, sums, values, estimate, method, confidence_level)
@@ -386,7 +387,8 @@ def group_values(
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.asarray(statistic(drawn), dtype=np.float64)
             value = float(np.asarray(statistic(totals)))
-        low, high, made = math.nan, math.nan, "jackknife" if method == "auto" else method
+        low, high = math.nan, math.nan
+        made: str = method if method != "auto" else "jackknife"
         if len(sums) > 1:
             low, high, made = _bounds(statistic, sums, values, value, method, confidence_level)
         n_undefined = int(np.count_nonzero(np.isnan(values)))

@@ -40,6 +40,7 @@ __all__ = [
     "quantiles",
     "share_sums",
     "statistic_bounds",
+    "t_p_value",
     "t_quantile",
     "undefined_interval",
     "wilson_interval",
@@ -244,6 +245,15 @@ def t_quantile(df: npt.ArrayLike, level: float) -> Floats:
     return np.where(usable, found, np.nan)
 
 
+def t_p_value(statistic: float, df: float) -> float:
+    """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
+    from scipy.special import stdtr
+
+    if math.isnan(statistic) or not df > 0.0:
+        return math.nan
+    return min(1.0, 2.0 * float(stdtr(df, -abs(statistic))))
+
+
 # Weight, in clusters, of the belief that rows of a cluster are copies of each other, against what
 # the clusters with and without the event say of that; all that is left where one of them is empty.
 _PRIOR_CLUSTERS = 0.5
@@ -438,9 +448,7 @@ def jackknife_p_value(
     centre, error, df = _jackknife(np.asarray(estimate), left_out, scale, sizes)
     if math.isnan(float(error)):
         return math.nan
-    from scipy.special import stdtr
-
-    return min(1.0, 2.0 * float(stdtr(df, -np.abs(centre) / error)))
+    return t_p_value(float(centre / error), float(df))
 
 
 def statistic_bounds(

@@ -139,9 +139,8 @@ def corrected_alignment(
     cells = topic_cells(topics)
     if min(_better(short_error), _better(long_error)) <= 0.0:
         _warn("a judge is no better than chance (sensitivity + specificity at most 1)")
-    point = [np.array([rate]) for error in (short_error, long_error) for rate in _rates(error)]
     _check_correlation(error_correlation, short_error, long_error)
-    exact = _error_matrix(*point, error_correlation)
+    exact = _error_matrix(_point(short_error), _point(long_error), error_correlation)
     observed = cells.mean(axis=0, keepdims=True)
     means = _scores(_true_cells(observed, exact))[0]
     generator = np.random.default_rng(rng)
@@ -150,11 +149,10 @@ def corrected_alignment(
         seen = np.broadcast_to(observed, (n_resamples, 4))
         if interval == "percentile":
             seen = resample_counts(cells, n_resamples=n_resamples, rng=generator) / len(cells)
-        rates = [
-            *short_error.draws(n_resamples, generator),
-            *long_error.draws(n_resamples, generator),
-        ]
-        drawn = _scores(_true_cells(seen, _error_matrix(*rates, error_correlation)))
+        short_rates = short_error.draws(n_resamples, generator)
+        long_rates = long_error.draws(n_resamples, generator)
+        errors = _error_matrix(short_rates, long_rates, error_correlation)
+        drawn = _scores(_true_cells(seen, errors))
         tails = ((1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0)
         bounds = np.array([quantiles(column, tails) for column in drawn.T]).T
         if interval == "auto":
@@ -216,14 +214,14 @@ def _topic_bounds(
         added = share_sums(parts, cells)
         limits = (math.nan, math.nan) if added is None else added.bounds(level)
         found.append([shift + float(limit) for limit in limits])
-    return np.clip(np.array(found).T, *_RANGES)
+    return np.asarray(np.clip(np.array(found).T, *_RANGES))
 
 
 def _joined(means: Floats, *bounds: Floats) -> Floats:
     """Join limits from independent sources of error: the roots of the sums of their squares."""
     steps = [np.maximum([means - low, high - means], 0.0) for low, high in bounds]
     length = np.sqrt(sum(step**2 for step in steps))
-    return np.clip([means - length[0], means + length[1]], *_RANGES)
+    return np.asarray(np.clip([means - length[0], means + length[1]], *_RANGES))
 
 
 def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) -> None:
@@ -252,6 +250,11 @@ def _rates(error: JudgeError) -> tuple[float, float]:
     return error.sensitivity, error.specificity
 
 
+def _point(error: JudgeError) -> tuple[Floats, Floats]:
+    """Return sensitivity and specificity as draws of one."""
+    return np.array([error.sensitivity]), np.array([error.specificity])
+
+
 def _true_cells(observed: Floats, errors: Floats) -> Floats:
     """Undo the errors, `(..., 4, 4)` from true to observed cells; NaN where they cannot be undone.
 
@@ -267,19 +270,16 @@ def _true_cells(observed: Floats, errors: Floats) -> Floats:
 
 
 def _error_matrix(
-    short_sensitivity: Floats,
-    short_specificity: Floats,
-    long_sensitivity: Floats,
-    long_specificity: Floats,
-    correlation: float,
+    short: tuple[Floats, Floats], long: tuple[Floats, Floats], correlation: float
 ) -> Floats:
     """Return the chance of each observed cell (row) given each true one (column), `(n, 4, 4)`.
 
-    NaN where a judge is no better than chance. Correlations that cannot be are cut to what can.
+    Both judges are given by sensitivity and specificity. NaN where one is no better than chance.
+    Correlations that cannot be are cut to what can.
     """
-    short_errors = (1.0 - short_sensitivity, 1.0 - short_specificity)
-    long_errors = (1.0 - long_sensitivity, 1.0 - long_specificity)
-    matrix = np.empty((len(short_sensitivity), 4, 4))
+    short_errors = (1.0 - short[0], 1.0 - short[1])
+    long_errors = (1.0 - long[0], 1.0 - long[1])
+    matrix = np.empty((len(short[0]), 4, 4))
     # Cells are numbered by 2 * (short is wrong) + (long is wrong); an error changes either.
     for true in range(4):
         first, second = short_errors[true // 2], long_errors[true % 2]
@@ -290,9 +290,7 @@ def _error_matrix(
         matrix[:, true ^ 2, true] = first - both
         matrix[:, true ^ 1, true] = second - both
         matrix[:, true, true] = 1.0 - first - second + both
-    usable = (short_sensitivity + short_specificity > 1.0) & (
-        long_sensitivity + long_specificity > 1.0
-    )
+    usable = (short[0] + short[1] > 1.0) & (long[0] + long[1] > 1.0)
     usable &= np.abs(np.linalg.det(matrix)) > _ROUNDING
     return np.where(usable[:, None, None], matrix, np.nan)
 

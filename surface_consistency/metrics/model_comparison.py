@@ -359,33 +359,28 @@ def model_difference(rate: Statistic) -> Statistic:
     def difference(sums: Floats) -> Floats:
         """Subtract the two rates."""
         first, second = _margins(sums)
-        return np.asarray(rate(second)) - np.asarray(rate(first))
+        return np.asarray(np.asarray(rate(second)) - np.asarray(rate(first)), dtype=np.float64)
 
     parts: tuple[Part, ...] = getattr(rate, "parts", ())
     if not parts or getattr(rate, "link", None) is not None:
         return difference
-    ones = np.ones(4)
     if all(set(part.below) == {1} for part in parts):
         # Of the same pairs: what counts is by how much each pair's share in the rate changes.
-        weights = sum(part.weight * np.asarray(part.above) for part in parts)
+        weights = np.sum([part.weight * np.asarray(part.above) for part in parts], axis=0)
         change = np.subtract.outer(weights, weights).T.ravel()
         size = float(np.abs(change).max()) or 1.0
-        signs = (1.0, -1.0)
-        changes = [np.maximum(sign * change, 0.0) / size for sign in signs]
         joint = [
-            Part(sign * size, tuple(part.tolist()), (1.0,) * 16)
-            for sign, part in zip(signs, changes, strict=True)
+            Part(sign * size, tuple((np.maximum(sign * change, 0.0) / size).tolist()), (1.0,) * 16)
+            for sign in (1.0, -1.0)
         ]
         return of_shares(*joint)(difference)
     joint = []
     for part in parts:
         above, below = np.asarray(part.above), np.asarray(part.below)
-        for sign, spread in (
-            (1.0, lambda v: np.outer(ones, v)),
-            (-1.0, lambda v: np.outer(v, ones)),
-        ):
-            sides = (tuple(spread(side).ravel().tolist()) for side in (above, below))
-            joint.append(Part(sign * part.weight, *sides))
+        # Cell 4 i + j of a pair is i for the first model and j for the second.
+        second = (tuple(np.tile(side, 4).tolist()) for side in (above, below))
+        first = (tuple(np.repeat(side, 4).tolist()) for side in (above, below))
+        joint += [Part(part.weight, *second), Part(-part.weight, *first)]
     return of_shares(*joint)(difference)
 
 

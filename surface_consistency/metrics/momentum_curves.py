@@ -7,6 +7,7 @@ the next. The null band holds what that alone brings about.
 import math
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -395,10 +396,13 @@ def run_statistics(n_lengths: int) -> dict[str, Statistic]:
         for length in range(n_lengths):
             n, n_correct = (tuple(row.tolist()) for row in unit[kind, length])
             found[f"{kind} {length}"] = CountRatio(numerator=n_correct, denominator=n)
-        found[f"{kind} slope"] = lambda sums, kind=kind: slopes(
-            np.reshape(sums, (*np.shape(sums)[:-1], *shape))[..., kind, :, :]
-        )
+        found[f"{kind} slope"] = partial(_slope_of, kind, shape)
     return found
+
+
+def _slope_of(kind: int, shape: tuple[int, ...], sums: Floats) -> Floats:
+    """Return the slope of one kind of run from flattened run counts."""
+    return slopes(np.reshape(sums, (*np.shape(sums)[:-1], *shape))[..., kind, :, :])
 
 
 def _null_counts(

@@ -116,13 +116,13 @@ class ReportSettings(Settings):
     """How tables and page are computed."""
 
     cluster: str | None = None
-    """What the bootstrap resamples as a whole: a column of the outcomes; the study's by default."""
+    """What intervals take as a whole: a column of the outcomes; the study's by default."""
 
     resamples: int = Field(default=10_000, ge=1)
-    """Bootstrap resamples."""
+    """Draws of intervals that need draws, such as those of corrected scores."""
 
     bootstrap_seed: int = 0
-    """Seed of the bootstrap."""
+    """Seed of these draws."""
 
     answers: int = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""

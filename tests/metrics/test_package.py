@@ -60,7 +60,7 @@ HELPERS = {
     *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
     *("mean_difference", "model_difference", "run_statistics", "slot_statistics"),
     "split_difference",
-    *("jackknife_bounds", "jackknife_p_value", "t_quantile"),
+    *("jackknife_bounds", "jackknife_p_value", "t_p_value", "t_quantile"),
     *("TEST_COLUMNS", "check_test", "run_test"),
     *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
