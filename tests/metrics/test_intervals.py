@@ -21,7 +21,12 @@ from surface_consistency.metrics import (
     percentile_interval,
     wilson_interval,
 )
-from surface_consistency.metrics.intervals import Part, share_sums, statistic_bounds
+from surface_consistency.metrics.intervals import (
+    Part,
+    share_sums,
+    statistic_bounds,
+    t_quantile,
+)
 
 
 # Newcombe, Statistics in Medicine 17, 1998, table I, method 3 (95 %).
@@ -318,3 +323,14 @@ def test_default_intervals_cover_with_few_clusters(law, name, n_clusters):
 
     held = (low <= truth) & (truth <= high) | np.isnan(low)
     assert held.mean() > (0.92 if n_clusters >= 20 else 0.9)
+
+
+@settings(deadline=None)
+@given(df=st.floats(1.0, 1e6), level=st.floats(0.01, 0.9999))
+def test_quantiles_of_t_agree_with_scipy(df, level):
+    """One by one without scipy below a level of 0.99, with it above and for arrays."""
+    expected = stats.t.ppf((1 + level) / 2, df)
+
+    assert float(t_quantile(df, level)) == pytest.approx(expected, rel=1e-8)
+    assert t_quantile(np.array([df]), level).tolist() == pytest.approx([expected], rel=1e-8)
+    assert math.isnan(float(t_quantile(0.0, level)))
