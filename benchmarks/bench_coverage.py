@@ -1,62 +1,544 @@
 """Coverage of 95 % intervals, and size of 5 % tests, on pairs that share a fact.
 
-Run `python benchmarks/bench_coverage.py`; prints Markdown tables. As in RedirectQA one canonical
-answer stands in all pairs of its fact, so pairs of a fact go together. The intervals that resample
-facts should hold the truth in 93 to 97 % of data sets, percentile intervals of every rate and BCa
-intervals of one, and those that resample rows visibly less;
-the clustered forms of McNemar's test should reject 3 to 7 % of true null hypotheses, and the plain
-form more. Exits with an error where they do not.
+Run `python benchmarks/bench_coverage.py`, in minutes on one core, or with `--short` in half a
+minute; prints Markdown tables. Every function of the package that returns an interval is tried with
+5, 10, 20, 50 and 200 clusters, of one size and of very unequal ones, whose rows are independent,
+alike (intracluster correlation 0.3) or nearly copies (0.8), at typical and at rare (0.01, 0.99)
+rates. All data sets of a design go through the functions' own mechanism at once. Budget: at least
+0.90 with 5 and 10 clusters, and 0.92 to 0.98 with more; above 0.98 a design is counted, and below
+the budget it fails, but for those that `KNOWN` lists with the reason. The clustered forms of
+McNemar's test should reject 3 to 7 % of true null hypotheses, and the plain form more.
 """
 
 import argparse
+import itertools
 import math
 import platform
+import sys
+import time
+import warnings
+from collections import defaultdict
 
 import numpy as np
+import pandas as pd
 import scipy
 
 from surface_consistency.metrics import (
+    DISCORDANT_ODDS,
+    LINKING_RATES,
     PAIRED_RATES,
+    CountRatio,
+    JudgeError,
     PairedTable,
-    cluster_bootstrap,
     clustered_mcnemar,
+    compare_dependent_correlations,
+    corrected_alignment,
+    correlation,
+    discordant_odds_ratio,
+    frequency_regression,
+    kappa_of_counts,
     mcnemar,
+    paired_by,
     percentile_interval,
     resample_counts,
+    wilson_interval,
 )
+from surface_consistency.metrics._correlations import (
+    correlations_of_moments,
+    partial_of_correlations,
+)
+from surface_consistency.metrics._momentum_null import streak_counts
+from surface_consistency.metrics.forms import fact_sums, form_rates
+from surface_consistency.metrics.group_tests import mean_difference
+from surface_consistency.metrics.intervals import jackknife_bounds, statistic_bounds
+from surface_consistency.metrics.model_comparison import model_difference
+from surface_consistency.metrics.momentum_curves import run_statistics
+from surface_consistency.metrics.positions import slot_statistics
+from surface_consistency.metrics.score_split import split_difference
 
-N_FACTS = 400
-MEAN_EXTRA_PAIRS = 4.0
-NOMINAL = 0.95
-BCA_RATE = "consistency_given_first_correct"
+CLUSTERS = (5, 10, 20, 50, 200)
+CORRELATIONS = (0.0, 0.3, 0.8)
+SIZES = ("equal", "skewed")
+LEVEL = 0.95
 CELLS = ("both", "first_only", "second_only", "neither")
+MEAN = CountRatio(numerator=(1, 0), denominator=(0, 1))
+
+# Shares of both, first only, second only and neither.
+LAWS = {
+    "typical": (0.40, 0.15, 0.10, 0.35),
+    "rare flips": (0.50, 0.01, 0.01, 0.48),
+    "0.99 right": (0.98, 0.008, 0.008, 0.004),
+    "0.01 right": (0.004, 0.008, 0.008, 0.98),
+}
+# Rates at which a single share is tried.
+RATES = (0.01, 0.3, 0.9, 0.99)
+
+# Functions that stay below the budget in some design, and why.
+KNOWN = {
+    "forms: consistency": "Wilson's own dip, where a tenth of the data sets hold one fact that "
+    "disagrees: 0.88 with 20 facts at a rate of 0.01 or 0.99 and a correlation of 0.8",
+}
+
+
+class Tally:
+    """Coverage by function, for few and for more clusters."""
+
+    def __init__(self):
+        self.found = defaultdict(list)
+
+    def add(self, name, n_clusters, design, low, high, truth):
+        """Count how often intervals hold the truth, and how often there is one."""
+        low, high = np.asarray(low), np.asarray(high)
+        defined = ~(np.isnan(low) | np.isnan(high))
+        if defined.sum() < 50:
+            return
+        slack = 1e-12
+        held = ((low <= truth + slack) & (truth - slack <= high))[defined].mean()
+        self.found[name].append(
+            (n_clusters, design, float(held), float(defined.mean()), defined.sum())
+        )
+
+    def print(self):
+        """Print the table, and return the designs below the budget."""
+        print(
+            "| interval of | K = 5, 10: least | median | K >= 20: least | median | "
+            "above 0.98 | undefined at most |\n|---|---|---|---|---|---|---|"
+        )
+        failures = []
+        for name, rows in self.found.items():
+            few = [row[2] for row in rows if row[0] < 20]
+            more = [row[2] for row in rows if row[0] >= 20]
+            cells = []
+            for part in (few, more):
+                cells += [f"{min(part):.3f} | {np.median(part):.3f}" if part else " | "]
+            above = f"{sum(held > 0.98 for held in more)} of {len(more)}"
+            undefined = 1 - min(row[3] for row in rows)
+            print(f"| {name} | {cells[0]} | {cells[1]} | {above} | {undefined:.2f} |")
+            for n_clusters, design, held, _, n in rows:
+                least = 0.90 if n_clusters < 20 else 0.92
+                error = math.sqrt(least * (1 - least) / n)
+                if held < least - 2.5 * error:
+                    failures.append((name, n_clusters, design, round(held, 3)))
+        return failures
+
+
+def cluster_sizes(kind, shape, rng):
+    """Return the rows of each cluster: five, or log-normal with a mean of five."""
+    if kind == "equal":
+        return np.full(shape, 5)
+    return np.ceil(rng.lognormal(1.0, 1.0, shape)).astype(np.int64)
+
+
+def dirichlet(law, correlation, shape, rng):
+    """Return the shares of the cells in each cluster, which correlate its rows so far."""
+    law = np.asarray(law)
+    if correlation == 0.0:
+        return np.broadcast_to(law, (*shape, law.size))
+    scale = (1 - correlation) / correlation
+    drawn = rng.gamma(law * scale, 1.0, (*shape, law.size))
+    total = drawn.sum(axis=-1, keepdims=True)
+    empty = total[..., 0] == 0
+    drawn = drawn / np.where(total > 0, total, 1)
+    drawn[empty] = np.eye(law.size)[rng.choice(law.size, p=law, size=int(empty.sum()))]
+    return drawn
+
+
+def designs(n_datasets):
+    """Yield clusters, sizes, correlation, a label and a generator for each design."""
+    for n_clusters, kind, correlation_ in itertools.product(CLUSTERS, SIZES, CORRELATIONS):
+        seed = [n_clusters, SIZES.index(kind), int(10 * correlation_)]
+        rng = np.random.default_rng(seed)
+        yield (n_datasets, n_clusters), kind, correlation_, f"{kind}, {correlation_}", rng
+
+
+def bounds(statistic, sums):
+    """Return the default bounds of a statistic in all data sets."""
+    low, high, _ = statistic_bounds(statistic, sums, LEVEL)
+    return low, high
+
+
+def paired(tally, n_datasets):
+    """Try what tables of pairs hold."""
+    statistics = {**PAIRED_RATES, "kappa": kappa_of_counts, "discordant odds": DISCORDANT_ODDS}
+    statistics |= {"balanced_accuracy": LINKING_RATES["balanced_accuracy"]}
+    groups = {
+        "accuracy_difference": "accuracy_difference",
+        "signed_alignment": "signed_alignment",
+        "kappa": "kappa",
+        "discordant odds": "discordant odds",
+        "balanced_accuracy": "balanced_accuracy, linking_by",
+        "consistency_given_first_correct": "rates given the first verdict",
+        "consistency_given_first_incorrect": "rates given the first verdict",
+    }
+    for (shape, kind, alike, label, rng), (name, law) in itertools.product(
+        designs(n_datasets), LAWS.items()
+    ):
+        sums = rng.multinomial(
+            cluster_sizes(kind, shape, rng), dirichlet(law, alike, shape, rng)
+        ).astype(float)
+        for rate, statistic in statistics.items():
+            truth = float(statistic(np.asarray(law)))
+            low, high = bounds(statistic, sums)
+            group = groups.get(rate, "shares of pairs")
+            tally.add(group, shape[1], f"{name}, {label}", low, high, truth)
+
+
+def shares(tally, n_datasets):
+    """Try single shares at typical and rare rates, also of facts, topics and fractions."""
+    part = CountRatio(numerator=(1, 0), denominator=(0, 1))
+    for (shape, kind, alike, label, rng), rate in itertools.product(designs(n_datasets), RATES):
+        sizes = cluster_sizes(kind, shape, rng)
+        chance = dirichlet((rate, 1 - rate), alike, shape, rng)[..., 0]
+        right = rng.binomial(sizes, np.clip(chance, 0, 1))
+        found = bounds(part, np.stack([right, sizes], axis=-1).astype(float))
+        tally.add("a share of clusters", shape[1], f"{rate}, {label}", *found, rate)
+        # Three templates a row: an accuracy of thirds.
+        thirds = rng.binomial(3 * sizes, np.clip(chance, 0, 1)) / 3.0
+        found = bounds(MEAN, np.stack([thirds, sizes], axis=-1))
+        tally.add("binned_curve, frequency_curves", shape[1], f"{rate}, {label}", *found, rate)
+
+
+def split(tally, n_datasets):
+    """Try the difference of accuracies at high and low scores."""
+    for shape, kind, alike, label, rng in designs(n_datasets):
+        for low_rate, high_rate in ((0.4, 0.6), (0.97, 0.99)):
+            columns = []
+            for rate in (low_rate, high_rate):
+                sizes = cluster_sizes(kind, shape, rng)
+                chance = np.clip(dirichlet((rate, 1 - rate), alike, shape, rng)[..., 0], 0, 1)
+                right = rng.binomial(sizes, chance)
+                columns += [sizes - right, right]
+            found = bounds(split_difference, np.stack(columns, axis=-1).astype(float))
+            name = f"{low_rate} and {high_rate}, {label}"
+            tally.add("split_accuracy: difference", shape[1], name, *found, high_rate - low_rate)
+
+
+def alignment(tally, n_datasets):
+    """Try the scores of topics of five questions in one or five orders."""
+    for shape, kind, alike, label, rng in designs(n_datasets):
+        for name, law in LAWS.items():
+            sizes = 5 if kind == "equal" else 1 + rng.integers(0, 5, shape)
+            cells = rng.multinomial(sizes, dirichlet(law, alike, shape, rng)).astype(float)
+            cells /= cells.sum(axis=-1, keepdims=True)
+            for rate in (
+                "first_accuracy",
+                "accuracy_difference",
+                "consistency",
+                "signed_alignment",
+            ):
+                truth = float(PAIRED_RATES[rate](law))
+                found = bounds(PAIRED_RATES[rate], cells)
+                tally.add(f"alignment_scores: {rate}", shape[1], f"{name}, {label}", *found, truth)
+
+
+def forms(tally, n_datasets):
+    """Try the metrics of several forms of a fact; facts are the clusters."""
+    for (shape, kind, alike, label, rng), rate in itertools.product(
+        designs(n_datasets), (0.01, 0.3, 0.9, 0.99)
+    ):
+        n_forms = (
+            np.full(shape, 3) if kind == "equal" else 2 + rng.poisson(rng.gamma(0.7, 3, shape))
+        )
+        chance = np.clip(dirichlet((rate, 1 - rate), alike, shape, rng)[..., 0], 0, 1)
+        right = rng.binomial(n_forms, chance)
+        sums = fact_sums(n_forms.ravel(), right.ravel()).reshape(*shape, -1)
+        truths = {
+            "accuracy": rate,
+            "consistency": 1 - 2 * rate * (1 - rate) * (1 - alike),
+            "form_share": 1 - alike,
+            "intraclass_correlation": alike,
+        }
+        for name, truth in truths.items():
+            found = bounds(form_rates("unbiased")[name], sums)
+            tally.add(f"forms: {name}", shape[1], f"{rate}, {label}", *found, truth)
+
+
+def models(tally, n_datasets):
+    """Try the difference of two models of equal and of unequal accuracy."""
+    for (shape, kind, alike, label, rng), (base, agree) in itertools.product(
+        designs(n_datasets), ((0.4, 0.5), (0.98, 0.5), (0.4, 0.98))
+    ):
+        law = np.array([base, 0.0, (1 - base) / 2, (1 - base) / 2])
+        other = np.array([base - 0.05, 0.01, (1 - base) / 2 + 0.02, (1 - base) / 2 + 0.02])
+        joint = (agree * np.diag(other) + (1 - agree) * np.outer(law, other)).ravel()
+        rest = np.clip(law - joint.reshape(4, 4).sum(axis=1), 0, None)
+        joint += (np.outer(rest, other)).ravel()
+        joint /= joint.sum()
+        sums = rng.multinomial(
+            cluster_sizes(kind, shape, rng), dirichlet(joint, alike, shape, rng)
+        ).astype(float)
+        for rate in ("consistency", "accuracy_difference", "consistency_given_first_correct"):
+            statistic = model_difference(PAIRED_RATES[rate])
+            truth = float(statistic(joint))
+            found = bounds(statistic, sums)
+            name = f"compare_models: {rate}"
+            tally.add(name, shape[1], f"{base}, {agree}, {label}", *found, truth)
+
+
+def slots(tally, n_datasets):
+    """Try accuracy by slot and its slope, and the curves of momentum."""
+    n_slots = 5
+    accuracies, slope = slot_statistics(n_slots)
+    runs = run_statistics(n_slots)
+    orders = np.array([np.roll(np.arange(n_slots), k) for k in range(n_slots)])
+    for (shape, _, alike, label, rng), (rate, fall) in itertools.product(
+        (design for design in designs(n_datasets) if design[1] == "equal"),
+        ((0.5, 0.0), (0.6, 0.05), (0.97, 0.005)),
+    ):
+        chance = np.clip(dirichlet((rate, 1 - rate), alike, (*shape, n_slots), rng)[..., 0], 0, 1)
+        fades = (1 - fall / rate) ** 0 - fall / rate * np.arange(n_slots)
+        right = np.empty((*shape, n_slots, n_slots), dtype=bool)
+        for k, order in enumerate(orders):
+            right[:, :, k] = rng.random((*shape, n_slots)) < chance[..., order] * fades
+        counts = right.sum(axis=2)
+        sums = np.concatenate([counts, np.full((*shape, 1), n_slots)], axis=-1).astype(float)
+        truth = rate * fades
+        found = bounds(accuracies[1], sums)
+        name = f"{rate}, {label}"
+        tally.add("position_curve: accuracy", shape[1], name, *found, truth[1])
+        tally.add("position_curve: slope", shape[1], name, *bounds(slope, sums), -fall)
+        if fall:
+            continue
+        flat = right.reshape(-1, n_slots).astype(np.int8)
+        topics = np.repeat(np.arange(shape[0] * shape[1]), n_slots)
+        by_topic = streak_counts(flat, topics, shape[0] * shape[1]).reshape(*shape, -1)
+        population = by_topic.sum(axis=(0, 1)).astype(float)
+        if shape[1] == CLUSTERS[-1]:
+            slots.truth[alike] = population
+        slots.held.append((shape[1], alike, label, by_topic.astype(float)))
+    for n_clusters, alike, label, by_topic in slots.held:
+        for key in ("0 1", "1 1", "0 slope"):
+            statistic = runs[key]
+            truth = float(np.asarray(statistic(slots.truth[alike])))
+            found = bounds(statistic, by_topic)
+            name = "momentum: slope" if key.endswith("slope") else "momentum: P(correct)"
+            tally.add(name, n_clusters, label, *found, truth)
+
+
+def correlated(n_datasets, n_clusters, n_rows, alike, strength, kind, rng):
+    """Draw two log frequencies and an accuracy of rows in clusters."""
+
+    def noise():
+        """Draw standard normal rows that clusters share in part."""
+        shape = (n_datasets, n_clusters)
+        own = np.sqrt(1 - alike) * rng.normal(size=(*shape, n_rows))
+        return np.sqrt(alike) * rng.normal(size=(*shape, 1)) + own
+
+    entity = noise()
+    surface = 0.6 * entity + 0.8 * noise()
+    score = strength * entity + np.sqrt(1 - strength**2) * noise()
+    return entity, surface, score if kind == "continuous" else (score > 0.3).astype(float)
+
+
+def moments(entity, surface, score):
+    """Return the sums of each cluster that correlations need."""
+    columns = [np.ones_like(entity), entity, surface, score, entity**2, entity * surface]
+    columns += [surface**2, score**2, entity * score, surface * score]
+    return np.stack([column.sum(axis=-1) for column in columns], axis=-1)
+
+
+def five_statistics(totals):
+    """Return a correlation, a partial correlation and a difference of two, in front."""
+    within, across = correlations_of_moments(totals, 2, 1)
+    partial = partial_of_correlations(within, across)
+    return np.stack(
+        [across[..., 0, 0], partial[..., 0, 0], across[..., 0, 0] - across[..., 1, 0]], axis=0
+    )
+
+
+def correlations(tally, n_datasets):
+    """Try clustered correlations, and those of independent rows."""
+    names = ("correlation", "partial correlation", "difference of two")
+    for (rows, alike), strength, kind in itertools.product(
+        ((1, 0.0), (4, 0.3), (4, 0.8)), (0.0, 0.3, 0.8), ("continuous", "binary")
+    ):
+        large = correlated(1, 400_000, rows, alike, strength, kind, np.random.default_rng(1))
+        truths = five_statistics(moments(*large).sum(axis=1))[:, 0]
+        for n_clusters in CLUSTERS:
+            rng = np.random.default_rng([n_clusters, rows, int(10 * strength)])
+            sums = moments(*correlated(n_datasets, n_clusters, rows, alike, strength, kind, rng))
+            totals = sums.sum(axis=1)
+            with np.errstate(all="ignore"):
+                estimates = five_statistics(totals)
+                left = five_statistics(totals[:, None] - sums)
+            for k, name in enumerate(names):
+                scale = "fisher-z" if k < 2 else "plain"
+                found = jackknife_bounds(estimates[k], left[k], LEVEL, scale=scale)
+                label = f"{strength}, {kind}, {rows} rows alike {alike}"
+                tally.add(
+                    f"frequency_analysis: {name}", n_clusters, label, *found, float(truths[k])
+                )
+
+
+def independent(tally, n_datasets):
+    """Try the intervals that take rows for independent, by their functions."""
+    rng = np.random.default_rng(3)
+    for n, rate in itertools.product(CLUSTERS, RATES):
+        limits = [wilson_interval(k, n) for k in range(n + 1)]
+        drawn = rng.binomial(n, rate, n_datasets)
+        found = (np.array([getattr(x, end) for x in limits])[drawn] for end in ("low", "high"))
+        tally.add("wilson_interval, extraction_accuracy", n, f"{rate}", *found, rate)
+    for n, share in itertools.product(CLUSTERS, (0.5, 0.9)):
+        tables = {}
+        found = []
+        for b in rng.binomial(n, share, n_datasets).tolist():
+            if b not in tables:
+                table = PairedTable(both=0, first_only=b, second_only=n - b, neither=0)
+                tables[b] = discordant_odds_ratio(table).odds_ratio_interval
+            found.append((tables[b].low, tables[b].high))
+        tally.add("discordant_odds_ratio", n, f"{share}", *np.array(found).T, share / (1 - share))
+    few = min(n_datasets, 1000)
+    for n, strength, method in itertools.product(CLUSTERS, (0.0, 0.8), ("pearson", "spearman")):
+        truth = strength if method == "pearson" else 6 / math.pi * math.asin(strength / 2)
+        found = []
+        for _ in range(few):
+            x = rng.normal(size=n)
+            y = strength * x + math.sqrt(1 - strength**2) * rng.normal(size=n)
+            found.append(correlation(x, y, method=method).coefficient_interval)
+        ends = np.array([(interval.low, interval.high) for interval in found]).T
+        tally.add(f"correlation, {method}", n, f"{strength}", *ends, truth)
+    for n in CLUSTERS:
+        found = []
+        for _ in range(few):
+            entity, surface, score = (
+                column[0, :, 0] for column in correlated(1, n, 1, 0.0, 0.5, "continuous", rng)
+            )
+            r = np.corrcoef([score, entity, surface])
+            result = compare_dependent_correlations(r[0, 1], r[0, 2], r_kh=r[1, 2], n=n)
+            found.append((result.difference_interval.low, result.difference_interval.high))
+        tally.add("compare_dependent_correlations", n, "0.5, 0.3", *np.array(found).T, 0.2)
+
+
+def group_means(tally, n_datasets):
+    """Try the difference of means of a group and the rest."""
+    for shape, kind, alike, label, rng in designs(n_datasets):
+        n_rows = cluster_sizes(kind, (*shape, 2), rng).astype(float)
+        effects = np.sqrt(alike) * rng.normal(size=(*shape, 1))
+        means = effects + rng.normal(size=(*shape, 2)) * np.sqrt((1 - alike) / n_rows)
+        sums = np.stack(
+            [
+                (means[..., 0] + 0.5) * n_rows[..., 0],
+                n_rows[..., 0],
+                means[..., 1] * n_rows[..., 1],
+                n_rows[..., 1],
+            ],
+            axis=-1,
+        )
+        tally.add("group_difference", shape[1], label, *bounds(mean_difference, sums), 0.5)
+
+
+def corrected(tally, n_datasets):
+    """Try the corrected scores, by their function; judges are labelled anew in each data set."""
+    rng = np.random.default_rng(4)
+    rates = (0.95, 0.92)
+    for n_topics, n_labels in itertools.product(CLUSTERS, (40, 200)):
+        found = defaultdict(list)
+        law = np.array([0.35, 0.2, 0.1, 0.35])
+        for _ in range(n_datasets):
+            errors = []
+            for _ in range(2):
+                hits = rng.binomial(n_labels // 2, rates)
+                hits = np.clip(hits, 1, None)
+                errors.append(
+                    JudgeError(
+                        true_positives=int(hits[0]),
+                        false_negatives=n_labels // 2 - int(hits[0]),
+                        true_negatives=int(hits[1]),
+                        false_positives=n_labels // 2 - int(hits[1]),
+                    )
+                )
+            chance = dirichlet(law, 0.3, (n_topics,), rng)
+            cells = np.array([rng.choice(4, 5, p=row) for row in chance])
+            right = [cells < 2, cells % 2 == 0]
+            seen = [
+                np.where(
+                    truth, rng.random(truth.shape) < rates[0], rng.random(truth.shape) > rates[1]
+                )
+                for truth in right
+            ]
+            result = corrected_alignment(
+                *seen, short_error=errors[0], long_error=errors[1], n_resamples=400
+            )
+            for name in ("short_accuracy", "accuracy_difference", "alignment"):
+                interval = getattr(result, f"{name}_interval")
+                found[name].append((interval.low, interval.high))
+        truths = {"short_accuracy": 0.55, "accuracy_difference": -0.1, "alignment": 0.7}
+        for name, ends in found.items():
+            low, high = np.array(ends).T
+            label = f"{n_labels} labels"
+            tally.add(f"corrected_alignment: {name}", n_topics, label, low, high, truths[name])
+
+
+def regression(tally, n_datasets):
+    """Try the coefficient of a logistic regression, by its function."""
+    rng = np.random.default_rng(5)
+    truth = 0.3
+    for n_clusters in CLUSTERS:
+        ends = []
+        for _ in range(n_datasets):
+            entity = 2.0 ** np.repeat(rng.normal(5, 2, n_clusters), 4)
+            surface = entity * rng.uniform(0.1, 1.0, entity.size)
+            chance = 1 / (1 + np.exp(1.5 - truth * np.log2(entity)))
+            frame = pd.DataFrame(
+                {
+                    "fact_id": np.repeat(np.arange(n_clusters), 4),
+                    "is_correct": rng.random(entity.size) < chance,
+                    "entity_frequency": entity,
+                    "surface_frequency": surface,
+                }
+            )
+            row = frequency_regression(frame).iloc[1]
+            ends.append((row["estimate_low"], row["estimate_high"]))
+        tally.add("frequency_regression", n_clusters, "0.3", *np.array(ends).T, truth)
+
+
+def same_as_functions():
+    """Make sure that what is tried here is what `paired_by` returns, to the last bit."""
+    rng = np.random.default_rng(6)
+    counts = rng.multinomial(5, LAWS["typical"], 30)
+    cells = np.repeat(np.tile(np.arange(4), 30), counts.ravel())
+    frame = pd.DataFrame(
+        {
+            "fact_id": np.repeat(np.arange(30), 5),
+            "first_correct": cells < 2,
+            "second_correct": cells % 2 == 0,
+        }
+    )
+    row = paired_by(frame).iloc[0]
+    for name, rate in PAIRED_RATES.items():
+        low, high = bounds(rate, counts[None].astype(float))
+        if (row[f"{name}_low"], row[f"{name}_high"]) != (low[0], high[0]):
+            raise SystemExit(f"paired_by gives other bounds of {name} than the benchmark tries")
+
+
+def percentiles(n_datasets):
+    """Print what percentile intervals cover in some of the same designs, for comparison."""
+    print("\n| percentile intervals of 1,000 resamples | K = 5 | 10 | 20 | 50 | 200 |")
+    print("|---|---|---|---|---|---|")
+    for name, rate in (("typical", "flip_rate"), ("0.99 right", "first_accuracy")):
+        cells = []
+        for n_clusters in CLUSTERS:
+            rng = np.random.default_rng(n_clusters)
+            law, held = LAWS[name], 0
+            truth = float(PAIRED_RATES[rate](law))
+            for index in range(n_datasets):
+                shares_ = dirichlet(law, 0.3, (n_clusters,), rng)
+                counts = rng.multinomial(5, shares_)
+                drawn = resample_counts(counts, n_resamples=1000, rng=index)
+                interval = percentile_interval(PAIRED_RATES[rate](drawn))
+                held += interval.low <= truth <= interval.high
+            cells.append(f"{held / n_datasets:.3f}")
+        print(f"| {rate}, {name} | {' | '.join(cells)} |")
+
 
 # Beta parameters of: right at first; right at second given a right and a wrong first answer.
-LEANING = ((0.9, 1.1), (3.0, 1.2), (0.6, 4.0))
 BALANCED = ((1.0, 1.0), (2.4, 0.8), (0.8, 2.4))
-
-
-def mean(parameters):
-    """Return the mean of a beta distribution."""
-    return parameters[0] / (parameters[0] + parameters[1])
-
-
-def expected_cells(law):
-    """Return the probabilities of the four cells, from which every true rate follows."""
-    first, given_right, given_wrong = (mean(part) for part in law)
-    return np.array(
-        [
-            first * given_right,
-            first * (1 - given_right),
-            (1 - first) * given_wrong,
-            (1 - first) * (1 - given_wrong),
-        ]
-    )
+N_FACTS = 400
 
 
 def draw(law, rng):
     """Draw the counts of one data set: one first verdict a fact, several second ones."""
-    sizes = 1 + rng.poisson(MEAN_EXTRA_PAIRS, N_FACTS)
+    sizes = 1 + rng.poisson(4.0, N_FACTS)
     first = rng.random(N_FACTS) < rng.beta(*law[0], N_FACTS)
     share = np.where(first, rng.beta(*law[1], N_FACTS), rng.beta(*law[2], N_FACTS))
     right = rng.binomial(sizes, share)
@@ -67,47 +549,7 @@ def draw(law, rng):
     return counts
 
 
-def covered(counts, truths, n_resamples, seed):
-    """Tell for each rate whether its percentile interval holds the truth."""
-    drawn = resample_counts(counts, n_resamples=n_resamples, rng=seed)
-    found = []
-    for name, rate in PAIRED_RATES.items():
-        interval = percentile_interval(rate(drawn), confidence_level=NOMINAL)
-        found.append(interval.low <= truths[name] <= interval.high)
-    return found
-
-
-def covered_by_bca(counts, truth, n_resamples, seed):
-    """Tell whether the BCa interval of one rate holds the truth."""
-    result = cluster_bootstrap(
-        counts,
-        PAIRED_RATES[BCA_RATE],
-        n_resamples=n_resamples,
-        confidence_level=NOMINAL,
-        method="bca",
-        rng=seed,
-    )
-    return result.estimate_interval.low <= truth <= result.estimate_interval.high
-
-
-def coverage(n_datasets, n_resamples):
-    """Return the share of data sets whose intervals hold the truth.
-
-    By rate, for facts and rows; and for facts by the BCa method, of one rate.
-    """
-    rng = np.random.default_rng(0)
-    truths = {name: float(rate(expected_cells(LEANING))) for name, rate in PAIRED_RATES.items()}
-    hits, hits_of_bca = np.zeros((2, len(PAIRED_RATES))), 0
-    for index in range(n_datasets):
-        counts = draw(LEANING, rng)
-        rows = np.repeat(np.eye(4, dtype=np.int64), counts.sum(axis=0), axis=0)
-        hits[0] += covered(counts, truths, n_resamples, index)
-        hits[1] += covered(rows, truths, n_resamples, index)
-        hits_of_bca += covered_by_bca(counts, truths[BCA_RATE], n_resamples, index)
-    return hits / n_datasets, hits_of_bca / n_datasets
-
-
-def sizes(n_datasets):
+def sizes_of_tests(n_datasets):
     """Return how often each test rejects the true hypothesis of equal accuracies at 5 %."""
     rng = np.random.default_rng(1)
     rejected = {"McNemar, uncorrected": 0, "McNemar, corrected": 0, "Obuchowski": 0, "Durkalski": 0}
@@ -127,36 +569,47 @@ def sizes(n_datasets):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", type=int, default=4000, help="simulated data sets")
-    parser.add_argument("--resamples", type=int, default=1000, help="resamples of each")
+    parser.add_argument("--datasets", type=int, default=2000, help="data sets of a design")
+    parser.add_argument("--short", action="store_true", help="300 data sets of a design")
     options = parser.parse_args()
-    shares, share_of_bca = coverage(options.datasets, options.resamples)
-    error = math.sqrt(NOMINAL * (1 - NOMINAL) / options.datasets)
+    n_datasets = 300 if options.short else options.datasets
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    same_as_functions()
+    slots.truth, slots.held = {}, []
+    tally = Tally()
+    for step in (paired, shares, split, alignment, forms, models, slots, correlations):
+        step(tally, n_datasets)
+    independent(tally, n_datasets)
+    group_means(tally, n_datasets)
+    corrected(tally, max(60, n_datasets // 8))
+    regression(tally, max(60, n_datasets // 8))
     print(
-        f"{options.datasets:,} data sets of {N_FACTS} facts with {1 + MEAN_EXTRA_PAIRS:g} pairs on "
-        f"average, {options.resamples:,} resamples, standard error {error:.4f}; Python "
-        f"{platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}\n"
+        f"{n_datasets:,} data sets of a design ({max(60, n_datasets // 8)} where functions are "
+        f"called one by one), standard error {math.sqrt(0.0475 / n_datasets):.4f}; "
+        f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}\n"
     )
-    print("| rate | coverage, facts resampled | coverage, rows resampled |\n|---|---|---|")
-    for name, by_fact, by_row in zip(PAIRED_RATES, *shares, strict=True):
-        print(f"| {name} | {by_fact:.3f} | {by_row:.3f} |")
-    print(f"| {BCA_RATE}, BCa | {share_of_bca:.3f} | |")
-    rejected = sizes(options.datasets)
+    failures = tally.print()
+    percentiles(n_datasets // 4)
+    rejected = sizes_of_tests(n_datasets)
     print("\n| test of equal accuracies, nominal 5 % | rejects |\n|---|---|")
     for name, share in rejected.items():
         print(f"| {name} | {share:.3f} |")
-    failures = []
-    by_facts = np.append(shares[0], share_of_bca)
-    if not ((by_facts >= 0.93) & (by_facts <= 0.97)).all():
-        failures.append("an interval over facts covers less than 93 % or more than 97 %")
-    if not (shares[1] < 0.9).all():
-        failures.append("an interval over rows covers 90 % or more")
-    if not all(0.03 <= rejected[name] <= 0.07 for name in ("Obuchowski", "Durkalski")):
-        failures.append("a clustered test rejects less than 3 % or more than 7 %")
-    if rejected["McNemar, corrected"] < 0.1:
-        failures.append("the plain test rejects less than 10 %")
-    if failures:
-        raise SystemExit("; ".join(failures))
+    print(f"\n{time.perf_counter() - start:.0f} s")
+    problems = [
+        f"{name} with {k} clusters ({design}): {held}" for name, k, design, held in failures
+    ]
+    print(*problems, sep="\n", file=sys.stderr)
+    problems = [
+        problem for problem, row in zip(problems, failures, strict=True) if row[0] not in KNOWN
+    ]
+    if not options.short:
+        if not all(0.03 <= rejected[name] <= 0.07 for name in ("Obuchowski", "Durkalski")):
+            problems.append("a clustered test rejects less than 3 % or more than 7 %")
+        if rejected["McNemar, corrected"] < 0.1:
+            problems.append("the plain test rejects less than 10 %")
+    if problems:
+        raise SystemExit(f"{len(problems)} designs are outside the budget")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ from .group_tests import (
     group_difference as group_difference,
 )
 from .intervals import (
+    FEW_CLUSTERS as FEW_CLUSTERS,
     Interval as Interval,
     percentile_interval as percentile_interval,
     wilson_interval as wilson_interval,

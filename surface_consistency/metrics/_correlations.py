@@ -23,6 +23,7 @@ __all__ = [
     "correlations_of_moments",
     "data_correlations",
     "drawn_correlations",
+    "left_out_correlations",
     "moments_of_clusters",
     "orthonormal_basis",
     "partial_of_correlations",
@@ -52,6 +53,8 @@ def average_ranks(values: Floats) -> Floats:
 TINY_SHARE = 1e-10
 # scipy.stats.pearsonr draws the same line between a constant and a vector with spread.
 _CONSTANT_SHARE = 1e-13
+# A correlation this close to 1 or -1 is perfect but for rounding.
+_PERFECT = 1e-12
 _LARGE, _SMALL = 1e100, 1e-100
 
 
@@ -104,15 +107,14 @@ def correlation_p_values(coefficients: npt.ArrayLike, df: npt.ArrayLike) -> Floa
 def correlation_interval(
     coefficient: float, *, n: int, n_controls: int, confidence_level: float, method: str
 ) -> Interval:
-    """Return Fisher's interval, widened after Bonett and Wright for ranks; NaN below 4 + k rows."""
+    """Return Fisher's interval, widened after Bonett and Wright for ranks.
+
+    NaN below 4 + k rows, and for a perfect correlation, which tells nothing of its spread.
+    """
     name = "bonett-wright" if method == "spearman" else "fisher-z"
     spare = n - n_controls - 3
-    if math.isnan(coefficient) or spare < 1:
+    if math.isnan(coefficient) or spare < 1 or abs(coefficient) > 1.0 - _PERFECT:
         return undefined_interval(confidence_level, name)
-    if abs(coefficient) == 1.0:
-        return Interval(
-            low=coefficient, high=coefficient, confidence_level=confidence_level, method=name
-        )
     variance = 1.0 / spare
     if method == "spearman":
         variance *= 1.0 + coefficient * coefficient / 2.0
@@ -292,6 +294,29 @@ def drawn_correlations(
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     totals = resample_counts(moments, n_resamples=n_resamples, rng=rng)
     return correlations_of_moments(totals, len(x), len(y))
+
+
+# Ranks are taken anew for each cluster left out; more clusters than this go together in blocks.
+_MOST_BLOCKS = 1_000
+
+
+def left_out_correlations(
+    x: list[Floats], y: list[Floats], codes: Integers, *, method: CorrelationMethod
+) -> tuple[Floats, Floats, Floats]:
+    """Return both without each cluster, that axis in front, and the rows of each cluster."""
+    if method == "spearman":
+        blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
+        n_blocks, within, across = int(blocks.max()) + 1, [], []
+        size = max(1, _CHUNK_CELLS // codes.size)
+        for start in range(0, n_blocks, size):
+            numbers = np.arange(start, min(start + size, n_blocks))
+            found = rank_correlations(x, y, (blocks != numbers[:, None]).astype(np.float64))
+            within.append(found[0])
+            across.append(found[1])
+        return np.concatenate(within), np.concatenate(across), np.bincount(blocks).astype(float)
+    moments = moments_of_clusters(scaled(x), scaled(y), codes)
+    left = moments.sum(axis=0) - moments
+    return *correlations_of_moments(left, len(x), len(y)), moments[:, 0]
 
 
 def _bounded(left: Floats, right: Floats) -> Floats:

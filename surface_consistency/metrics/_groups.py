@@ -20,7 +20,13 @@ from surface_consistency.metrics._inputs import (
     is_missing,
     warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import IntervalMethod, Statistic, group_values
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    Statistic,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.intervals import FEW_CLUSTERS
 
 __all__ = [
     "UNLABELLED",
@@ -77,9 +83,13 @@ def root_seed(rng: object, *, below: int = 2**63) -> int:
 def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str = "pair") -> None:
     """Make sure of a frame with rows and with each needed column once."""
     if not isinstance(frame, pd.DataFrame):
+        module = type(frame).__module__.partition(".")[0]
+        remedy = "build one with pandas.DataFrame(...)"
+        if hasattr(frame, "to_pandas"):
+            remedy = "pass frame.to_pandas()"
         raise TypeError(
-            f"frame must be a pandas DataFrame, one row a {row}; got {type(frame).__name__}: "
-            "build one with pandas.DataFrame(...)"
+            f"frame must be a pandas DataFrame, one row a {row}; got {type(frame).__name__}"
+            f"{f' of {module}' if module not in ('builtins', 'numpy') else ''}: {remedy}"
         )
     seen = list(frame.columns)
     for column in needed:
@@ -264,7 +274,7 @@ def group_frame(
     confidence_level: float,
     n_resamples: int,
     rng: object,
-    method: IntervalMethod = "percentile",
+    method: IntervalMethod = "auto",
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Return a row for each group: its labels, its counts, each statistic and its bounds.
@@ -273,6 +283,7 @@ def group_frame(
     `others` are columns that one warning should name, by label, where they are NaN.
     """
     check_confidence_level(confidence_level)
+    check_interval_method(method)
     n_resamples, seed = check_n_resamples(n_resamples), root_seed(rng)
     rows = []
     for key, positions in groups.items():
@@ -286,6 +297,7 @@ def group_frame(
             rng=np.random.default_rng(group_seed(seed, keys, key)),
         )
         row: dict[str, object] = dict(zip(keys, key, strict=True)) | counts
+        row["few_clusters"] = len(sums) < FEW_CLUSTERS
         row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
         for name, value in values.items():
             row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}

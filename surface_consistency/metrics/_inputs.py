@@ -22,6 +22,7 @@ __all__ = [
     "check_count",
     "check_missing",
     "check_n_resamples",
+    "check_same_index",
     "complete_rows",
     "is_missing",
     "label_codes",
@@ -74,6 +75,23 @@ def check_n_resamples(n_resamples: object, name: str = "n_resamples") -> int:
     return count
 
 
+def check_same_index(**inputs: object) -> None:
+    """Refuse pandas objects with unlike indices, since rows are matched by their position."""
+    indexed = {
+        name: values.index
+        for name, values in inputs.items()
+        if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "index")
+    }
+    first, *others = indexed or [""]
+    for name in others:
+        if len(indexed[first]) == len(indexed[name]) and not indexed[first].equals(indexed[name]):
+            raise ValueError(
+                f"{first} and {name} have different indices, but rows are matched by position: "
+                "align them first (pandas.concat([...], axis=1)), or pass .to_numpy() where the "
+                "order is right"
+            )
+
+
 MISSING = -1
 """Code of a verdict that is not there, and of a pair that lacks one."""
 
@@ -93,6 +111,7 @@ def outcome_cells(
 ) -> Codes:
     """Return each pair's cell: 0 both, 1 first only, 2 second only, 3 neither, -1 missing."""
     check_missing(missing)
+    check_same_index(**{names[0]: first, names[1]: second})
     codes = [verdict_codes(first, names[0]), verdict_codes(second, names[1])]
     if codes[0].size != codes[1].size:
         raise ValueError(

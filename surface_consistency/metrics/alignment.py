@@ -1,6 +1,8 @@
 """Alignment of short and long answers: the four scores of SLAQ, by topic and over topics."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,17 +20,22 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.intervals import Interval, percentile_interval
-from surface_consistency.metrics.paired_tables import PairedTable, table_of
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics.paired_tables import CountRatio, PairedTable, table_of
 
 __all__ = [
+    "SCORES",
     "AlignmentResult",
     "TopicAlignmentResult",
     "alignment_scores",
     "response_codes",
-    "score_fields",
     "topic_alignment",
+    "topic_cells",
 ]
 
 _TWO_AXES = "(n_topics, n_slots)"
@@ -185,19 +192,33 @@ def topic_alignment(
     )
 
 
-def score_fields(scores: Floats, drawn: Floats, confidence_level: float) -> dict[str, Any]:
-    """Return the five scores of a result, and their intervals from resamples, by field."""
-    names = ("short_accuracy", "long_accuracy", "accuracy_difference", "alignment")
-    fields: dict[str, Any] = {}
-    for name, score, column in zip((*names, "signed_alignment"), scores, drawn.T, strict=True):
-        fields[name] = float(score)
-        fields[f"{name}_interval"] = percentile_interval(column, confidence_level=confidence_level)
-    return fields
+SCORES: Mapping[str, CountRatio] = MappingProxyType(
+    {
+        "short_accuracy": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1)),
+        "long_accuracy": CountRatio(numerator=(1, 0, 1, 0), denominator=(1, 1, 1, 1)),
+        "accuracy_difference": CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1)),
+        "alignment": CountRatio(numerator=(1, 0, 0, 1), denominator=(1, 1, 1, 1)),
+        "signed_alignment": CountRatio(numerator=(1, 0, 0, -1), denominator=(1, 1, 1, 1)),
+    }
+)
+"""The five scores by field, of the shares of the four cells in each topic, summed over topics."""
+
+
+def topic_cells(topics: TopicAlignmentResult) -> Floats:
+    """Return the shares of both, short only, long only and neither in each topic with a pair."""
+    kept = topics.n_pairs > 0
+    if not kept.any():
+        raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
+    alignment, signed = topics.alignment[kept], topics.signed_alignment[kept]
+    both, neither = (alignment + signed) / 2, (alignment - signed) / 2
+    return np.column_stack(
+        (both, topics.short_accuracy[kept] - both, topics.long_accuracy[kept] - both, neither)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentResult:
-    """Result of `alignment_scores`: means over topics, with intervals that resample topics."""
+    """Result of `alignment_scores`: means over topics, with intervals that take topics whole."""
 
     short_accuracy: float
     """F_S, accuracy of the short answers, in [0, 1]; higher is better."""
@@ -214,7 +235,7 @@ class AlignmentResult:
     long_accuracy_interval: Interval
     """Interval of `long_accuracy`."""
     accuracy_difference_interval: Interval
-    """Interval of `accuracy_difference`, from the same resamples."""
+    """Interval of `accuracy_difference`."""
     alignment_interval: Interval
     """Interval of `alignment`."""
     signed_alignment_interval: Interval
@@ -234,6 +255,7 @@ def alignment_scores(
     long: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -246,8 +268,9 @@ def alignment_scores(
             `(n_topics, n_permutations, n_slots)`.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of topics; all scores share them.
+        n_resamples: Number of resamples of topics, shared by all scores; "auto" takes none.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
@@ -259,7 +282,7 @@ def alignment_scores(
         TypeError: When `n_resamples` is no integer.
 
     Notes:
-        Topics are resampled whole, since the facts of a topic, and the permutations of one query,
+        Intervals take topics whole, since the facts of a topic, and the permutations of one query,
         are not independent. One topic gives NaN bounds with an `UndefinedMetricWarning`. Topics
         without a scored pair are left out of the means and of `n_topics`. Equal numbers of pairs
         in all topics make each score the rate of `table` under the same name.
@@ -275,31 +298,36 @@ def alignment_scores(
         (0.9, -0.3)
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
     topics = topic_alignment(short, long, missing=missing)
-    kept = topics.n_pairs > 0
-    if not kept.any():
-        raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
-    values = np.column_stack(
-        (
-            topics.short_accuracy,
-            topics.long_accuracy,
-            topics.long_accuracy - topics.short_accuracy,
-            topics.alignment,
-            topics.signed_alignment,
-        )
-    )[kept]
-    drawn = np.full((1, values.shape[1]), np.nan)
-    if len(values) > 1:
-        drawn = resample_counts(values, n_resamples=n_resamples, rng=rng) / len(values)
-    else:
+    cells = topic_cells(topics)
+    if len(cells) == 1:
         warn_undefined(
             "the intervals are undefined (NaN): one topic says nothing of the spread between topics"
         )
+    found = group_values(
+        cells,
+        SCORES,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=np.random.default_rng(rng),
+    )
+    kept = topics.n_pairs > 0
+    means = {
+        "short_accuracy": float(topics.short_accuracy[kept].mean()),
+        "long_accuracy": float(topics.long_accuracy[kept].mean()),
+        "accuracy_difference": float((topics.long_accuracy - topics.short_accuracy)[kept].mean()),
+        "alignment": float(topics.alignment[kept].mean()),
+        "signed_alignment": float(topics.signed_alignment[kept].mean()),
+    }
+    fields: dict[str, Any] = {**means}
+    fields |= {f"{name}_interval": v.interval(confidence_level) for name, v in found.items()}
     return AlignmentResult(
-        **score_fields(values.mean(axis=0), drawn, confidence_level),
+        **fields,
         table=topics.table,
-        n_topics=len(values),
+        n_topics=len(cells),
         n_missing=topics.n_missing,
         n_resamples=n_resamples,
     )

@@ -1,6 +1,5 @@
 """Mean accuracy in bins of frequency that hold equally many surface instances."""
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -24,12 +23,18 @@ from surface_consistency.metrics._inputs import (
     check_count,
     check_missing,
     check_n_resamples,
+    check_same_index,
     complete_rows,
     label_codes,
     numeric_vector,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import resample_counts
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    cluster_sums,
+    group_values,
+)
 from surface_consistency.metrics.frequency_rows import (
     SUBSETS,
     FrequencyRows,
@@ -38,7 +43,7 @@ from surface_consistency.metrics.frequency_rows import (
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.intervals import percentile_interval
+from surface_consistency.metrics.paired_tables import CountRatio
 
 __all__ = ["binned_curve", "frequency_curves"]
 
@@ -49,6 +54,7 @@ def binned_curve(
     *,
     n_bins: int = 20,
     clusters: Iterable[Hashable] | None = None,
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -63,8 +69,9 @@ def binned_curve(
         n_bins: Number of bins; RedirectQA's figure 3 has 20.
         clusters: The cluster of each row, such as its fact, for intervals that resample clusters
             within a bin; None takes each row for its own.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each bin.
+        n_resamples: Number of resamples of each bin; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "raise" refuses rows in which a value is missing; "drop" leaves them out, with
             an `UnscoredWarning` that says how many.
@@ -82,8 +89,7 @@ def binned_curve(
     Notes:
         A row of average rank r goes to bin floor(n_bins (r - 1/2) / n), so equal frequencies share
         a bin whatever the order of the rows; with many ties bins are uneven and some are empty and
-        left out. Bounds are NaN in a bin with one cluster. A bin whose rows all have the same
-        accuracy has an interval of no width: see `wilson_interval`.
+        left out. Bounds are NaN in a bin with one cluster.
 
     References:
         Figure 3 of arXiv 2604.21882.
@@ -94,9 +100,11 @@ def binned_curve(
         [[0.0, 1.0, 2.0, 2.0, 0.0], [1.0, 3.0, 4.0, 2.0, 0.5], [2.0, 5.0, 6.0, 2.0, 0.75]]
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
     if n_bins == 0:
         raise ValueError("n_bins must be at least 1; got 0")
+    check_same_index(frequency=frequency, accuracy=accuracy, clusters=clusters)
     columns = {
         "frequency": numeric_vector(frequency, "frequency"),
         "accuracy": numeric_vector(accuracy, "accuracy"),
@@ -119,9 +127,12 @@ def binned_curve(
         {"bin": int(number)}
         | _point(
             {k: v[bins == number] for k, v in columns.items()},
-            confidence_level,
-            n_resamples,
-            generator,
+            {
+                "confidence_level": confidence_level,
+                "n_resamples": n_resamples,
+                "method": interval,
+                "rng": generator,
+            },
         )
         for number in np.unique(bins)
     ]
@@ -133,26 +144,23 @@ def _bins(frequency: Floats, n_bins: int) -> Integers:
     return np.floor(shares * n_bins).astype(np.int64)
 
 
-def _point(
-    columns: dict[str, Floats], level: float, n_resamples: int, rng: np.random.Generator
-) -> dict[str, object]:
+_MEAN = CountRatio(numerator=(1, 0), denominator=(0, 1))
+
+
+def _point(columns: dict[str, Floats], options: dict[str, Any]) -> dict[str, object]:
     """Return the mean accuracy of one bin, with its interval."""
     accuracy = columns["accuracy"]
     _, codes = np.unique(columns["clusters"], return_inverse=True)
-    sums = np.column_stack([np.bincount(codes, weights=accuracy), np.bincount(codes)])
-    low = high = math.nan
-    if len(sums) > 1:
-        totals = resample_counts(sums, n_resamples=n_resamples, rng=rng)
-        interval = percentile_interval(totals[:, 0] / totals[:, 1], confidence_level=level)
-        low, high = interval.low, interval.high
+    sums = cluster_sums(np.column_stack([accuracy, np.ones_like(accuracy)]), codes)
+    found = group_values(sums, {"accuracy": _MEAN}, **options)["accuracy"]
     return {
         "frequency_min": float(columns["frequency"].min()),
         "frequency_max": float(columns["frequency"].max()),
         "n": accuracy.size,
         "n_clusters": len(sums),
         "accuracy": float(accuracy.mean()),
-        "accuracy_low": low,
-        "accuracy_high": high,
+        "accuracy_low": found.low,
+        "accuracy_high": found.high,
     }
 
 
@@ -174,6 +182,7 @@ def frequency_curves(
     cluster: str | None = "fact_id",
     n_bins: int = 20,
     high_frequency_above: float = 10.0,
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -191,8 +200,9 @@ def frequency_curves(
         cluster: Column of what is resampled as a whole; None takes rows for independent.
         n_bins: Number of bins of about equally many rows.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each bin.
+        n_resamples: Number of resamples of each bin; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out rows that lack a frequency or an accuracy, with an
             `UnscoredWarning`; "raise" refuses them.
@@ -226,6 +236,7 @@ def frequency_curves(
         [200, 200, 100, 100, 100, 100, 90, 90]
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     check_missing(missing)
     n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
     models = distinct_names(column_names(accuracy), "accuracy")
@@ -247,6 +258,7 @@ def frequency_curves(
     )
     options = {
         "n_bins": n_bins,
+        "interval": interval,
         "confidence_level": confidence_level,
         "n_resamples": n_resamples,
         "rng": root_seed(rng),

@@ -1,4 +1,4 @@
-"""The values of many statistics of one group, with intervals from one set of resamples."""
+"""The values of many statistics of one group, with their intervals, resampled or not."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,17 +19,16 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.intervals import (
     Interval,
-    percentile_interval,
     quantiles,
-    undefined_interval,
+    statistic_bounds,
 )
 
 __all__ = [
-    "INTERVALS",
     "BootstrapResult",
     "GroupValue",
     "IntervalMethod",
     "Statistic",
+    "check_interval_method",
     "cluster_bootstrap",
     "cluster_sums",
     "group_values",
@@ -68,6 +67,18 @@ def _bca_bounds(
     levels = tuple(normal.cdf(bias + s / (1.0 - skewness * s)) for s in shifted)
     low, high = quantiles(values, levels)
     return low, high
+
+
+IntervalMethod: TypeAlias = Literal["auto", "percentile", "bca"]
+"""What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
+
+_METHODS: tuple[IntervalMethod, ...] = ("auto", "percentile", "bca")
+
+
+def check_interval_method(method: str, name: str = "interval") -> None:
+    """Refuse the name of no way to make an interval."""
+    if method not in _METHODS:
+        raise ValueError(f"{name} must be one of {', '.join(_METHODS)}; got {method!r}")
 
 
 Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
@@ -144,7 +155,7 @@ def cluster_bootstrap(
     *,
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
-    method: Literal["percentile", "bca"] = "percentile",
+    method: IntervalMethod = "auto",
     rng: np.random.Generator | int | None = 0,
 ) -> BootstrapResult:
     """Bootstrap a statistic of summed counts by resampling whole clusters.
@@ -158,7 +169,10 @@ def cluster_bootstrap(
             `PAIRED_RATES`, or a vectorised function of one's own.
         n_resamples: Number of resamples.
         confidence_level: Nominal coverage, in (0, 1).
-        method: "percentile", or "bca" for bias-corrected and accelerated.
+        method: How the interval is made. "auto" takes what holds near 0 and 1 and with few
+            clusters: Wilson's interval of a share, the MOVER interval of a difference of shares,
+            the image of Wilson's for kappa and odds, a jackknife t interval of any other function.
+            "percentile" and "bca" (bias-corrected and accelerated) read it from the resamples.
         rng: Seed, which gives the same interval again; random generator; or None for fresh entropy.
 
     Returns:
@@ -172,15 +186,20 @@ def cluster_bootstrap(
 
     Notes:
         The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, for an undefined
-        estimate, when no resample defines the statistic, and under "bca" when leaving out one
-        cluster makes the statistic undefined or no resample lies on one side of the estimate.
-        Resamples that leave it undefined are left out otherwise and counted in `n_undefined`. A
-        statistic that never varies has an interval of no width. The order of the clusters does not
-        matter.
+        estimate, when no resample defines the statistic, for a statistic of one's own when leaving
+        out one cluster makes it undefined or changes nothing, and under "bca" also when no resample
+        lies on one side of the estimate. Resamples that leave it undefined are left out otherwise
+        and counted in `n_undefined`. Under "percentile" and "bca" a statistic that never varies has
+        an interval of no width, and both cover too seldom near 0 and 1 and below about 50 clusters.
+        The order of the clusters does not matter. A statistic of one's own is known to be a share
+        or a difference of shares where it is a `CountRatio`.
 
     References:
-        Efron and Tibshirani, An Introduction to the Bootstrap, 1993, sections 13.3 and 14.3; Field
-        and Welsh, Journal of the Royal Statistical Society B 69, 2007 (clusters).
+        E. B. Wilson, Journal of the American Statistical Association 22, 1927; E. L. Korn and B. I.
+        Graubard, Survey Methodology 24, 1998 (the number of independent trials of clusters); G. Y.
+        Zou and A. Donner, Statistics in Medicine 27, 2008 (MOVER); Efron and Tibshirani, An
+        Introduction to the Bootstrap, 1993, chapter 11 and sections 13.3 and 14.3; Field and Welsh,
+        Journal of the Royal Statistical Society B 69, 2007 (clusters).
 
     Examples:
         >>> from surface_consistency.metrics import PAIRED_RATES
@@ -191,35 +210,38 @@ def cluster_bootstrap(
         (0.6, 0.54, 0.66)
     """
     check_confidence_level(confidence_level)
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"method must be 'percentile' or 'bca'; got {method!r}")
+    check_interval_method(method, "method")
     patterns, frequencies = _patterns(_matrix(counts))
     n_resamples, n_clusters = check_n_resamples(n_resamples), int(frequencies.sum())
     totals = _resample(patterns, frequencies, n_resamples, rng)
     values = _evaluate(statistic, totals)
     estimate = float(_evaluate(statistic, frequencies @ patterns))
     finite = values[np.isfinite(values)]
-    if n_clusters == 1 or math.isnan(estimate):
-        interval = undefined_interval(confidence_level, method)
-    elif method == "percentile":
-        interval = percentile_interval(values, confidence_level=confidence_level)
-    else:
-        skewness = _acceleration(statistic, patterns, frequencies)
-        low, high = _bca_bounds(values, estimate, skewness, confidence_level)
-        interval = Interval(low=low, high=high, confidence_level=confidence_level, method=method)
-    if math.isnan(interval.low):
+    low, high = math.nan, math.nan
+    made: str = method if method != "auto" else "jackknife"
+    if n_clusters > 1 and not math.isnan(estimate):
+        sums = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
+        low, high, made = _bounds(statistic, sums, values, estimate, method, confidence_level)
+    if math.isnan(low):
         if n_clusters == 1:
             reason = "one cluster says nothing of the spread between clusters"
         elif math.isnan(estimate):
             reason = "the statistic of all clusters is itself undefined"
         elif method == "bca":
             reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
+        elif method == "auto":
+            reason = (
+                "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
+                "tells nothing of its spread"
+            )
         else:
             reason = "no resample defines the statistic"
-        warn_undefined(f"the bootstrap interval is undefined (NaN): {reason}", stacklevel=2)
+        warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=2)
     return BootstrapResult(
         estimate=estimate,
-        estimate_interval=interval,
+        estimate_interval=Interval(
+            low=low, high=high, confidence_level=confidence_level, method=made
+        ),
         standard_error=float(finite.std(ddof=1)) if finite.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=n_resamples,
@@ -314,13 +336,6 @@ def _evaluate(statistic: Statistic, totals: Floats) -> Floats:
     return values
 
 
-IntervalMethod = Literal["percentile", "bca"]
-"""How the interval is read from the resamples."""
-
-INTERVALS: tuple[IntervalMethod, ...] = ("percentile", "bca")
-"""Names of the methods."""
-
-
 class GroupValue(NamedTuple):
     """A statistic of one group."""
 
@@ -334,12 +349,15 @@ class GroupValue(NamedTuple):
     """Upper bound; NaN where undefined."""
 
     n_undefined: int
-    """Resamples in which it was NaN."""
+    """Resamples in which it was NaN; 0 where the interval needs none."""
+
+    method: str
+    """How the interval was made."""
 
     def interval(self, confidence_level: float) -> Interval:
-        """Return the bounds as a percentile interval."""
+        """Return the bounds as an interval."""
         return Interval(
-            low=self.low, high=self.high, confidence_level=confidence_level, method="percentile"
+            low=self.low, high=self.high, confidence_level=confidence_level, method=self.method
         )
 
 
@@ -359,21 +377,40 @@ def group_values(
     method: IntervalMethod,
     rng: np.random.Generator,
 ) -> dict[str, GroupValue]:
-    """Return each statistic of the summed rows of `sums`, resampled together."""
+    """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
     totals = sums.sum(axis=0)
     drawn = np.empty((0, sums.shape[1]))
-    if len(sums) > 1:
+    if len(sums) > 1 and method != "auto":
         drawn = resample_counts(sums, n_resamples=n_resamples, rng=rng)
-    tail = (1.0 - confidence_level) / 2.0
     found = {}
     for name, statistic in statistics.items():
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.asarray(statistic(drawn), dtype=np.float64)
             value = float(np.asarray(statistic(totals)))
-        if method == "bca" and values.size:
-            skewness = _acceleration(statistic, sums, np.ones(len(sums)))
-            low, high = _bca_bounds(values, value, skewness, confidence_level)
-        else:
-            low, high = quantiles(values, (tail, 1.0 - tail))
-        found[name] = GroupValue(value, low, high, int(np.count_nonzero(np.isnan(values))))
+        low, high = math.nan, math.nan
+        made: str = method if method != "auto" else "jackknife"
+        if len(sums) > 1:
+            low, high, made = _bounds(statistic, sums, values, value, method, confidence_level)
+        n_undefined = int(np.count_nonzero(np.isnan(values)))
+        found[name] = GroupValue(value, low, high, n_undefined, made)
     return found
+
+
+def _bounds(
+    statistic: Statistic,
+    sums: Floats,
+    drawn: Floats,
+    estimate: float,
+    method: IntervalMethod,
+    level: float,
+) -> tuple[float, float, str]:
+    """Return the bounds of one statistic of two clusters or more, and how they were made."""
+    if method == "auto":
+        low, high, made = statistic_bounds(statistic, sums, level)
+        return float(low), float(high), made
+    if method == "bca":
+        skewness = _acceleration(statistic, sums, np.ones(len(sums)))
+        return *_bca_bounds(drawn, estimate, skewness, level), method
+    tail = (1.0 - level) / 2.0
+    lower, upper = quantiles(drawn, (tail, 1.0 - tail))
+    return lower, upper, method

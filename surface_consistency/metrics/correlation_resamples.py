@@ -7,6 +7,7 @@ one matrix product of drawn counts with the clusters' sums serves every predicto
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +17,29 @@ from surface_consistency.metrics._correlations import (
     check_correlation_method,
     data_correlations,
     drawn_correlations,
+    left_out_correlations,
     partial_of_correlations,
 )
 from surface_consistency.metrics._inputs import (
     Floats,
+    Integers,
     MissingPolicy,
     as_columns,
     check_confidence_level,
     check_n_resamples,
+    check_same_index,
     complete_rows,
     label_codes,
     numeric_vector,
     warn_undefined,
 )
 from surface_consistency.metrics.bootstrap import BootstrapResult
-from surface_consistency.metrics.intervals import percentile_interval
+from surface_consistency.metrics.intervals import (
+    Interval,
+    jackknife_bounds,
+    percentile_interval,
+    undefined_interval,
+)
 
 __all__ = ["CorrelationResamplesResult", "correlation_bootstrap", "resample_correlations"]
 
@@ -109,8 +118,10 @@ def resample_correlations(
         >>> result.resampled_partial_correlations.shape
         (500, 2, 1)
     """
+    check_same_index(predictors=predictors, targets=targets, clusters=clusters)
     x, y = as_columns(predictors, "predictors"), as_columns(targets, "targets")
-    return _resample(x, y, clusters, method, n_resamples, missing, rng)
+    rows = _complete(x, y, clusters, method, n_resamples, missing)
+    return _resample(rows, method, check_n_resamples(n_resamples), rng)
 
 
 def correlation_bootstrap(
@@ -121,6 +132,7 @@ def correlation_bootstrap(
     clusters: Iterable[Hashable] | None = None,
     method: CorrelationMethod = "pearson",
     n_resamples: int = 10_000,
+    interval: Literal["auto", "percentile"] = "auto",
     confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
     rng: np.random.Generator | int | None = 0,
@@ -134,7 +146,9 @@ def correlation_bootstrap(
         clusters: The cluster of each row, such as its fact; None takes each row for its own.
         method: "pearson", or "spearman" for ranks taken anew in each resample.
         n_resamples: Number of resamples, shared by all targets.
-        confidence_level: Nominal coverage of the percentile intervals, in (0, 1).
+        interval: "auto" for a jackknife t interval over clusters on the scale of Fisher's z, which
+            holds with few clusters too, or "percentile" of the resamples.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
         missing: "raise" or "drop", as in `resample_correlations`.
         rng: Seed, random generator, or None for fresh entropy.
 
@@ -147,12 +161,13 @@ def correlation_bootstrap(
 
     Notes:
         The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, where the
-        estimate is undefined, and where no resample defines it. Resamples that leave it undefined
+        estimate is undefined or perfect, where leaving out one cluster makes it so, and under
+        "percentile" where no resample defines it. Resamples that leave it undefined
         are left out otherwise and counted in `n_undefined`.
 
     References:
-        Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3; Field and Welsh,
-        Journal of the Royal Statistical Society B 69, 2007 (clusters).
+        Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11 and section 13.3;
+        Field and Welsh, Journal of the Royal Statistical Society B 69, 2007 (clusters).
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -163,16 +178,39 @@ def correlation_bootstrap(
         (True, False)
     """
     check_confidence_level(confidence_level)
+    if interval not in ("auto", "percentile"):
+        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
+    check_same_index(x=x, targets=targets, controls=controls, clusters=clusters)
     predictors = {"x": numeric_vector(x, "x")}
     if controls is not None:
         predictors |= as_columns(controls, "controls")
     columns = as_columns(targets, "targets")
-    resamples = _resample(predictors, columns, clusters, method, n_resamples, missing, rng)
+    rows = _complete(predictors, columns, clusters, method, n_resamples, missing)
+    resamples = _resample(rows, method, n_resamples, rng)
     estimates = resamples.partial_correlations[0]
     values = resamples.resampled_partial_correlations[:, 0]
+    bounds = [percentile_interval(column, confidence_level=confidence_level) for column in values.T]
+    if interval == "auto" and resamples.n_clusters > 1:
+        *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
+        lows, highs = jackknife_bounds(
+            estimates,
+            partial_of_correlations(*left)[:, 0].T,
+            confidence_level,
+            scale="fisher-z",
+            sizes=sizes,
+        )
+        bounds = [
+            Interval(
+                low=float(low),
+                high=float(high),
+                confidence_level=confidence_level,
+                method="jackknife",
+            )
+            for low, high in zip(lows, highs, strict=True)
+        ]
     results = tuple(
-        _summary(float(estimate), column, confidence_level, resamples.n_clusters)
-        for estimate, column in zip(estimates, values.T, strict=True)
+        _summary(float(estimate), column, found, resamples.n_clusters)
+        for estimate, column, found in zip(estimates, values.T, bounds, strict=True)
     )
     undefined = [k for k, result in enumerate(results) if math.isnan(result.estimate_interval.low)]
     if undefined:
@@ -184,13 +222,15 @@ def correlation_bootstrap(
     return results
 
 
-def _summary(estimate: float, values: Floats, level: float, n_clusters: int) -> BootstrapResult:
-    """Return the estimate of one target with its percentile interval."""
+def _summary(estimate: float, values: Floats, found: Interval, n_clusters: int) -> BootstrapResult:
+    """Return the estimate of one target with its interval."""
     defined = values[~np.isnan(values)]
     usable = n_clusters > 1 and not math.isnan(estimate)
     return BootstrapResult(
         estimate=estimate,
-        estimate_interval=percentile_interval(values if usable else [], confidence_level=level),
+        estimate_interval=found
+        if usable
+        else undefined_interval(found.confidence_level, found.method),
         standard_error=float(defined.std(ddof=1)) if defined.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=values.size,
@@ -198,18 +238,26 @@ def _summary(estimate: float, values: Floats, level: float, n_clusters: int) -> 
     )
 
 
-def _resample(
+class _Rows(NamedTuple):
+    """The complete rows of predictors and targets."""
+
+    x: list[Floats]
+    y: list[Floats]
+    codes: Integers
+    n_dropped: int
+
+
+def _complete(
     predictors: dict[str, Floats],
     targets: dict[str, Floats],
     clusters: Iterable[Hashable] | None,
     method: CorrelationMethod,
     n_resamples: int,
     missing: MissingPolicy,
-    rng: np.random.Generator | int | None,
-) -> CorrelationResamplesResult:
-    """Resample the correlations of named columns."""
+) -> _Rows:
+    """Check the options, and return the rows in which nothing is missing."""
     check_correlation_method(method)
-    n_resamples = check_n_resamples(n_resamples)
+    check_n_resamples(n_resamples)
     p, m = len(predictors), len(targets)
     if not p or not m:
         raise ValueError(f"there must be a predictor and a target; got {p} and {m}")
@@ -221,17 +269,31 @@ def _resample(
     if kept.size == 0:
         raise ValueError("there must be at least one complete row; got 0")
     _, codes = np.unique(kept, return_inverse=True)
-    x, y, codes, n_dropped = vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped
-    data = data_correlations(x, y, method=method)
+    return _Rows(vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped)
+
+
+def _resample(
+    rows: _Rows,
+    method: CorrelationMethod,
+    n_resamples: int,
+    rng: np.random.Generator | int | None,
+) -> CorrelationResamplesResult:
+    """Resample the correlations of complete rows."""
+    data = data_correlations(rows.x, rows.y, method=method)
     drawn = drawn_correlations(
-        x, y, codes, method=method, n_resamples=n_resamples, rng=np.random.default_rng(rng)
+        rows.x,
+        rows.y,
+        rows.codes,
+        method=method,
+        n_resamples=n_resamples,
+        rng=np.random.default_rng(rng),
     )
     return CorrelationResamplesResult(
         correlations=data[1],
         partial_correlations=partial_of_correlations(*data),
         resampled_correlations=drawn[1],
         resampled_partial_correlations=partial_of_correlations(*drawn),
-        n=codes.size,
-        n_dropped=n_dropped,
-        n_clusters=int(codes.max()) + 1,
+        n=rows.codes.size,
+        n_dropped=rows.n_dropped,
+        n_clusters=int(rows.codes.max()) + 1,
     )

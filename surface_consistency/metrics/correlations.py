@@ -25,6 +25,7 @@ from surface_consistency.metrics._inputs import (
     as_columns,
     check_confidence_level,
     check_count,
+    check_same_index,
     complete_rows,
     numeric_vector,
     warn_undefined,
@@ -121,6 +122,8 @@ def _correlation_result(
         warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=stacklevel + 1)
     elif n is not None and math.isnan(interval.low):
         reason = _too_few(n, n_controls, 4)
+        if n >= 4 + n_controls:
+            reason = "the correlation is perfect, which tells nothing of its spread"
         warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=stacklevel + 1)
     return CorrelationResult(
         coefficient=coefficient,
@@ -181,9 +184,9 @@ def correlation(
 
     Notes:
         Everything is NaN, with an `UndefinedMetricWarning`, where a vector is constant (up to
-        rounding) or fewer than three rows are left; with three rows only the interval is. A
-        perfect correlation has p 0 and an interval of no width. The order of the rows and the scale
-        of the values do not matter; swapping `x` and `y` changes nothing. The p-value and the
+        rounding) or fewer than three rows are left; with three rows, and where the correlation is
+        perfect (p is 0 then), only the interval is. The order of the rows and the scale of the
+        values do not matter; swapping `x` and `y` changes nothing. The p-value and the
         interval take rows for independent: where they share facts, see `correlation_bootstrap`.
 
     References:
@@ -197,6 +200,7 @@ def correlation(
     """
     check_confidence_level(confidence_level)
     check_correlation_method(method)
+    check_same_index(x=x, y=y)
     vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
     vectors, n_dropped = complete_rows(vectors, missing=missing)
     return _correlate(
@@ -265,6 +269,7 @@ def partial_correlation(
     """
     check_confidence_level(confidence_level)
     check_correlation_method(method)
+    check_same_index(x=x, y=y, controls=controls)
     vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
     vectors |= as_columns(controls, "controls")
     vectors, n_dropped = complete_rows(vectors, missing=missing)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from surface_consistency.metrics._inputs import check_confidence_level, warn_undefined
-from surface_consistency.metrics.intervals import Interval, wilson_interval
+from surface_consistency.metrics._inputs import Floats, check_confidence_level, warn_undefined
+from surface_consistency.metrics.intervals import Interval, Part, of_shares, wilson_interval
 from surface_consistency.metrics.paired_tables import CountRatio, PairedTable, check_table
 
 __all__ = [
@@ -58,6 +58,17 @@ def cohen_kappa(table: PairedTable) -> float:
     return value
 
 
+def _kappa_of_disagreement(disagreement: Floats, totals: Floats) -> Floats:
+    """Return kappa at another share of unequal verdicts, the margins being what they are."""
+    both, first_only, second_only, neither = np.moveaxis(totals, -1, 0)
+    n = totals.sum(axis=-1)
+    expected = (both + first_only) * (first_only + neither) + (both + second_only) * (
+        second_only + neither
+    )
+    return np.asarray(np.maximum(1.0 - disagreement * n * n / expected, -1.0))
+
+
+@of_shares(Part(1.0, (0, 1, 1, 0), (1, 1, 1, 1)), link=_kappa_of_disagreement)
 def kappa_of_counts(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return Cohen's kappa of each row of counts; a statistic for `cluster_bootstrap`.
 
@@ -71,7 +82,9 @@ def kappa_of_counts(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
         ValueError: When the last axis does not hold four counts.
 
     Notes:
-        Does not warn, so that it serves thousands of resamples at once.
+        Does not warn, so that it serves thousands of resamples at once. With p_d the share of
+        unequal verdicts, kappa is 1 - p_d / (1 - p_e); its interval is that at Wilson's limits of
+        p_d, the accuracies held as they are.
 
     References:
         J. Cohen, Educational and Psychological Measurement 20, 1960.
@@ -93,7 +106,7 @@ def kappa_of_counts(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
         return np.asarray(np.divide(above, below))
 
 
-DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0))
+DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0), is_odds=True)
 """The odds ratio b / c as a statistic of summed counts, for `cluster_bootstrap`."""
 
 

@@ -22,7 +22,7 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import Floats, MissingPolicy, warn_unscored
 from surface_consistency.metrics.audit_checks import contamination_flags
-from surface_consistency.metrics.bootstrap import cluster_sums
+from surface_consistency.metrics.bootstrap import IntervalMethod, cluster_sums
 from surface_consistency.metrics.forgetting import FactCounts, fact_counts, forgetting_of_totals
 from surface_consistency.metrics.mcnemar_tests import TEST_COLUMNS, PairedTest, check_test, run_test
 from surface_consistency.metrics.paired_tables import CountRatio
@@ -74,7 +74,7 @@ FULL_TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType(
 
 
 _CELLS = ("both", "first_only", "second_only", "neither")
-_SIZES = ("n", "n_clusters", "n_missing", "n_undefined")
+_SIZES = ("n", "n_clusters", "few_clusters", "n_missing", "n_undefined")
 
 
 def forgetting_by(
@@ -87,12 +87,13 @@ def forgetting_by(
     has_gold: str | None = None,
     cluster: str | None = "fact_id",
     test: PairedTest = "auto",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute L, R, I and A of each group, with cluster-bootstrap intervals and McNemar's test.
+    """Compute L, R, I and A of each group, with intervals that respect clusters and McNemar's test.
 
     Args:
         frame: One row a deleted fact under one prompt, with the columns named below.
@@ -105,8 +106,9 @@ def forgetting_by(
         cluster: Column of what is resampled as a whole: the fact, since it stands under several
             prompts; None takes each row for a cluster of its own.
         test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group; all rates of a group share them.
+        n_resamples: Number of resamples of each group; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out rows that lack a value, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
@@ -114,10 +116,11 @@ def forgetting_by(
     Returns:
         One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
         (c), neither (d); artifacts (with `has_gold`), full_correct and full_flag (with `full`, see
-        `contamination_flags`); n, n_clusters, n_missing, n_undefined; `<rate>`, `<rate>_low`,
-        `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy, and as far as
-        they are known artifact_rate, full_accuracy and the rates given FULL; mcnemar_statistic,
-        mcnemar_p_value, mcnemar_method. Rates are fractions.
+        `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
+        n_missing, n_undefined; `<rate>`, `<rate>_low`, `<rate>_high` for leakage,
+        retrieval_mediated, interference, del_on_accuracy, and as far as known artifact_rate,
+        full_accuracy and the rates given FULL; mcnemar_statistic, mcnemar_p_value, mcnemar_method.
+        Rates are fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -128,7 +131,7 @@ def forgetting_by(
     Notes:
         Undefined rates and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all; the test of a group without facts is NaN as well.
-        Where no fact leaks, the interval of L has no width: see `wilson_interval`.
+        Where no fact leaks, the interval of L is Wilson's for as many trials as there are clusters.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.
@@ -183,6 +186,7 @@ def forgetting_by(
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         rng=rng,
+        method=interval,
         others={"mcnemar_p_value": f"{test} test"},
     )
 

@@ -27,12 +27,20 @@ from surface_consistency.metrics._inputs import (
     verdict_codes,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import cluster_sums
+from surface_consistency.metrics.bootstrap import IntervalMethod, cluster_sums
 from surface_consistency.metrics.forms import FormEstimator, fact_sums, form_rates
 
 __all__ = ["forms_by"]
 
-_COUNTS = ("n_facts", "n_forms", "n_single", "n_missing", "n_clusters", "n_undefined")
+_COUNTS = (
+    "n_facts",
+    "n_forms",
+    "n_single",
+    "n_missing",
+    "n_clusters",
+    "few_clusters",
+    "n_undefined",
+)
 
 
 def forms_by(
@@ -44,6 +52,7 @@ def forms_by(
     correct: str = "correct",
     cluster: str | None = None,
     estimator: FormEstimator = "unbiased",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -59,8 +68,9 @@ def forms_by(
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what is resampled as a whole, such as the subject; None resamples facts.
         estimator: "unbiased" or "plug-in", as in `form_consistency`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group.
+        n_resamples: Number of resamples of each group; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
@@ -68,7 +78,8 @@ def forms_by(
     Returns:
         One row a group, sorted by label, with the columns `by`; n_facts, n_forms (of these facts),
         n_single (facts with fewer than two scored forms, left out), n_missing, n_clusters,
-        n_undefined (the most resamples that left any metric undefined); and `<metric>`,
+        few_clusters (whether they are fewer than 20), n_undefined (the most resamples that left any
+        metric undefined); and `<metric>`,
         `<metric>_low`, `<metric>_high` for accuracy, all_right, all_wrong, all_agree, consistency,
         form_share and intraclass_correlation.
 
@@ -124,6 +135,7 @@ def forms_by(
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         rng=rng,
+        method=interval,
     )
 
 

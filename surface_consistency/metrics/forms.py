@@ -24,8 +24,14 @@ from surface_consistency.metrics._inputs import (
     verdict_codes,
     warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import GroupValue, cluster_sums, group_values
-from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics.bootstrap import (
+    GroupValue,
+    IntervalMethod,
+    check_interval_method,
+    cluster_sums,
+    group_values,
+)
+from surface_consistency.metrics.intervals import Interval, Part, ShareStatistic, of_shares
 
 __all__ = [
     "FormConsistencyResult",
@@ -42,7 +48,7 @@ _Rates = Mapping[str, Callable[[Floats], Floats]]
 
 # Columns of the sums, each over facts with m forms of which k are right.
 _FACTS, _FORMS, _RIGHT, _SHARE, _SHARE_SQUARED = range(5)
-_RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED, _AGREE, _ALL_RIGHT, _ALL_WRONG = range(5, 10)
+_RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED, _AGREE = range(5, 8)
 
 
 def fact_sums(n_forms: Integers, n_right: Integers) -> Floats:
@@ -55,19 +61,35 @@ def fact_sums(n_forms: Integers, n_right: Integers) -> Floats:
     )
 
 
-def _per_fact(*columns: int) -> Callable[[Floats], Floats]:
+def _weights(**columns: float) -> tuple[float, ...]:
+    """Return the weight of each column of the sums, by the names of the columns."""
+    weights = [0.0] * _N_COLUMNS
+    for name, weight in columns.items():
+        weights[_COLUMNS.index(name)] = weight
+    return tuple(weights)
+
+
+_COLUMNS = (
+    *("facts", "forms", "right", "share", "share_squared"),
+    *("right_squared_per_form", "forms_squared", "agree", "all_right", "all_wrong"),
+)
+_N_COLUMNS = len(_COLUMNS)
+_OF_FACTS = _weights(facts=1.0)
+_AGREEING = Part(1.0, _weights(agree=1.0), _OF_FACTS)
+# Two draws from the forms of a fact, which may be the same form, differ.
+_DIFFERING = Part(1.0, _weights(share=2.0, share_squared=-2.0), _OF_FACTS)
+
+
+def _per_fact(**columns: float) -> ShareStatistic:
     """Return the mean over facts of the sum of some columns."""
+    part = Part(1.0, _weights(**columns), _OF_FACTS)
+    weights = np.asarray(part.above)
 
     def mean(sums: Floats) -> Floats:
         """Divide summed columns by the number of facts."""
-        return np.asarray(sums[..., list(columns)].sum(axis=-1) / sums[..., _FACTS])
+        return np.asarray(sums @ weights / sums[..., _FACTS])
 
-    return mean
-
-
-def _plug_in_consistency(sums: Floats) -> Floats:
-    """Return 1 - 2 E[share (1 - share)]."""
-    return np.asarray(1.0 - 2.0 * _within(sums))
+    return of_shares(part)(mean)
 
 
 def _within(sums: Floats) -> Floats:
@@ -80,17 +102,42 @@ def _total_variance(sums: Floats) -> Floats:
     return np.asarray(accuracy * (1.0 - accuracy))
 
 
+@of_shares(_DIFFERING, link=lambda differing, _: 1.0 - differing)
+def _plug_in_consistency(sums: Floats) -> Floats:
+    """Return 1 - 2 E[share (1 - share)]."""
+    return np.asarray(1.0 - 2.0 * _within(sums))
+
+
+def _share_of_differing(differing: Floats, sums: Floats) -> Floats:
+    """Return the share of the form where forms differ so often, the accuracy being what it is."""
+    return np.asarray(np.minimum(differing / 2.0 / _total_variance(sums), 2.0))
+
+
+@of_shares(_AGREEING, link=lambda agreeing, sums: _share_of_differing(1.0 - agreeing, sums))
 def _unbiased_form_share(sums: Floats) -> Floats:
     """Return the variance within facts, from pairs of distinct forms, over the total."""
     consistency = sums[..., _AGREE] / sums[..., _FACTS]
     return np.asarray((1.0 - consistency) / 2.0 / _total_variance(sums))
 
 
+@of_shares(_DIFFERING, link=_share_of_differing)
 def _plug_in_form_share(sums: Floats) -> Floats:
     """Return the variance within facts, of the forms at hand, over the total."""
     return np.asarray(_within(sums) / _total_variance(sums))
 
 
+def _correlation_of_agreeing(agreeing: Floats, sums: Floats) -> Floats:
+    """Return the intraclass correlation at another agreement, in proportion to disagreement."""
+    observed = 1.0 - sums[..., _AGREE] / sums[..., _FACTS]
+    slope = np.where(
+        observed > 0.0,
+        (1.0 - _intraclass_correlation(sums)) / observed,
+        1.0 / (2.0 * _total_variance(sums)),
+    )
+    return np.asarray(np.maximum(1.0 - (1.0 - agreeing) * slope, -1.0))
+
+
+@of_shares(_AGREEING, link=_correlation_of_agreeing)
 def _intraclass_correlation(sums: Floats) -> Floats:
     """Return the one-way analysis-of-variance estimate."""
     facts, forms, right = sums[..., _FACTS], sums[..., _FORMS], sums[..., _RIGHT]
@@ -102,16 +149,16 @@ def _intraclass_correlation(sums: Floats) -> Floats:
 
 
 _SHARED: _Rates = {
-    "accuracy": _per_fact(_SHARE),
-    "all_right": _per_fact(_ALL_RIGHT),
-    "all_wrong": _per_fact(_ALL_WRONG),
-    "all_agree": _per_fact(_ALL_RIGHT, _ALL_WRONG),
+    "accuracy": _per_fact(share=1.0),
+    "all_right": _per_fact(all_right=1.0),
+    "all_wrong": _per_fact(all_wrong=1.0),
+    "all_agree": _per_fact(all_right=1.0, all_wrong=1.0),
 }
 
 _UNBIASED_RATES: _Rates = MappingProxyType(
     {
         **_SHARED,
-        "consistency": _per_fact(_AGREE),
+        "consistency": _per_fact(agree=1.0),
         "form_share": _unbiased_form_share,
         "intraclass_correlation": _intraclass_correlation,
     }
@@ -162,7 +209,7 @@ class FormConsistencyResult:
     NaN where all verdicts are right or all wrong, and for a single fact, which has no variance
     between facts."""
     consistency_interval: Interval
-    """Cluster-bootstrap interval of `consistency`; NaN bounds for one cluster, here and below."""
+    """Interval of `consistency`; NaN bounds for one cluster, here and below."""
     all_right_interval: Interval
     """Interval of `all_right`."""
     all_wrong_interval: Interval
@@ -193,6 +240,7 @@ def form_consistency(
     clusters: Iterable[Hashable] | None = None,
     estimator: FormEstimator = "unbiased",
     missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -208,13 +256,14 @@ def form_consistency(
     Args:
         correct: Verdicts of the forms of each fact: one sequence a fact, of any length, or an array
             of shape `(n_facts, n_forms)`.
-        clusters: The cluster of each fact, such as its subject; None resamples facts.
+        clusters: The cluster of each fact, such as its subject; None takes facts for independent.
         estimator: "unbiased", which facts with few and with many forms share, or "plug-in", the
             definition of Srikanth et al., which few forms push up.
         missing: "raise" refuses missing verdicts; "drop" leaves out such forms, with an
             `UnscoredWarning` that says how many.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples, shared by all metrics.
+        n_resamples: Number of resamples, shared by all metrics; "auto" takes none.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
@@ -244,6 +293,7 @@ def form_consistency(
         (0.356, 0.393)
     """
     rates = form_rates(estimator)
+    check_interval_method(interval)
     check_confidence_level(confidence_level)
     n_resamples = check_n_resamples(n_resamples)
     n_forms, n_right, n_missing = _count_forms(correct, missing)
@@ -257,7 +307,7 @@ def form_consistency(
         rates,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
-        method="percentile",
+        method=interval,
         rng=np.random.default_rng(rng),
     )
     if n_missing:
@@ -308,5 +358,8 @@ def _warn_undefined(values: Mapping[str, GroupValue], n_clusters: int) -> None:
     names = [name for name, found in values.items() if math.isnan(found.value)]
     if n_clusters == 1:
         names.append("all intervals (one cluster)")
+    else:
+        lost = (k for k, v in values.items() if math.isnan(v.low) and not math.isnan(v.value))
+        names += [f"interval of {name}" for name in lost]
     if names:
         warn_undefined(f"undefined (NaN): {', '.join(names)}", stacklevel=3)

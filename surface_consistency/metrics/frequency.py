@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from surface_consistency.metrics._correlations import (
     correlation_p_values,
     data_correlations,
     drawn_correlations,
+    left_out_correlations,
     partial_of_correlations,
 )
 from surface_consistency.metrics._groups import (
@@ -50,7 +51,13 @@ from surface_consistency.metrics.frequency_rows import (
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.intervals import Interval, percentile_interval
+from surface_consistency.metrics.intervals import (
+    Interval,
+    Scale,
+    jackknife_bounds,
+    jackknife_p_value,
+    percentile_interval,
+)
 
 __all__ = ["frequency_analysis"]
 
@@ -84,7 +91,9 @@ def _model_statistics(
     estimates: Floats,
     entity_surface: float,
     resamples: Floats | None,
+    left_out: Floats | None,
     *,
+    sizes: Floats,
     n: int,
     method: CorrelationMethod,
     confidence_level: float,
@@ -100,7 +109,19 @@ def _model_statistics(
             p_value = comparison.p_value if comparison else math.nan
             interval = comparison.difference_interval if comparison else percentile_interval([])
         cluster_p_value, n_undefined = math.nan, 0
-        if resamples is not None:
+        if left_out is not None:
+            scale: Scale = "fisher-z" if k < len(_N_CONTROLS) else "plain"
+            low, high = jackknife_bounds(
+                estimate, left_out[k], confidence_level, scale=scale, sizes=sizes
+            )
+            interval = Interval(
+                low=float(low),
+                high=float(high),
+                confidence_level=confidence_level,
+                method="jackknife",
+            )
+            cluster_p_value = jackknife_p_value(estimate, left_out[k], scale=scale, sizes=sizes)
+        elif resamples is not None:
             values = resamples[k] if not math.isnan(estimate) else np.empty(0)
             interval = percentile_interval(values, confidence_level=confidence_level)
             cluster_p_value = _normal_p_value(estimate, values, is_correlation=k < 4)
@@ -191,6 +212,7 @@ def frequency_analysis(
     instance_id: str | None = None,
     method: CorrelationMethod = "pearson",
     high_frequency_above: float = 10.0,
+    interval: Literal["auto", "percentile"] = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -215,8 +237,10 @@ def frequency_analysis(
         instance_id: Column of instance ids, to make sure that none stands twice in a group.
         method: "pearson", or "spearman" for ranks within the subset.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
+        interval: With `cluster`, "auto" for jackknife t intervals over clusters, correlations on
+            the scale of Fisher's z, or "percentile" of resamples.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each subset.
+        n_resamples: Number of resamples of each subset; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
             a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
@@ -239,10 +263,12 @@ def frequency_analysis(
     Notes:
         Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
         no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
-        of the subset. With `cluster` the intervals are percentiles of resamples; without, they are
-        Fisher's (Zou's for the difference). `p_value` (Steiger's for the difference) takes rows
-        for independent, as the paper does; `cluster_p_value` (NaN without `cluster`) is that of the
-        estimate over its spread between resamples, correlations by Fisher's z. Estimates are NaN,
+        of the subset. With `cluster` the intervals are those of `interval`; without, they are
+        Fisher's (Zou's for the difference). `p_value` (Steiger's for the difference) takes rows for
+        independent, as the paper does; `cluster_p_value` (NaN without `cluster`) goes with the
+        interval: by t of the jackknife, or under "percentile" of the estimate over its spread
+        between resamples, correlations by Fisher's z. Ranks are taken anew for each of at most
+        1,000 blocks of clusters that are left out. Estimates are NaN,
         named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant, the two
         frequencies are collinear, or fewer than 3 rows (4 for partial correlations) are left;
         bounds also where there is one cluster. A group's numbers depend on its own rows, the seed
@@ -268,12 +294,15 @@ def frequency_analysis(
     keys = grouping_columns(by, taken)
     check_correlation_method(method)
     check_missing(missing)
+    if interval not in ("auto", "percentile"):
+        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
     if not high_frequency_above >= 0.0:
         raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
     options = _Options(
         clustered=(cluster is not None),
         method=method,
         threshold=high_frequency_above,
+        interval=interval,
         confidence_level=check_confidence_level(confidence_level),
         n_resamples=check_n_resamples(n_resamples),
         seed=root_seed(rng),
@@ -314,6 +343,7 @@ class _Options:
     clustered: bool
     method: CorrelationMethod
     threshold: float
+    interval: Literal["auto", "percentile"]
     confidence_level: float
     n_resamples: int
     seed: int
@@ -366,7 +396,14 @@ def _statistics(
     entity_surface, estimates = _subset_correlations(x, y, options.method)
     _, codes = np.unique(data.clusters[kept], return_inverse=True)
     resamples: Floats | None = None
-    if options.clustered:
+    left_out: Floats | None = None
+    sizes = np.bincount(codes).astype(np.float64)
+    if options.clustered and options.interval == "auto":
+        left_out = np.empty((*estimates.shape, 0))
+        if codes.max(initial=0) > 0:
+            *left, sizes = left_out_correlations(x, y, codes, method=options.method)
+            left_out = np.ascontiguousarray(np.moveaxis(_five(*left), 0, -1))
+    elif options.clustered:
         resamples = np.empty((*estimates.shape, 0))
         if codes.max(initial=0) > 0:
             drawn = drawn_correlations(
@@ -378,6 +415,8 @@ def _statistics(
             estimates[:, k],
             entity_surface,
             None if resamples is None else resamples[:, k],
+            None if left_out is None else left_out[:, k],
+            sizes=sizes,
             n=kept.size,
             method=options.method,
             confidence_level=options.confidence_level,

@@ -16,15 +16,20 @@ from surface_consistency.metrics._inputs import (
     Integers,
     check_confidence_level,
     check_n_resamples,
+    check_same_index,
     label_codes,
     numeric_vector,
     verdict_codes,
     warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.intervals import Interval, percentile_interval
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.intervals import Interval
 
-__all__ = ["Alternative", "GroupDifferenceResult", "group_difference"]
+__all__ = ["Alternative", "GroupDifferenceResult", "group_difference", "mean_difference"]
 
 # Bounds a chunk of shuffled values to some tens of MB.
 _CHUNK_ROWS = 2**21
@@ -210,7 +215,7 @@ class GroupDifferenceResult:
     relative_difference: float
     """`difference` over the magnitude of `other_mean`; NaN where that is 0."""
     difference_interval: Interval
-    """Interval of `difference` that resamples clusters; NaN bounds for a single one."""
+    """Interval of `difference` that takes clusters whole; NaN bounds for a single one."""
     p_value: float
     """p-value of the permutation test, in (0, 1]; with clusters, whole clusters exchange their
     shares of the group, and turn the sign of what lies inside them."""
@@ -231,6 +236,7 @@ def group_difference(
     alternative: Alternative = "two-sided",
     n_permutations: int = 10_000,
     n_resamples: int = 10_000,
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
 ) -> GroupDifferenceResult:
@@ -246,7 +252,9 @@ def group_difference(
             as the topic; None takes rows for independent of each other.
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
-        n_resamples: Number of resamples of the interval.
+        n_resamples: Number of resamples of the interval; "auto" takes none.
+        interval: How the interval is made: "auto", by the jackknife over clusters, or "percentile"
+            or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the interval, in (0, 1).
         rng: Seed, random generator, or None for fresh entropy.
 
@@ -292,8 +300,10 @@ def group_difference(
             f"alternative must be 'two-sided', 'greater' or 'less'; got {alternative!r}"
         )
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
     n_permutations = check_n_resamples(n_permutations, "n_permutations")
+    check_same_index(values=values, in_group=in_group, strata=strata, clusters=clusters)
     numbers, members = _checked(values, in_group)
     of_stratum = _stratum_codes(strata, numbers.size)
     of_cluster = label_codes(clusters, numbers.size, "clusters")
@@ -307,8 +317,21 @@ def group_difference(
     )
     shuffled = sums / sizes - (total - sums) / (numbers.size - sizes)
     difference = group_mean - other_mean
-    drawn = _drawn_differences(numbers, members, of_cluster, n_resamples, generator)
-    reasons = ["the interval, since there is a single cluster"] if (len(drawn) == 0) else []
+    bounds = group_values(
+        _cluster_sums(numbers, members, of_cluster),
+        {"difference": mean_difference},
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=generator,
+    )["difference"].interval(confidence_level)
+    reasons = []
+    if math.isnan(bounds.low):
+        reasons.append(
+            "the interval, since there is a single cluster"
+            if int(of_cluster.max()) == 0
+            else "the interval, since no row differs, or a group stands in one cluster alone"
+        )
     reasons += ["the relative difference, since the other mean is 0"] if (other_mean == 0.0) else []
     if reasons:
         warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=2)
@@ -317,7 +340,7 @@ def group_difference(
         other_mean=other_mean,
         difference=difference,
         relative_difference=difference / abs(other_mean) if other_mean else math.nan,
-        difference_interval=percentile_interval(drawn, confidence_level=confidence_level),
+        difference_interval=bounds,
         p_value=_p_value(
             difference, shuffled, alternative, is_exact, (1e-12 * float(np.abs(numbers).max()))
         ),
@@ -381,17 +404,15 @@ def _check_strata(members: Flags, strata: Integers) -> None:
         raise ValueError("strata must leave something to shuffle: none holds both kinds of rows")
 
 
-def _drawn_differences(
-    numbers: Floats, members: Flags, clusters: Integers, n_resamples: int, rng: np.random.Generator
-) -> Floats:
-    """Return the difference in each resample of clusters; none for a single cluster."""
+def _cluster_sums(numbers: Floats, members: Flags, clusters: Integers) -> Floats:
+    """Return sum and size of the group, and of the other rows, in each cluster."""
     columns = (members * numbers, members, ~members * numbers, ~members)
-    sums = np.column_stack([np.bincount(clusters, weights=column) for column in columns])
-    if len(sums) == 1:
-        return np.empty(0)
-    drawn = resample_counts(sums, n_resamples=n_resamples, rng=rng)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(drawn[:, 0] / drawn[:, 1] - drawn[:, 2] / drawn[:, 3])
+    return np.column_stack([np.bincount(clusters, weights=column) for column in columns])
+
+
+def mean_difference(sums: Floats) -> Floats:
+    """Return the mean of the group less that of the other rows."""
+    return np.asarray(sums[..., 0] / sums[..., 1] - sums[..., 2] / sums[..., 3])
 
 
 def _p_value(

@@ -1,7 +1,9 @@
 """Alignment of short and long answers with the errors of their judge taken out."""
 
+import itertools
 import math
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +15,9 @@ from surface_consistency.metrics._inputs import (
     check_n_resamples,
     warn_undefined,
 )
-from surface_consistency.metrics.alignment import score_fields, topic_alignment
+from surface_consistency.metrics.alignment import SCORES, topic_alignment, topic_cells
 from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics.intervals import Interval, Part, quantiles, share_sums
 from surface_consistency.metrics.judging import JudgeError
 
 __all__ = ["CorrectedAlignmentResult", "corrected_alignment"]
@@ -40,7 +42,7 @@ class CorrectedAlignmentResult:
     signed_alignment: float
     """Both right less both wrong, in [-1, 1]."""
     short_accuracy_interval: Interval
-    """Interval of `short_accuracy`: topics and the judge's errors both resampled, as below."""
+    """Interval of `short_accuracy`: of topics and of the judge's errors, as below."""
     long_accuracy_interval: Interval
     """Interval of `long_accuracy`."""
     accuracy_difference_interval: Interval
@@ -64,7 +66,9 @@ def corrected_alignment(
     *,
     short_error: JudgeError,
     long_error: JudgeError,
+    error_correlation: float = 0.0,
     missing: MissingPolicy = "raise",
+    interval: Literal["auto", "percentile"] = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -82,10 +86,16 @@ def corrected_alignment(
             `(n_topics, n_permutations, n_slots)`.
         short_error: Errors of the judge of short answers, from `judge_agreement` on labelled ones.
         long_error: Errors of the judge of long answers.
+        error_correlation: Correlation, given the truth, of the judge's erring on a short answer and
+            on the long one to the same sub-question: 0 takes them for independent, and a judge that
+            stumbles over the same facts both times has a positive one. It bears on the alignment
+            alone. Score with several values to see how much hangs on it.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
+        interval: "auto" joins Wilson's or MOVER limits over topics, the judge's errors held as
+            they are, with the spread of draws of these errors; "percentile" resamples both at once.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of topics, each with a draw of the judge's error rates.
+        n_resamples: Number of draws of the judge's error rates, and under "percentile" of topics.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
@@ -93,13 +103,15 @@ def corrected_alignment(
 
     Raises:
         ValueError: For what `topic_alignment` refuses, when no pair has both verdicts, or when an
-            option is out of range.
+            option is out of range, or errors as frequent as these cannot be correlated so much.
         TypeError: When `n_resamples` is no integer.
 
     Notes:
-        Assumes that, given the truth, the judge errs on a short answer independently of the long
-        one; a judge who errs on the same facts both times makes verdicts agree more often than
-        this correction removes. Errors must come from answers like those judged. Where the inverse
+        Without `error_correlation` the judge is taken to err on a short answer independently of the
+        long one, given the truth; one who errs on the same facts both times makes verdicts agree
+        more often than this removes, so that the alignment comes out too high. No label of a short
+        and a long answer apart tells that correlation: label both answers to the same questions to
+        see it. Errors must come from answers like those judged. Where the inverse
         has a cell below 0, the most likely table without one is taken (`is_cut`), by expectation
         maximisation; resamples alike. Two perfect judges
         change nothing. One topic gives NaN bounds; a judge no better than chance makes all NaN;
@@ -120,41 +132,113 @@ def corrected_alignment(
         (0.611, 0.747)
     """
     check_confidence_level(confidence_level)
+    if interval not in ("auto", "percentile"):
+        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
     n_resamples = check_n_resamples(n_resamples)
     topics = topic_alignment(short, long, missing=missing)
-    kept = topics.n_pairs > 0
-    if not kept.any():
-        raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
+    cells = topic_cells(topics)
     if min(_better(short_error), _better(long_error)) <= 0.0:
         _warn("a judge is no better than chance (sensitivity + specificity at most 1)")
-    alignment = topics.alignment[kept]
-    signed = topics.signed_alignment[kept]
-    both, neither = (alignment + signed) / 2, (alignment - signed) / 2
-    cells = np.column_stack(
-        (both, topics.short_accuracy[kept] - both, topics.long_accuracy[kept] - both, neither)
-    )
-    exact = _error_matrix(
-        *(np.array([rate]) for error in (short_error, long_error) for rate in _rates(error))
-    )
+    _check_correlation(error_correlation, short_error, long_error)
+    exact = _error_matrix(_point(short_error), _point(long_error), error_correlation)
     observed = cells.mean(axis=0, keepdims=True)
     means = _scores(_true_cells(observed, exact))[0]
     generator = np.random.default_rng(rng)
+    bounds = np.full((2, len(SCORES)), math.nan)
     if len(cells) > 1:
-        drawn = resample_counts(cells, n_resamples=n_resamples, rng=generator) / len(cells)
-        rates = [
-            *short_error.draws(n_resamples, generator),
-            *long_error.draws(n_resamples, generator),
-        ]
-        values = _scores(_true_cells(drawn, _error_matrix(*rates)))
+        seen = np.broadcast_to(observed, (n_resamples, 4))
+        if interval == "percentile":
+            seen = resample_counts(cells, n_resamples=n_resamples, rng=generator) / len(cells)
+        short_rates = short_error.draws(n_resamples, generator)
+        long_rates = long_error.draws(n_resamples, generator)
+        errors = _error_matrix(short_rates, long_rates, error_correlation)
+        drawn = _scores(_true_cells(seen, errors))
+        tails = ((1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0)
+        bounds = np.array([quantiles(column, tails) for column in drawn.T]).T
+        if interval == "auto":
+            over_topics = _topic_bounds(cells, exact[0], short_error, long_error, confidence_level)
+            bounds = _joined(means, over_topics, bounds)
     else:
         _warn("one topic says nothing of the spread between topics; bounds")
-        values = np.full((1, 5), math.nan)
+    fields: dict[str, Any] = {}
+    for place, name in enumerate(SCORES):
+        fields[name] = float(means[place])
+        fields[f"{name}_interval"] = Interval(
+            low=float(bounds[0, place]),
+            high=float(bounds[1, place]),
+            confidence_level=confidence_level,
+            method="mover" if interval == "auto" else interval,
+        )
     return CorrectedAlignmentResult(
-        **score_fields(means, values, confidence_level),
+        **fields,
         is_cut=_is_cut(observed[0], exact[0]),
         n_topics=len(cells),
         n_missing=topics.n_missing,
     )
+
+
+_RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
+"""What the scores can be, in the order of `SCORES`."""
+
+
+def _topic_bounds(
+    cells: Floats, errors: Floats, short: JudgeError, long: JudgeError, level: float
+) -> Floats:
+    """Return the limits of the scores over topics with the judge's errors held, shape `(2, 5)`.
+
+    Corrected accuracies are shares moved and stretched, and so are their sum and difference; the
+    corrected alignment is a weighted mean of the cells.
+    """
+    if not np.isfinite(errors).all():
+        return np.full((2, len(SCORES)), math.nan)
+    gains = (1.0 / _better(short), 1.0 / _better(long))
+    shifts = ((short.specificity - 1.0) * gains[0], (long.specificity - 1.0) * gains[1])
+    below = (1.0, 1.0, 1.0, 1.0)
+    seen = [(rate.numerator, rate.denominator) for rate in list(SCORES.values())[:2]]
+    short_part, long_part = (Part(gain, *rate) for gain, rate in zip(gains, seen, strict=True))
+    weights = np.linalg.solve(errors.T, np.array([1.0, 0.0, 0.0, 1.0]))
+    least, width = float(weights.min()), float(np.ptp(weights))
+    sums = {
+        "short_accuracy": (shifts[0], (short_part,)),
+        "long_accuracy": (shifts[1], (long_part,)),
+        "accuracy_difference": (
+            shifts[1] - shifts[0],
+            (long_part, Part(-gains[0], *seen[0])),
+        ),
+        "alignment": (least, (Part(width, tuple((weights - least) / width), below),)),
+        "signed_alignment": (shifts[0] + shifts[1] - 1.0, (short_part, long_part)),
+    }
+    found = []
+    for name in SCORES:
+        shift, parts = sums[name]
+        added = share_sums(parts, cells)
+        limits = (math.nan, math.nan) if added is None else added.bounds(level)
+        found.append([shift + float(limit) for limit in limits])
+    return np.asarray(np.clip(np.array(found).T, *_RANGES))
+
+
+def _joined(means: Floats, *bounds: Floats) -> Floats:
+    """Join limits from independent sources of error: the roots of the sums of their squares."""
+    steps = [np.maximum([means - low, high - means], 0.0) for low, high in bounds]
+    length = np.sqrt(sum(step**2 for step in steps))
+    return np.asarray(np.clip([means - length[0], means + length[1]], *_RANGES))
+
+
+def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) -> None:
+    """Refuse a correlation that errors as frequent as these cannot have."""
+    if not -1.0 <= correlation <= 1.0:
+        raise ValueError(f"error_correlation must lie in [-1, 1]; got {correlation!r}")
+    for rates in itertools.product(*((1.0 - rate for rate in _rates(e)) for e in (short, long))):
+        first, second = rates
+        spread = math.sqrt(first * (1.0 - first) * second * (1.0 - second))
+        least = max(0.0, first + second - 1.0) - first * second
+        most = min(first, second) - first * second
+        if not least - _ROUNDING <= correlation * spread <= most + _ROUNDING:
+            raise ValueError(
+                f"error_correlation is {correlation!r}, but errors in {first:.3g} of the short and "
+                f"{second:.3g} of the long answers can have one from {least / spread:.3g} to "
+                f"{most / spread:.3g} only"
+            )
 
 
 def _better(error: JudgeError) -> float:
@@ -164,6 +248,11 @@ def _better(error: JudgeError) -> float:
 
 def _rates(error: JudgeError) -> tuple[float, float]:
     return error.sensitivity, error.specificity
+
+
+def _point(error: JudgeError) -> tuple[Floats, Floats]:
+    """Return sensitivity and specificity as draws of one."""
+    return np.array([error.sensitivity]), np.array([error.specificity])
 
 
 def _true_cells(observed: Floats, errors: Floats) -> Floats:
@@ -181,24 +270,29 @@ def _true_cells(observed: Floats, errors: Floats) -> Floats:
 
 
 def _error_matrix(
-    short_sensitivity: Floats,
-    short_specificity: Floats,
-    long_sensitivity: Floats,
-    long_specificity: Floats,
+    short: tuple[Floats, Floats], long: tuple[Floats, Floats], correlation: float
 ) -> Floats:
     """Return the chance of each observed cell (row) given each true one (column), `(n, 4, 4)`.
 
-    NaN where a judge is no better than chance.
+    Both judges are given by sensitivity and specificity. NaN where one is no better than chance.
+    Correlations that cannot be are cut to what can.
     """
-    short = _one_judge(short_sensitivity, short_specificity)
-    long = _one_judge(long_sensitivity, long_specificity)
-    return np.asarray(np.einsum("nij,nkl->nikjl", short, long).reshape(-1, 4, 4))
-
-
-def _one_judge(sensitivity: Floats, specificity: Floats) -> Floats:
-    """Return [[se, 1 - sp], [1 - se, sp]] of each draw."""
-    matrix = np.array([[sensitivity, 1.0 - specificity], [1.0 - sensitivity, specificity]])
-    return np.asarray(np.moveaxis(np.where(sensitivity + specificity > 1.0, matrix, np.nan), -1, 0))
+    short_errors = (1.0 - short[0], 1.0 - short[1])
+    long_errors = (1.0 - long[0], 1.0 - long[1])
+    matrix = np.empty((len(short[0]), 4, 4))
+    # Cells are numbered by 2 * (short is wrong) + (long is wrong); an error changes either.
+    for true in range(4):
+        first, second = short_errors[true // 2], long_errors[true % 2]
+        spread = np.sqrt(first * (1.0 - first) * second * (1.0 - second))
+        both = first * second + correlation * spread
+        both = np.clip(both, np.maximum(0.0, first + second - 1.0), np.minimum(first, second))
+        matrix[:, true ^ 3, true] = both
+        matrix[:, true ^ 2, true] = first - both
+        matrix[:, true ^ 1, true] = second - both
+        matrix[:, true, true] = 1.0 - first - second + both
+    usable = (short[0] + short[1] > 1.0) & (long[0] + long[1] > 1.0)
+    usable &= np.abs(np.linalg.det(matrix)) > _ROUNDING
+    return np.where(usable[:, None, None], matrix, np.nan)
 
 
 def _most_likely(observed: Floats, errors: Floats) -> Floats:

@@ -11,13 +11,17 @@ from surface_consistency.metrics._inputs import (
     check_confidence_level,
     check_count,
     check_n_resamples,
+    check_same_index,
     warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import resample_counts
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
 from surface_consistency.metrics.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.intervals import (
     Interval,
-    percentile_interval,
     undefined_interval,
     wilson_interval,
 )
@@ -172,7 +176,7 @@ class JudgeAgreementResult:
     kappa: float
     """Cohen's kappa of judge and human, in [-1, 1]; higher is better."""
     kappa_interval: Interval
-    """Bootstrap interval of `kappa`."""
+    """Interval of `kappa`, with a width even where judge and human never differ."""
     sensitivity: float
     """Share of the answers that are right by the human which the judge calls right, in [0, 1]."""
     sensitivity_interval: Interval
@@ -193,6 +197,7 @@ def judge_agreement(
     judge: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -204,8 +209,10 @@ def judge_agreement(
         judge: Verdicts of the judge in the same order; None or NaN where it could not judge.
         missing: "raise" refuses missing values; "drop" leaves such answers out, with an
             `UnscoredWarning`.
+        interval: How that of kappa is made: "auto", "percentile" or "bca", as in
+            `cluster_bootstrap`; the others are Wilson's.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of answers for the interval of kappa.
+        n_resamples: Number of resamples of answers for the interval of kappa; "auto" takes none.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
@@ -234,7 +241,9 @@ def judge_agreement(
         (0.93, 0.854, 0.95, 0.9)
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
+    check_same_index(human=human, judge=judge)
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
     table = paired_table(human_values, judge_values, missing=missing)
     if table.n == 0:
@@ -249,7 +258,7 @@ def judge_agreement(
             table.both + table.neither, table.n, confidence_level=confidence_level
         ),
         kappa=float(kappa_of_counts(table.counts)),
-        kappa_interval=_kappa_interval(table, confidence_level, n_resamples, rng),
+        kappa_interval=_kappa_interval(table, interval, confidence_level, n_resamples, rng),
         sensitivity=table.both / n_right if n_right else math.nan,
         sensitivity_interval=_share(table.both, n_right, confidence_level),
         specificity=table.neither / n_wrong if n_wrong else math.nan,
@@ -267,13 +276,28 @@ def _share(successes: int, n: int, level: float) -> Interval:
 
 
 def _kappa_interval(
-    table: PairedTable, level: float, n_resamples: int, rng: np.random.Generator | int | None
+    table: PairedTable,
+    method: IntervalMethod,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator | int | None,
 ) -> Interval:
     if math.isnan(float(kappa_of_counts(table.counts))):
         warn_undefined(
             f"kappa is undefined (NaN): the verdicts in {table} do not vary", stacklevel=3
         )
-        return undefined_interval(level, "percentile")
+        return undefined_interval(level, method)
     answers = np.repeat(np.eye(4), table.counts, axis=0)
-    totals = resample_counts(answers, n_resamples=n_resamples, rng=rng)
-    return percentile_interval(kappa_of_counts(totals), confidence_level=level)
+    found = group_values(
+        answers,
+        {"kappa": kappa_of_counts},
+        confidence_level=level,
+        n_resamples=n_resamples,
+        method=method,
+        rng=np.random.default_rng(rng),
+    )["kappa"]
+    if math.isnan(found.low):
+        warn_undefined(
+            "the interval of kappa is undefined (NaN): there is one answer", stacklevel=3
+        )
+    return found.interval(level)

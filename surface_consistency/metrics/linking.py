@@ -28,7 +28,8 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import cluster_sums
+from surface_consistency.metrics.bootstrap import IntervalMethod, cluster_sums
+from surface_consistency.metrics.intervals import Part, of_shares
 from surface_consistency.metrics.paired_tables import CountRatio
 
 __all__ = ["LINKING_KINDS", "LINKING_RATES", "LinkingTable", "linking_by", "linking_table"]
@@ -70,6 +71,7 @@ _POSITIVE = CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0))
 _NEGATIVE = CountRatio(numerator=(0, 0, 1, 0), denominator=(0, 0, 1, 1))
 
 
+@of_shares(*(Part(0.5, rate.numerator, rate.denominator) for rate in (_POSITIVE, _NEGATIVE)))
 def _balanced(counts: npt.ArrayLike) -> Floats:
     return (_POSITIVE(counts) + _NEGATIVE(counts)) / 2.0
 
@@ -228,7 +230,15 @@ def linking_table(
     return LinkingTable(**dict(zip(_CELLS, counts, strict=True)))
 
 
-_COLUMNS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined", *bound_columns(LINKING_RATES))
+_COLUMNS = (
+    *_CELLS,
+    "n",
+    "n_clusters",
+    "few_clusters",
+    "n_missing",
+    "n_undefined",
+    *bound_columns(LINKING_RATES),
+)
 
 
 def linking_by(
@@ -238,6 +248,7 @@ def linking_by(
     correct: str = "is_correct",
     kind: str = "kind",
     cluster: str | None = "fact_id",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -253,16 +264,18 @@ def linking_by(
         kind: Column of kinds, each one of `LINKING_KINDS`.
         cluster: Column of what is resampled as a whole. A positive example and the negatives made
             from it share a name, so it should join them at least; None takes rows for independent.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group.
+        n_resamples: Number of resamples of each group; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out examples that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
     Returns:
         One row a group, sorted by label, with the columns `by`; positive_right, positive_wrong,
-        negative_right, negative_wrong; n, n_clusters, n_missing, n_undefined; and `<rate>`,
-        `<rate>_low`, `<rate>_high` for each name in `LINKING_RATES`, as fractions.
+        negative_right, negative_wrong; n, n_clusters, few_clusters (whether they are fewer than
+        20), n_missing, n_undefined; and `<rate>`, `<rate>_low`, `<rate>_high` for each name in
+        `LINKING_RATES`, as fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -315,4 +328,5 @@ def linking_by(
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         rng=rng,
+        method=interval,
     )

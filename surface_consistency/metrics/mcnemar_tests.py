@@ -117,15 +117,20 @@ def _binomial_p(b: int, c: int, *, mid: bool) -> float:
     """Return the two-sided binomial p-value, or its mid-p form, of b against c."""
     fewer, total = min(b, c), b + c
     if total > _WHOLE_NUMBERS_MAX:
-        from scipy.special import bdtr
-
-        up_to = float(bdtr(fewer, total, 0.5))
-        before = float(bdtr(fewer - 1, total, 0.5)) if fewer else 0.0
+        up_to, before = (_lower_tail(k, total) if k >= 0 else 0.0 for k in (fewer, fewer - 1))
         return up_to + before if mid else min(1.0, 2.0 * up_to)
     at_most, below, ways = 0, 0, 1
     for k in range(fewer + 1):
         below, at_most, ways = at_most, at_most + ways, ways * (total - k) // (k + 1)
     return (at_most + below if mid else min(2 * at_most, 1 << total)) / (1 << total)
+
+
+def _lower_tail(k: int, total: int) -> float:
+    """Return the chance of at most k of `total` at 1/2, for counts of any size."""
+    # scipy.special.bdtr, made for this, takes 32-bit counts and wraps around in silence.
+    from scipy.special import betainc
+
+    return float(betainc(float(total - k), float(k + 1), 0.5))
 
 
 ClusteredMcNemarMethod = Literal["obuchowski", "durkalski"]

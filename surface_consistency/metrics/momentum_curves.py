@@ -7,6 +7,7 @@ the next. The null band holds what that alone brings about.
 import math
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -34,11 +35,24 @@ from surface_consistency.metrics._momentum_null import (
     streak_counts,
 )
 from surface_consistency.metrics.alignment import response_codes
-from surface_consistency.metrics.bootstrap import resample_counts
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    Statistic,
+    check_interval_method,
+    group_values,
+)
 from surface_consistency.metrics.intervals import Interval, percentile_interval
+from surface_consistency.metrics.paired_tables import CountRatio
 from surface_consistency.metrics.topic_layout import checked_orders
 
-__all__ = ["MomentumCurve", "MomentumNull", "MomentumPoint", "MomentumResult", "momentum"]
+__all__ = [
+    "MomentumCurve",
+    "MomentumNull",
+    "MomentumPoint",
+    "MomentumResult",
+    "momentum",
+    "run_statistics",
+]
 
 MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
@@ -57,7 +71,7 @@ class MomentumPoint:
     probability: float
     """P(correct), `n_correct / n`, in [0, 1]; NaN when no slot came after such a run."""
     probability_interval: Interval
-    """Interval of `probability` that resamples topics; NaN bounds where undefined."""
+    """Interval of `probability` that takes topics whole; NaN bounds where undefined."""
     null_probability: float
     """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
     null_probability_interval: Interval
@@ -77,7 +91,7 @@ class MomentumCurve:
     """Change of P(correct) with each further slot in the run, by least squares over all slots; NaN
     where all runs are equally long."""
     slope_interval: Interval
-    """Interval of `slope` that resamples topics; NaN bounds where undefined."""
+    """Interval of `slope` that takes topics whole; NaN bounds where undefined."""
     null_slope: float
     """Mean slope without momentum: what topic difficulty alone brings about."""
     null_slope_interval: Interval
@@ -165,21 +179,26 @@ def _depths(values: Floats, draws: Floats) -> Floats:
 
 
 def _curve_of(
-    streak: int, counts: Integers, drawn: Floats, without: Floats, band: Floats, level: float
+    streak: int,
+    counts: Integers,
+    intervals: tuple[list[Interval], Interval],
+    without: Floats,
+    band: Floats,
+    level: float,
 ) -> MomentumCurve:
-    """Build the curve of one kind of run.
+    """Build the curve of one kind of run; `intervals` are those by length and of the slope.
 
-    `counts` has shape `(n_lengths, 2)`; resamples and null draws come before those axes.
+    `counts` has shape `(n_lengths, 2)`; null draws come before those axes.
     """
     observed = counts.astype(np.float64)
-    share, shares, null_shares = _shares(observed), _shares(drawn), _shares(without)
+    share, null_shares = _shares(observed), _shares(without)
     points = tuple(
         MomentumPoint(
             length=length,
             n=int(counts[length, 0]),
             n_correct=int(counts[length, 1]),
             probability=float(share[length]),
-            probability_interval=percentile_interval(shares[:, length], confidence_level=level),
+            probability_interval=intervals[0][length],
             null_probability=_mean(null_shares[:, length]),
             null_probability_interval=Interval(
                 low=float(band[0, length]),
@@ -195,7 +214,7 @@ def _curve_of(
         streak=streak,
         points=points,
         slope=slope,
-        slope_interval=percentile_interval(slopes(drawn), confidence_level=level),
+        slope_interval=intervals[1],
         null_slope=_mean(null_slopes),
         null_slope_interval=percentile_interval(null_slopes, confidence_level=level),
         p_value=_p_value(slope, null_slopes),
@@ -243,6 +262,7 @@ def momentum(
     orders: npt.ArrayLike | None = None,
     null: MomentumNull | None = None,
     missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     n_null: int = 1_000,
@@ -269,8 +289,9 @@ def momentum(
             their topic. The result says which.
         missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
             with an `UnscoredWarning`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals and of the null band, in (0, 1).
-        n_resamples: Number of resamples of topics.
+        n_resamples: Number of resamples of topics; "auto" takes none.
         n_null: Number of draws of the null band; below about 1,000 the band is that of all draws.
         rng: Seed, random generator, or None for fresh entropy.
 
@@ -317,6 +338,7 @@ def momentum(
         True
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_resamples, n_null = check_n_resamples(n_resamples), check_n_resamples(n_null, "n_null")
     generator = np.random.default_rng(rng)
     codes = response_codes(slots, "slots", missing=missing)
@@ -338,7 +360,14 @@ def momentum(
     warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
     _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
     by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
-    drawn = _resampled(by_topic, n_resamples, generator)
+    found = group_values(
+        by_topic.reshape(len(by_topic), -1).astype(np.float64),
+        run_statistics(codes.shape[2]),
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=generator,
+    )
     kept = None if places is None else places[complete]
     without = _null_counts(verdicts, topics, kept, null, n_null, generator)
     counts = by_topic.sum(axis=0)
@@ -347,7 +376,18 @@ def momentum(
     bands = bands.reshape(2, len(STREAKS), -1)
     curves = [
         _curve_of(
-            streak, counts[kind], drawn[:, kind], without[:, kind], bands[:, kind], confidence_level
+            streak,
+            counts[kind],
+            (
+                [
+                    found[f"{kind} {length}"].interval(confidence_level)
+                    for length in range(counts.shape[1])
+                ],
+                found[f"{kind} slope"].interval(confidence_level),
+            ),
+            without[:, kind],
+            bands[:, kind],
+            confidence_level,
         )
         for kind, streak in enumerate(STREAKS)
     ]
@@ -426,13 +466,22 @@ def _warn_repeated(orders: Integers) -> None:
         )
 
 
-def _resampled(by_topic: Integers, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Return the run counts of resampled topics; none of them for a single topic."""
-    if len(by_topic) == 1:
-        return np.empty((0, *by_topic.shape[1:]))
-    flat = by_topic.reshape(len(by_topic), -1)
-    drawn = resample_counts(flat, n_resamples=n_resamples, rng=rng)
-    return drawn.reshape(n_resamples, *by_topic.shape[1:])
+def run_statistics(n_lengths: int) -> dict[str, Statistic]:
+    """Return P(correct) by kind of run and length, and the slopes, of flattened run counts."""
+    shape = (len(STREAKS), n_lengths, 2)
+    unit = np.eye(math.prod(shape), dtype=np.int64).reshape(*shape, -1)
+    found: dict[str, Statistic] = {}
+    for kind in range(len(STREAKS)):
+        for length in range(n_lengths):
+            n, n_correct = (tuple(row.tolist()) for row in unit[kind, length])
+            found[f"{kind} {length}"] = CountRatio(numerator=n_correct, denominator=n)
+        found[f"{kind} slope"] = partial(_slope_of, kind, shape)
+    return found
+
+
+def _slope_of(kind: int, shape: tuple[int, ...], sums: Floats) -> Floats:
+    """Return the slope of one kind of run from flattened run counts."""
+    return slopes(np.reshape(sums, (*np.shape(sums)[:-1], *shape))[..., kind, :, :])
 
 
 def _null_counts(

@@ -23,9 +23,9 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.bootstrap import (
-    INTERVALS,
     IntervalMethod,
     Statistic,
+    check_interval_method,
     cluster_sums,
 )
 from surface_consistency.metrics.mcnemar_tests import TEST_COLUMNS, PairedTest, check_test, run_test
@@ -35,7 +35,7 @@ from surface_consistency.metrics.power import design_effect_of
 __all__ = ["PairedTest", "paired_by"]
 
 _CELLS = ("both", "first_only", "second_only", "neither")
-_COUNTS = (*_CELLS, "n", "n_clusters", "n_missing", "n_undefined")
+_COUNTS = (*_CELLS, "n", "n_clusters", "few_clusters", "n_missing", "n_undefined")
 _LEAN = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
 """The accuracy difference, of which a design effect is told."""
 
@@ -50,13 +50,13 @@ def paired_by(
     pair_id: str | None = None,
     rates: Mapping[str, Statistic] = PAIRED_RATES,
     test: PairedTest = "auto",
-    interval: IntervalMethod = "percentile",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute the paired metrics of each group, with cluster-bootstrap intervals.
+    """Compute the paired metrics of each group, with intervals that respect clusters.
 
     Args:
         frame: One row a pair, with the columns named below.
@@ -64,8 +64,8 @@ def paired_by(
             holds a list (the categories of a pair), the pair counts once in each of its labels.
         first: Column of verdicts under the first condition: True or False, 1 or 0, None or NaN.
         second: Column of verdicts under the second condition.
-        cluster: Column of what is resampled as a whole, the fact or the subject; None takes each
-            row for a cluster of its own.
+        cluster: Column of what belongs together, the fact or the subject; None takes each row for a
+            cluster of its own.
         pair_id: Column of pair ids, to make sure that no pair stands twice in one group; None
             skips the check.
         rates: Statistics by column name, each a function of summed counts as for
@@ -74,17 +74,19 @@ def paired_by(
             group holds several pairs, and "independent" elsewhere: exact up to 25 discordant pairs
             and corrected above. Others are those of `mcnemar`, which takes pairs for independent,
             and "durkalski" of `clustered_mcnemar`. `mcnemar_method` says which was used.
-        interval: "percentile", or "bca" for bias-corrected and accelerated.
+        interval: How intervals are made: "auto", which holds near 0 and 1 and with few clusters,
+            or "percentile" or "bca" of resamples, as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group; all rates of a group share them.
+        n_resamples: Number of resamples of each group, shared by its rates; "auto" takes none.
         rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
         missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
     Returns:
         One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
-        neither; n (their sum), n_clusters, n_missing, n_undefined (the most resamples that left any
-        one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high` for each name in `rates`;
+        neither; n (their sum), n_clusters, few_clusters (whether they are fewer than 20),
+        n_missing, n_undefined (the most resamples that left any one rate undefined); `<rate>`,
+        `<rate>_low`, `<rate>_high` for each name in `rates`;
         mcnemar_statistic, mcnemar_p_value, mcnemar_method; design_effect, that of the accuracy
         difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
 
@@ -102,7 +104,8 @@ def paired_by(
         are crossed. Undefined rates and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its row,
         and its test is NaN too.
-        Where no resample varies (no pair flips), the interval has no width: see `wilson_interval`.
+        Where no pair flips, or all do, intervals have a width too: Wilson's for as many trials as
+        there are clusters. With fewer than 20 clusters they cover as they should, but are wide.
         A group's numbers depend on its own pairs, the seed and its labels alone, not on the order
         of the rows or on other groups. With many groups adjust the p-values for their number by
         `with_adjusted_p_values`.
@@ -126,8 +129,7 @@ def paired_by(
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
     keys = grouping_columns(by, columns)
     check_test(test)
-    if interval not in INTERVALS:
-        raise ValueError(f"interval must be one of {', '.join(INTERVALS)}; got {interval!r}")
+    check_interval_method(interval)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
     check_frame(frame, needed, options="by, first, second, cluster or pair_id")
     cells = outcome_cells(

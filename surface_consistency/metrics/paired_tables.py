@@ -12,11 +12,13 @@ from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     check_count,
+    check_same_index,
     is_missing,
     outcome_cells,
     warn_undefined,
     warn_unscored,
 )
+from surface_consistency.metrics.intervals import Link, Part
 
 __all__ = [
     "PAIRED_RATES",
@@ -37,6 +39,8 @@ class CountRatio:
     Args:
         numerator: Weight of each count above the line.
         denominator: Weight of each count below the line, one for each in `numerator`.
+        is_odds: Whether the two count different things, so that the rate is the odds of one against
+            the other and may be any number from 0 on.
 
     Raises:
         ValueError: When the two hold different numbers of weights.
@@ -57,6 +61,8 @@ class CountRatio:
     """Weight of each count above the line."""
     denominator: tuple[int, ...]
     """Weight of each count below the line."""
+    is_odds: bool = False
+    """Whether the rate is the odds of one kind of count against another."""
 
     def __post_init__(self) -> None:
         if len(self.numerator) != len(self.denominator):
@@ -72,6 +78,22 @@ class CountRatio:
         below = cells @ np.asarray(self.denominator, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.divide(above, below))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The shares that the rate is the sum of, or that it is the odds of."""
+        if self.is_odds:
+            both = tuple(a + b for a, b in zip(self.numerator, self.denominator, strict=True))
+            return (Part(1.0, self.numerator, both),)
+        added = tuple(max(weight, 0) for weight in self.numerator)
+        taken = tuple(max(-weight, 0) for weight in self.numerator)
+        parts = (Part(1.0, added, self.denominator), Part(-1.0, taken, self.denominator))
+        return parts if any(taken) else parts[:1]
+
+    @property
+    def link(self) -> Link | None:
+        """What makes the rate of the sum of its shares; None where it is that sum."""
+        return (lambda share, _: share / (1.0 - share)) if self.is_odds else None
 
 
 _PAIRS = (1, 1, 1, 1)
@@ -329,6 +351,7 @@ def cluster_counts(
         >>> cluster_counts([1, 1, 0], [1, 0, 0], clusters=["Q42", "Q42", "Q213531"]).tolist()
         [[1, 1, 0, 0], [0, 0, 0, 1]]
     """
+    check_same_index(first=first, second=second, clusters=clusters)
     cells = outcome_cells(first, second, missing=missing)
     labels = list(clusters)
     if len(labels) != cells.size:

@@ -6,12 +6,14 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata, wilcoxon
+from scipy.stats import rankdata
 
 from surface_consistency.metrics._inputs import (
+    Flags,
     Floats,
     MissingPolicy,
     check_missing,
+    check_same_index,
     warn_undefined,
     warn_unscored,
 )
@@ -107,8 +109,9 @@ def popularity_shift(
 
     Notes:
         Unchanged instances are left out of the ranks (Wilcoxon's own way). p is exact for up to 50
-        changed instances without ties in the size of the change, and otherwise a normal
-        approximation with the variance corrected for ties and without continuity correction. Where
+        changed instances, ties in the size of the change or not: the share of the 2^n choices of
+        signs that give a rank sum as far out. Beyond it is a normal approximation with the variance
+        corrected for ties and without continuity correction. Where
         nothing changed p is 1 and the effect size NaN, with an `UndefinedMetricWarning`. Score both
         versions on one scale.
 
@@ -124,6 +127,7 @@ def popularity_shift(
     if alternative not in ("two-sided", "less", "greater"):
         raise ValueError(f"alternative must be two-sided, less or greater; got {alternative!r}")
     check_missing(missing)
+    check_same_index(original=original, perturbed=perturbed)
     first = np.asarray(original, dtype=np.float64)
     second = np.asarray(perturbed, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
@@ -166,12 +170,30 @@ def popularity_shift(
 
 def _p_value(changed: Floats, ranks: Floats, alternative: _Alternative) -> float:
     """Return the p-value of the signed-rank test of changes that are not 0."""
-    sizes, ties = np.unique(ranks, return_counts=True)
-    if changed.size <= _EXACT_UP_TO and sizes.size == changed.size:
-        return float(wilcoxon(changed, alternative=alternative, method="exact").pvalue)
+    _, ties = np.unique(ranks, return_counts=True)
     n = changed.size
+    if n <= _EXACT_UP_TO:
+        return _exact_p_value(ranks, changed > 0.0, alternative)
     variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((ties**3 - ties).sum()) / 48.0
     z = (float(ranks[changed > 0.0].sum()) - n * (n + 1) / 4.0) / math.sqrt(variance)
     if alternative == "two-sided":
         return math.erfc(abs(z) / math.sqrt(2.0))
     return math.erfc((z if alternative == "greater" else -z) / math.sqrt(2.0)) / 2.0
+
+
+def _exact_p_value(ranks: Floats, rises: Flags, alternative: _Alternative) -> float:
+    """Return the share of all choices of signs whose rank sum is as far out as that of `rises`."""
+    # Ranks of ties are halves, so that their doubles are whole.
+    doubled = np.rint(2.0 * ranks).astype(np.int64)
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled:
+        ways[rank:] = ways[rank:] + ways[: ways.size - rank]
+    rising, total = int(doubled[rises].sum()), 2.0**ranks.size
+    tails = {
+        "less": float(ways[: rising + 1].sum()) / total,
+        "greater": float(ways[rising:].sum()) / total,
+    }
+    if alternative == "two-sided":
+        return min(1.0, 2.0 * min(tails.values()))
+    return tails[alternative]

@@ -21,11 +21,16 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.alignment import response_codes
-from surface_consistency.metrics.bootstrap import resample_counts
-from surface_consistency.metrics.intervals import Interval, percentile_interval
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.intervals import Interval, Part, ShareStatistic, of_shares
+from surface_consistency.metrics.paired_tables import CountRatio
 from surface_consistency.metrics.topic_layout import checked_orders, slot_counts
 
-__all__ = ["PositionPoint", "PositionResult", "position_curve"]
+__all__ = ["PositionPoint", "PositionResult", "position_curve", "slot_statistics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +46,7 @@ class PositionPoint:
     accuracy: float
     """`n_correct / n`, in [0, 1]; higher is better."""
     accuracy_interval: Interval
-    """Interval of `accuracy` that resamples topics; NaN bounds for a single topic."""
+    """Interval of `accuracy` that takes topics whole; NaN bounds for a single topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ class PositionResult:
     slope: float
     """Change of accuracy from one slot to the next, by least squares; negative: later is worse."""
     slope_interval: Interval
-    """Interval of `slope` that resamples topics; NaN bounds for a single topic."""
+    """Interval of `slope` that takes topics whole; NaN bounds for a single topic."""
     n_topics: int
     """Topics of which a sub-question was scored."""
     n_missing: int
@@ -67,6 +72,7 @@ def position_curve(
     orders: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -81,8 +87,9 @@ def position_curve(
         missing: "raise" refuses missing verdicts; "drop" leaves out each sub-question that
             lacks one, in all orders of its topic, so that the balance stays, with an
             `UnscoredWarning`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of topics.
+        n_resamples: Number of resamples of topics; "auto" takes none.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
@@ -111,38 +118,64 @@ def position_curve(
         ([0.75, 0.25], -0.5)
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
     right, n_answers, n_missing = _by_topic(slots, orders, missing)
-    totals = np.column_stack((right, n_answers))
-    accuracies = _accuracies(totals.sum(axis=0, dtype=np.float64))
-    drawn = np.full((1, right.shape[1]), math.nan)
-    if len(right) > 1:
-        drawn = _accuracies(resample_counts(totals, n_resamples=n_resamples, rng=rng))
+    totals = np.column_stack((right, n_answers)).astype(np.float64)
+    accuracies, slope = slot_statistics(right.shape[1])
     _warn_undefined(*right.shape)
+    found = group_values(
+        totals,
+        {**{str(slot): rate for slot, rate in enumerate(accuracies)}, "slope": slope},
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=np.random.default_rng(rng),
+    )
     return PositionResult(
         points=tuple(
             PositionPoint(
                 slot=slot + 1,
                 n=int(n_answers.sum()),
                 n_correct=int(right[:, slot].sum()),
-                accuracy=float(accuracies[slot]),
-                accuracy_interval=percentile_interval(
-                    drawn[:, slot], confidence_level=confidence_level
-                ),
+                accuracy=found[str(slot)].value,
+                accuracy_interval=found[str(slot)].interval(confidence_level),
             )
             for slot in range(right.shape[1])
         ),
-        slope=float(_slopes(accuracies)),
-        slope_interval=percentile_interval(_slopes(drawn), confidence_level=confidence_level),
+        slope=found["slope"].value,
+        slope_interval=found["slope"].interval(confidence_level),
         n_topics=len(right),
         n_missing=n_missing,
         n_resamples=n_resamples,
     )
 
 
-def _accuracies(totals: Floats) -> Floats:
-    """Divide the right answers of each slot by the answers in a slot, the last column."""
-    return np.asarray(totals[..., :-1] / totals[..., -1:])
+def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
+    """Return accuracy in each slot, and its slope by least squares, NaN for a single slot.
+
+    Both are of the right answers in each slot and, in the last column, the answers in a slot.
+    """
+    below = (*[0] * n_slots, 1)
+    accuracies = [
+        CountRatio(
+            numerator=tuple(int(column == slot) for column in range(n_slots + 1)), denominator=below
+        )
+        for slot in range(n_slots)
+    ]
+    centred = np.arange(n_slots) - (n_slots - 1) / 2.0
+    weights = centred / (float(centred @ centred) or math.nan)
+
+    def slope(sums: Floats) -> Floats:
+        """Weigh the accuracies by the distance of their slots from the middle."""
+        return np.asarray(sums[..., :-1] / sums[..., -1:] @ weights)
+
+    return accuracies, of_shares(
+        *(
+            Part(float(weight), accuracy.numerator, below)
+            for weight, accuracy in zip(weights, accuracies, strict=True)
+        )
+    )(slope)
 
 
 def _by_topic(
@@ -183,16 +216,6 @@ def _by_topic(
     right = ((codes == 1) & kept).sum(axis=1, dtype=np.int64)
     some = n_answers > 0
     return right[some], n_answers[some].astype(np.int64), n_missing
-
-
-def _slopes(accuracies: Floats) -> Floats:
-    """Return the least-squares slope over slots, which is the last axis; NaN for a single slot."""
-    n_slots = accuracies.shape[-1]
-    centred = np.arange(n_slots) - (n_slots - 1) / 2.0
-    spread = float(centred @ centred)
-    if spread == 0.0:
-        return np.full(accuracies.shape[:-1], math.nan)
-    return np.asarray(accuracies @ centred / spread)
 
 
 def _warn_undefined(n_topics: int, n_slots: int) -> None:

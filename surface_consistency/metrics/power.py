@@ -118,6 +118,11 @@ def minimum_detectable_difference(
     if inner >= 0.0 and n > 0.0:
         found = math.sqrt(discordant_rate) * (z_test * math.sqrt(n) + z_power * math.sqrt(inner))
         found /= n + z_power**2
+        # Squaring the equation adds roots that do not solve it, with pairs too few for any.
+        reached = z_power * math.sqrt(max(discordant_rate - found**2, 0.0))
+        asked = found * math.sqrt(n) - z_test * math.sqrt(discordant_rate)
+        if abs(reached - asked) > 1e-9 * math.sqrt(discordant_rate * n):
+            found = math.inf
     if found > discordant_rate:
         warn_undefined(
             f"no difference can be found (NaN): {n_pairs} pairs with a discordant rate of "

@@ -16,15 +16,21 @@ from surface_consistency.metrics._inputs import (
     check_confidence_level,
     check_missing,
     check_n_resamples,
+    check_same_index,
     label_codes,
     verdict_codes,
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import group_values
-from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.intervals import Interval, Part, of_shares
+from surface_consistency.metrics.paired_tables import CountRatio
 
-__all__ = ["SplitAccuracyResult", "median_split", "split_accuracy"]
+__all__ = ["SplitAccuracyResult", "median_split", "split_accuracy", "split_difference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +100,7 @@ def split_accuracy(
     threshold: float | None = None,
     clusters: Iterable[Hashable] | None = None,
     missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = 0,
@@ -107,12 +114,13 @@ def split_accuracy(
         clusters: The cluster of each instance; None resamples instances.
         missing: "raise" refuses NaN scores and missing verdicts; "drop" leaves such instances out,
             with an `UnscoredWarning` that says how many.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
         n_resamples: Number of resamples.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
-        Both accuracies and their difference with percentile intervals, threshold and counts.
+        Both accuracies and their difference with intervals, threshold and counts.
 
     Raises:
         ValueError: When lengths differ, a verdict is not binary, a value is missing under "raise",
@@ -133,17 +141,19 @@ def split_accuracy(
         (0.5, 1.0, 0.5)
     """
     check_confidence_level(confidence_level)
+    check_interval_method(interval)
     n_resamples = check_n_resamples(n_resamples)
+    check_same_index(scores=scores, correct=correct, clusters=clusters)
     values, codes, kept = _complete(scores, correct, missing)
     labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
     values, codes = values[kept], codes[kept]
     is_high = median_split(values) if threshold is None else values > threshold
     found = group_values(
         _sums(is_high, codes, labels),
-        {"low": _low, "high": _high, "difference": _difference},
+        {"low": _LOW, "high": _HIGH, "difference": split_difference},
         confidence_level=confidence_level,
         n_resamples=n_resamples,
-        method="percentile",
+        method=interval,
         rng=np.random.default_rng(rng),
     )
     undefined = [name for name, value in found.items() if value.low != value.low]
@@ -199,13 +209,13 @@ def _sums(is_high: Flags, codes: Codes, labels: Integers) -> Floats:
     return np.bincount(flat, minlength=4 * distinct.size).astype(np.float64).reshape(-1, 4)
 
 
-def _low(sums: Floats) -> Floats:
-    return np.asarray(sums[..., 1] / (sums[..., 0] + sums[..., 1]))
+_LOW = CountRatio(numerator=(0, 1, 0, 0), denominator=(1, 1, 0, 0))
+_HIGH = CountRatio(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1))
 
 
-def _high(sums: Floats) -> Floats:
-    return np.asarray(sums[..., 3] / (sums[..., 2] + sums[..., 3]))
-
-
-def _difference(sums: Floats) -> Floats:
-    return _high(sums) - _low(sums)
+@of_shares(
+    Part(1.0, _HIGH.numerator, _HIGH.denominator), Part(-1.0, _LOW.numerator, _LOW.denominator)
+)
+def split_difference(sums: Floats) -> Floats:
+    """Return the accuracy at high less that at low scores, from sums of clusters."""
+    return _HIGH(sums) - _LOW(sums)

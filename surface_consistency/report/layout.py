@@ -33,7 +33,7 @@ CellName = Literal["both", "first_only", "second_only", "neither"]
 CELLS: Final[tuple[CellName, ...]] = ("both", "first_only", "second_only", "neither")
 """The cells of the contingency table."""
 
-FEW_CLUSTERS: Final = 10
+FEW_CLUSTERS: Final = 20
 """Groups below so many clusters are faded and do not stretch the scale."""
 
 LEAST_CLUSTERS: Final = 4

@@ -1142,8 +1142,8 @@ class PairedReport:
                     title="Few clusters",
                     text=[
                         f"{row['model']}: the numbers stand on {int(row['n_clusters'])} "
-                        f"{self.clusters}; below {_FEW_CLUSTERS} bootstrap intervals are too "
-                        "narrow."
+                        f"{self.clusters}; below {_FEW_CLUSTERS} intervals still hold but "
+                        "are wide, and say little."
                     ],
                 )
             if is_hardly_right(row):
@@ -1212,11 +1212,11 @@ class PairedReport:
             f"Every pair asks one fact twice, under the {first} and under the {second}. A pair is "
             "consistent when both answers are right or both are wrong; two different wrong answers "
             "count as consistent.",
-            f"Brackets are 95 % intervals from {self.report.settings.resamples:,} bootstrap "
-            f"resamples of whole {self.clusters} (seed {self.report.settings.bootstrap_seed}), "
-            "since pairs of one of them share an answer. p tests whether flips lean to one side, "
-            "by Obuchowski's form of McNemar's test where clusters hold several pairs, and by "
-            "McNemar's own elsewhere; by group it is corrected by Holm's method.",
+            f"Brackets are 95 % intervals that take {self.clusters} whole, since pairs of one of "
+            "them share an answer: Wilson’s with the number of independent pairs that they are "
+            "worth, and for differences the MOVER interval from these. p tests whether flips lean "
+            "to one side, by Obuchowski's form of McNemar's test where clusters hold several "
+            "pairs, and by McNemar's own elsewhere; by group it is corrected by Holm's method.",
             "Two rates are compared by their difference within the same clusters, with an interval "
             "and a test by the jackknife over clusters and Student's t, never by whether their "
             "intervals overlap.",

@@ -28,7 +28,7 @@ from surface_consistency.inference.predictions import (
 )
 from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.matching.verdict_records import rule_agreement
-from surface_consistency.metrics import paired_by, wilson_interval
+from surface_consistency.metrics import paired_by
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -332,9 +332,8 @@ def retest_flip_rate(
 
     Returns:
         One row a stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
-        `flip_rate_low` and `flip_rate_high` (95 %, resamples of clusters; Wilson's interval where
-        no or every verdict flips), and n_text_changes: judged parts that differ at all. Empty when
-        no target has both verdicts.
+        `flip_rate_low` and `flip_rate_high` (95 %, clusters taken whole), and n_text_changes:
+        judged parts that differ at all. Empty when no target has both verdicts.
     """
     both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
         targets, on="target_id", validate="many_to_one"
@@ -360,10 +359,6 @@ def retest_flip_rate(
         table = paired_by(frame, by=name)
     table["n_repeated"] = table["n"]
     table["n_verdict_flips"] = table["first_only"] + table["second_only"]
-    for row in table.index[table["n_verdict_flips"].isin([0]) | (table["flip_rate"] == 1)]:
-        # Resamples of a sample without variation have no width; Wilson's interval has.
-        interval = wilson_interval(int(table.loc[row, "n_verdict_flips"]), int(table.loc[row, "n"]))
-        table.loc[row, bounds] = [interval.low, interval.high]
     table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
     if stratum:
         order = {value: place for place, value in enumerate(targets[stratum].unique())}

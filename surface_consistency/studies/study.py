@@ -168,13 +168,13 @@ class ReportSettings(Settings):
     """How tables and page are computed."""
 
     cluster: str | None = None
-    """What the bootstrap resamples as a whole: a column of the outcomes; the study's by default."""
+    """What intervals take as a whole: a column of the outcomes; the study's by default."""
 
     resamples: int = Field(default=10_000, ge=1)
-    """Bootstrap resamples."""
+    """Draws of intervals that need draws, such as those of corrected scores."""
 
     bootstrap_seed: int = 0
-    """Seed of the bootstrap."""
+    """Seed of these draws."""
 
     margin: float | None = Field(default=None, gt=0, lt=1)
     """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""

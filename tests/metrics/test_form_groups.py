@@ -49,9 +49,11 @@ def test_columns_are_those_promised(frame):
     rows = forms_by(frame, by=["model"], n_resamples=20)
 
     bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
-    counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters", "n_undefined"]
+    counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
+    counts += ["few_clusters", "n_undefined"]
     assert list(rows.columns) == ["model", *counts, *bounds]
-    assert (rows.dtypes[counts] == "int64").all()
+    assert (rows.dtypes[[name for name in counts if name != "few_clusters"]] == "int64").all()
+    assert rows["few_clusters"].dtype == bool
     assert (rows.dtypes[bounds] == "float64").all()
 
 

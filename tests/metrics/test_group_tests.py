@@ -36,7 +36,8 @@ def slaq_like(seed, gain):
     ("aligned", "misaligned", "increase"), [(0.309, 0.261, 18.4), (0.552, 0.493, 12.0)]
 )
 def test_relative_difference_agrees_with_the_paper(aligned, misaligned, increase):
-    result = group_difference([aligned] * 3 + [misaligned] * 3, [1] * 3 + [0] * 3, n_resamples=20)
+    with pytest.warns(UndefinedMetricWarning, match="no row differs"):
+        result = group_difference([aligned] * 3 + [misaligned] * 3, [1] * 3 + [0] * 3)
 
     assert 100 * result.relative_difference == pytest.approx(increase, abs=0.05)
 
@@ -185,10 +186,11 @@ def test_clusters_widen_the_interval():
 
 
 def test_equal_values_differ_by_nothing():
-    result = group_difference([0.5] * 8, [1, 0] * 4)
+    with pytest.warns(UndefinedMetricWarning, match="no row differs"):
+        result = group_difference([0.5] * 8, [1, 0] * 4)
 
     assert (result.difference, result.p_value) == (0.0, 1.0)
-    assert (result.difference_interval.low, result.difference_interval.high) == (0.0, 0.0)
+    assert math.isnan(result.difference_interval.low)
 
 
 def test_undefined_parts_are_nan():

@@ -5,6 +5,16 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.metrics import (
+    binned_curve,
+    correlation,
+    group_difference,
+    judge_agreement,
+    paired_by,
+    paired_table,
+    popularity_shift,
+    split_accuracy,
+)
 from surface_consistency.metrics._inputs import label_codes
 
 
@@ -32,3 +42,38 @@ def test_label_codes_rejects_missing_labels(missing):
 def test_label_codes_rejects_another_number_of_labels():
     with pytest.raises(ValueError, match="one label a row: got 3 labels for 2 rows"):
         label_codes(iter("abc"), 2, "clusters")
+
+
+class OfAnotherLibrary:
+    """A frame that is none of pandas but knows the way there, as those of polars do."""
+
+    __module__ = "polars.dataframe.frame"
+
+    def to_pandas(self):
+        """Never called: the message says to."""
+
+
+def test_frames_of_other_libraries_are_refused_with_the_way_out():
+    with pytest.raises(TypeError, match=r"OfAnotherLibrary of polars: pass frame.to_pandas\(\)"):
+        paired_by(OfAnotherLibrary())
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (paired_table, ("first", "second")),
+        (correlation, ("x", "y")),
+        (judge_agreement, ("human", "judge")),
+        (popularity_shift, ("original", "perturbed")),
+        (split_accuracy, ("scores", "correct")),
+        (group_difference, ("values", "in_group")),
+        (binned_curve, ("frequency", "accuracy")),
+    ],
+)
+def test_columns_with_unlike_indices_are_refused(function, names):
+    """Rows are matched by position, so that a sorted column would meet the wrong rows."""
+    first = pd.Series([1, 0, 1, 0])
+    second = pd.Series([1, 1, 0, 0], index=[3, 2, 1, 0])
+
+    with pytest.raises(ValueError, match=f"{names[0]} and {names[1]} have different indices"):
+        function(first, second)

@@ -1,11 +1,32 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import Interval, percentile_interval, wilson_interval
+from surface_consistency.metrics import (
+    DISCORDANT_ODDS,
+    FEW_CLUSTERS,
+    PAIRED_RATES,
+    CountRatio,
+    Interval,
+    cluster_bootstrap,
+    form_consistency,
+    judge_agreement,
+    kappa_of_counts,
+    paired_by,
+    percentile_interval,
+    wilson_interval,
+)
+from surface_consistency.metrics.intervals import (
+    Part,
+    share_sums,
+    statistic_bounds,
+    t_quantile,
+)
 
 
 # Newcombe, Statistics in Medicine 17, 1998, table I, method 3 (95 %).
@@ -121,3 +142,195 @@ def test_percentile_interval_of_nothing_is_nan(values):
 def test_percentile_interval_rejects_a_matrix():
     with pytest.raises(ValueError, match=r"one-dimensional; got shape \(2, 2\)"):
         percentile_interval(np.ones((2, 2)))
+
+
+SHARE = CountRatio(numerator=(1, 0), denominator=(0, 1))
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 12), (12, 12), (1, 30), (17, 40)])
+def test_share_of_single_trials_agrees_with_statsmodels(successes, n):
+    """Clusters of one are independent trials: Wilson's interval, with t for the normal quantile."""
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    sums = np.column_stack([np.arange(n) < successes, np.ones(n)]).astype(float)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, n - 1))
+
+    low, high, method = statistic_bounds(SHARE, sums, 0.95)
+
+    expected = proportion.proportion_confint(successes, n, alpha=alpha, method="wilson")
+    assert (low, high) == pytest.approx(expected, abs=1e-12)
+    assert method == "wilson"
+
+
+# Newcombe, Statistics in Medicine 17, 1998, 873-890, table II, method 10.
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+        ((0, 10), (0, 20), -0.1611, 0.2775),
+        ((10, 10), (0, 10), 0.6075, 1.0),
+    ],
+)
+def test_difference_of_independent_shares_agrees_with_newcombe(first, second, low, high):
+    rows = [
+        *[(1, 1, 0, 0)] * first[0],
+        *[(0, 1, 0, 0)] * (first[1] - first[0]),
+        *[(0, 0, 1, 1)] * second[0],
+        *[(0, 0, 0, 1)] * (second[1] - second[0]),
+    ]
+    parts = (Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))
+
+    found = share_sums(parts, np.asarray(rows, dtype=float))
+    # Newcombe takes the normal quantile, which is that of t with very many degrees of freedom.
+    normal = found._replace(spreads=tuple(s._replace(df=np.array(1e12)) for s in found.spreads))
+
+    assert normal.bounds(0.95) == pytest.approx((low, high), abs=6e-5)
+
+
+def plain_bounds(above, below, level=0.95):
+    """Bound a share of clusters by the formulas, cluster after cluster."""
+    clusters = [(a, b) for a, b in zip(above, below, strict=True) if b > 0]
+    n, k = sum(b for _, b in clusters), len(clusters)
+    share = sum(a for a, _ in clusters) / n
+    left_out = [(share * n - a) / (n - b) for a, b in clusters]
+    variance = (k - 1) / k * sum((value - share) ** 2 for value in left_out)
+
+    def kish(values):
+        return sum(values) ** 2 / sum(v * v for v in values) if any(values) else 0.0
+
+    largest = n / kish([b for _, b in clusters])
+    effect = max(1.0, variance * n / (share * (1 - share))) if 0 < share < 1 else 1.0
+    events = min(kish([a for a, _ in clusters]), kish([b - a for a, b in clusters]))
+    n_worth = n * (events + 0.5) / (events * effect + 0.5 * largest)
+    t = stats.t.ppf((1 + level) / 2, max(n / largest - 1, 1))
+    centre = (share + t**2 / (2 * n_worth)) / (1 + t**2 / n_worth)
+    half = t * math.sqrt(share * (1 - share) / n_worth + t**2 / (4 * n_worth**2))
+    return centre - half / (1 + t**2 / n_worth), centre + half / (1 + t**2 / n_worth)
+
+
+clusters = st.lists(
+    st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda pair: (min(pair), pair[0])),
+    min_size=2,
+    max_size=25,
+).filter(lambda rows: any(size > 1 for _, size in rows))
+
+
+@given(rows=clusters)
+@settings(deadline=None)
+def test_share_of_clusters_agrees_with_its_formulas(rows):
+    """The jackknife variance around the share, and the prior of half a cluster of copies."""
+    sums = np.asarray(rows, dtype=float)
+
+    low, high, _ = statistic_bounds(SHARE, sums, 0.95)
+
+    assert (low, high) == pytest.approx(plain_bounds(*sums.T.tolist()), abs=1e-9)
+
+
+cells = st.lists(st.tuples(*[st.integers(0, 4)] * 4).filter(any), min_size=2, max_size=30)
+
+
+@given(rows=cells, data=st.data())
+@settings(deadline=None)
+def test_intervals_hold_estimates_grow_with_the_level_and_forget_the_order(rows, data):
+    sums = np.asarray(rows, dtype=float)
+    shuffled = sums[data.draw(st.permutations(range(len(rows))))]
+    statistics = {**PAIRED_RATES, "kappa": kappa_of_counts, "odds": DISCORDANT_ODDS}
+
+    for name, statistic in statistics.items():
+        with np.errstate(all="ignore"):
+            estimate = float(statistic(sums.sum(axis=0)))
+        if math.isnan(estimate):
+            continue
+        narrow, wide = (statistic_bounds(statistic, sums, level)[:2] for level in (0.8, 0.99))
+        least = {"signed_alignment": -1, "accuracy_difference": -1, "kappa": -1}.get(name, 0)
+        most = math.inf if name == "odds" else 1
+        assert least - 1e-12 <= wide[0] <= narrow[0] <= estimate
+        assert estimate <= narrow[1] <= wide[1] <= most + 1e-12
+        assert wide[0] < wide[1]
+        again = np.asarray(statistic_bounds(statistic, shuffled, 0.8)[:2])
+        assert again.tolist() == pytest.approx(np.asarray(narrow).tolist(), abs=1e-9)
+
+
+def test_four_consistent_facts_prove_little():
+    frame = pd.DataFrame({"fact_id": range(4), "first_correct": 1, "second_correct": 1})
+
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
+        row = paired_by(frame).iloc[0]
+
+    assert (row["consistency"], row["consistency_high"]) == (1.0, 1.0)
+    assert 0.2 < row["consistency_low"] < 0.5
+    assert row["accuracy_difference_low"] < 0.0 < row["accuracy_difference_high"]
+    assert bool(row["few_clusters"]) is True
+    assert FEW_CLUSTERS == 20
+
+
+def test_judge_right_on_forty_of_forty_is_not_proven_perfect():
+    result = judge_agreement([1] * 20 + [0] * 20, [1] * 20 + [0] * 20)
+
+    assert (result.kappa, result.kappa_interval.high) == (1.0, 1.0)
+    assert 0.75 < result.kappa_interval.low < 0.9
+
+
+def test_odds_of_five_to_none_have_a_finite_lower_bound():
+    counts = [[0, 1, 0, 0]] * 5
+
+    bounds = cluster_bootstrap(counts, DISCORDANT_ODDS).estimate_interval
+
+    # Wilson's limit of 5 of 5 with t on four degrees of freedom, as odds.
+    t = stats.t.ppf(0.975, 4)
+    assert bounds.low == pytest.approx(5 / t**2)
+    assert bounds.high == math.inf
+
+
+def test_forms_that_always_agree_leave_room_for_others():
+    result = form_consistency([[1, 1, 1], [0, 0, 0]] * 6)
+
+    assert result.intraclass_correlation == 1.0
+    assert 0.0 < result.intraclass_correlation_interval.low < 0.7
+    assert 0.3 < result.form_share_interval.high < 1.0
+
+
+def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
+    with pytest.warns(UndefinedMetricWarning, match="changes nothing"):
+        result = cluster_bootstrap([[1, 0, 0, 1]] * 9, lambda sums: sums[..., 0] / sums.sum(-1))
+
+    assert math.isnan(result.estimate_interval.low)
+
+
+@pytest.mark.parametrize("n_clusters", [5, 10, 20])
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [
+        ((0.4, 0.15, 0.1, 0.35), "flip_rate"),
+        ((0.4, 0.15, 0.1, 0.35), "accuracy_difference"),
+        ((0.4, 0.15, 0.1, 0.35), "signed_alignment"),
+        ((0.98, 0.008, 0.008, 0.004), "first_accuracy"),
+        ((0.49, 0.005, 0.005, 0.5), "kappa"),
+    ],
+)
+def test_default_intervals_cover_with_few_clusters(law, name, n_clusters):
+    """1,000 data sets of clusters whose pairs correlate by 0.3; percentiles cover .15 to .90."""
+    rng = np.random.default_rng(n_clusters)
+    shares = rng.gamma(np.asarray(law) * 7 / 3, size=(1000, n_clusters, 4))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    sums = rng.multinomial(5, shares).astype(float)
+    statistic = {**PAIRED_RATES, "kappa": kappa_of_counts}[name]
+    truth = float(statistic(law))
+
+    low, high, _ = statistic_bounds(statistic, sums, 0.95)
+
+    held = (low <= truth) & (truth <= high) | np.isnan(low)
+    assert held.mean() > (0.92 if n_clusters >= 20 else 0.9)
+
+
+@settings(deadline=None)
+@given(df=st.floats(1.0, 1e6), level=st.floats(0.01, 0.9999))
+def test_quantiles_of_t_agree_with_scipy(df, level):
+    """One by one without scipy below a level of 0.99, with it above and for arrays."""
+    expected = stats.t.ppf((1 + level) / 2, df)
+
+    assert float(t_quantile(df, level)) == pytest.approx(expected, rel=1e-8)
+    assert t_quantile(np.array([df]), level).tolist() == pytest.approx([expected], rel=1e-8)
+    assert math.isnan(float(t_quantile(0.0, level)))

@@ -178,3 +178,38 @@ def test_judge_error_rejects_what_defines_no_rate(counts, message):
 def test_corrected_rate_rejects_percent():
     with pytest.raises(ValueError, match=r"share in \[0, 1\]"):
         corrected_rate(55.0, ERRING)
+
+
+def test_correlated_errors_are_taken_out_when_told():
+    """A judge who errs on a fact both times or not at all makes verdicts agree too often."""
+    rng = np.random.default_rng(8)
+    short = rng.random((4000, 5)) < 0.6
+    long = np.where(rng.random((4000, 5)) < 0.7, short, rng.random((4000, 5)) < 0.5)
+    truth = float((short == long).mean())
+    errs = rng.random((4000, 5)) < 0.1
+    error = JudgeError(
+        true_positives=9000, false_negatives=1000, false_positives=1000, true_negatives=9000
+    )
+    judged = {"short": short ^ errs, "long": long ^ errs, "n_resamples": 200}
+
+    told, untold = (
+        corrected_alignment(
+            **judged, short_error=error, long_error=error, error_correlation=correlation
+        )
+        for correlation in (1.0, 0.0)
+    )
+
+    assert told.alignment == pytest.approx(truth, abs=0.01)
+    assert untold.alignment > truth + 0.1
+    observed = float((short ^ errs).mean())
+    assert told.short_accuracy == pytest.approx(corrected_rate(observed, error))
+
+
+def test_impossible_correlation_of_errors_is_refused():
+    seldom = JudgeError(true_positives=99, false_negatives=1, false_positives=1, true_negatives=99)
+    often = JudgeError(true_positives=7, false_negatives=3, false_positives=3, true_negatives=7)
+
+    with pytest.raises(ValueError, match=r"error_correlation is 0.9, but .* to 0.154 only"):
+        corrected_alignment(
+            [[1, 0]] * 9, [[1, 1]] * 9, short_error=seldom, long_error=often, error_correlation=0.9
+        )

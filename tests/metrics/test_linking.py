@@ -204,7 +204,7 @@ def test_intervals_agree_with_a_naive_cluster_loop():
         drawn = pd.concat([parts[fact] for fact in rng.choice(list(parts), len(parts))])
         values.append(linking_table(drawn["is_correct"], drawn["kind"].tolist()).balanced_accuracy)
 
-    (row,) = linking_by(frame).to_dict("records")
+    (row,) = linking_by(frame, interval="percentile").to_dict("records")
 
     bounds = row["balanced_accuracy_low"], row["balanced_accuracy_high"]
     assert bounds == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.2 * np.std(values))

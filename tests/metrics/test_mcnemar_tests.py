@@ -374,3 +374,23 @@ def test_one_cluster_is_undefined():
 def test_clustered_mcnemar_rejects_bad_input(counts, options, error, message):
     with pytest.raises(error, match=message):
         clustered_mcnemar(counts, **options)
+
+
+@pytest.mark.parametrize(("half", "apart"), [(2_400, 100), (2**30, 20_000), (2**30, 60_000)])
+def test_exact_p_value_of_large_counts_agrees_with_sums_of_logarithms(half, apart):
+    """Beyond 2**31 pairs 32-bit counts wrap around; a sum over logarithms of terms does not."""
+    few, many = half - apart, half + apart
+    steps = np.arange(min(few, 2_000_000), dtype=float)
+    ratios = np.cumsum(np.log(few - steps) - np.log(many + steps + 1))
+    first = math.lgamma(2 * half + 1) - math.lgamma(few + 1) - math.lgamma(many + 1)
+    tail = math.exp(first - 2 * half * math.log(2)) * (1 + np.exp(ratios).sum())
+
+    p_value = mcnemar(discordant(many, few), method="exact").p_value
+
+    assert p_value == pytest.approx(2 * tail, rel=1e-4)
+    assert mcnemar(discordant(few, many), method="exact").p_value == p_value
+    assert mcnemar(discordant(few, many), method="mid-p").p_value < p_value
+
+
+def test_exact_p_value_of_even_large_counts_is_one():
+    assert mcnemar(discordant(2**31, 2**31), method="exact").p_value == 1.0

@@ -137,7 +137,8 @@ def test_equal_models_do_not_differ():
     one = answers(models=("a",))
     row = compare_models(pd.concat([one, one.assign(model="b")])).iloc[0]
 
-    assert row["difference"] == row["difference_low"] == row["difference_high"] == 0
+    assert row["difference"] == 0
+    assert -0.2 < row["difference_low"] < 0 < row["difference_high"] < 0.2
     assert row["p_value"] == 1
 
 
@@ -185,7 +186,9 @@ def test_undefined_resamples_are_counted():
         }
     )
 
-    row = compare_models(frame, rate="consistency_given_first_correct", cluster=None).iloc[0]
+    row = compare_models(
+        frame, rate="consistency_given_first_correct", cluster=None, interval="percentile"
+    ).iloc[0]
 
     assert row["n_undefined"] == pytest.approx(10_000 * (5 / 6) ** 6, abs=250)
     assert math.isclose(row["difference"], 1 / 3 - 1)
@@ -226,3 +229,55 @@ def test_compare_models_rejects_bad_input(frame, change, options, message):
 def test_compare_models_rejects_missing_columns(frame, column):
     with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
         compare_models(frame, **{column: "nowhere"})
+
+
+@pytest.mark.parametrize("interval", ["auto", "percentile", "bca"])
+def test_other_models_change_nothing(interval):
+    """Neither a third model nor the order of models moves the bounds of two."""
+    frame = answers()
+    two = frame[frame["model"] != "tuned"]
+    turned = pd.concat([frame[frame["model"] == name] for name in ("tuned", "large", "small")])
+    options = {"rate": ["flip_rate", "consistency_given_first_correct"], "n_resamples": 300}
+
+    rows, alone, other = (
+        compare_models(part, interval=interval, **options) for part in (frame, two, turned)
+    )
+
+    first = rows[(rows["model_a"] == "small") & (rows["model_b"] == "large")]
+    assert_frame_equal(first.reset_index(drop=True), alone)
+    back = other[(other["model_a"] == "large") & (other["model_b"] == "small")]
+    assert back["difference_low"].tolist() == pytest.approx((-alone["difference_high"]).tolist())
+    assert back["p_value"].tolist() == alone["p_value"].tolist()
+
+
+def test_pairwise_comparison_keeps_pairs_that_a_third_model_lacks():
+    frame = answers()
+    shrunk = frame[(frame["model"] != "tuned") | (frame["pair_id"].isin(["p1", "p2", "p3"]))]
+
+    with pytest.warns(UnscoredWarning, match="left out of some comparisons"):
+        rows = compare_models(shrunk, pairs="pairwise", cluster=None)
+    with pytest.warns(UnscoredWarning, match="left out for all"):
+        common = compare_models(shrunk, cluster=None)
+
+    assert rows["n"].tolist() == [750, 3, 3]
+    assert common["n"].tolist() == [3, 3, 3]
+    assert rows["few_clusters"].tolist() == [False, True, True]
+
+
+def test_p_value_of_a_difference_goes_with_its_interval():
+    """At the level 1 - p the interval ends at 0."""
+    (row,) = compare_models(answers(models=("small", "large"))).to_dict("records")
+    level = 1 - row["p_value"]
+
+    (at_p,) = compare_models(answers(models=("small", "large")), confidence_level=level).to_dict(
+        "records"
+    )
+
+    nearest = min(abs(at_p["difference_low"]), abs(at_p["difference_high"]))
+    assert 0 < row["p_value"] < 0.9
+    assert nearest == pytest.approx(0, abs=1e-9)
+
+
+def test_compare_models_rejects_unknown_pairs():
+    with pytest.raises(ValueError, match="pairs must be 'common' or 'pairwise'; got 'all'"):
+        compare_models(answers(), pairs="all")

@@ -54,14 +54,18 @@ def test_names_are_loaded_on_first_use():
 
 # Helpers of the other modules.
 HELPERS = {
-    *("checked_orders", "response_codes", "score_fields", "slot_counts"),
+    *("checked_orders", "response_codes", "slot_counts", "SCORES", "topic_cells"),
     *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
-    *("GroupValue", "cluster_sums", "group_values"),
+    *("GroupValue", "check_interval_method", "cluster_sums", "group_values"),
+    *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
+    *("mean_difference", "model_difference", "run_statistics", "slot_statistics"),
+    "split_difference",
+    *("jackknife_bounds", "jackknife_p_value", "t_p_value", "t_quantile"),
     *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
     *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
     *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
-    *("distinct_names", "number_column", "INTERVALS"),
+    *("distinct_names", "number_column"),
 }
 
 # Parts of results, which no one makes but the functions that return them.

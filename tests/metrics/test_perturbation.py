@@ -184,3 +184,29 @@ def test_missing_scores_are_left_out_and_counted():
 def test_popularity_shift_rejects_bad_input(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         popularity_shift(*arguments, **options)
+
+
+@settings(deadline=None)
+@given(changes=st.lists(st.sampled_from([-3, -2, -1, 1, 2, 3]), min_size=1, max_size=9))
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_shift_with_ties_agrees_with_all_choices_of_signs(alternative, changes):
+    ranks = [
+        sum(abs(b) < abs(a) for b in changes) + (1 + sum(abs(b) == abs(a) for b in changes)) / 2
+        for a in changes
+    ]
+    rising = sum(r for r, change in zip(ranks, changes, strict=True) if change > 0)
+    sums = [
+        sum(itertools.compress(ranks, signs))
+        for signs in itertools.product([0, 1], repeat=len(changes))
+    ]
+    below = sum(value <= rising for value in sums) / len(sums)
+    above = sum(value >= rising for value in sums) / len(sums)
+
+    p_value = popularity_shift([0.0] * len(changes), changes, alternative=alternative).p_value
+
+    expected = {"less": below, "greater": above, "two-sided": min(1.0, 2 * min(below, above))}
+    assert p_value == pytest.approx(expected[alternative])
+
+
+def test_shift_of_five_equal_changes_is_the_least_possible():
+    assert popularity_shift([0] * 5, [1] * 5).p_value == 0.0625

@@ -258,3 +258,22 @@ def test_design_effect_of_what_does_not_vary_is_undefined(counts, rate):
 def test_design_effect_rejects_bad_input(counts, rate, error, message):
     with pytest.raises(error, match=message):
         design_effect(counts, rate=rate)
+
+
+@settings(deadline=None)
+@given(n_pairs=st.integers(1, 40), discordant_rate=shares, power=st.floats(0.55, 0.99))
+@pytest.mark.filterwarnings("ignore:no difference can be found")
+def test_detectable_difference_solves_its_equation(n_pairs, discordant_rate, power):
+    """Squaring the equation makes roots that no number of pairs has: they are not returned."""
+    found = minimum_detectable_difference(n_pairs, discordant_rate=discordant_rate, power=power)
+
+    if not math.isnan(found):
+        pairs = required_pairs(found, discordant_rate=discordant_rate, power=power)
+        assert pairs in (n_pairs, n_pairs + 1)
+
+
+def test_three_pairs_find_no_difference():
+    with pytest.warns(UndefinedMetricWarning, match="3 pairs with a discordant rate of 1.0"):
+        found = minimum_detectable_difference(3, discordant_rate=1.0, power=0.9)
+
+    assert math.isnan(found)

@@ -1,9 +1,9 @@
-import math
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -63,11 +63,11 @@ def test_regression_agrees_with_newton_and_a_written_out_sandwich():
     assert rows["standard_error"].tolist() == pytest.approx(errors, rel=1e-6)
     assert rows["z"].tolist() == pytest.approx(beta / errors, rel=1e-5)
     assert rows["odds_ratio"].tolist() == pytest.approx(np.exp(beta), rel=1e-6)
-    half = 1.959963984540054 * errors
+    half = stats.t.ppf(0.975, 1499) * errors
     assert rows["estimate_low"].tolist() == pytest.approx(beta - half, rel=1e-5)
     assert rows["estimate_high"].tolist() == pytest.approx(beta + half, rel=1e-5)
     assert rows["p_value"].tolist() == pytest.approx(
-        [math.erfc(abs(z) / math.sqrt(2)) for z in beta / errors], rel=1e-4
+        (2 * stats.t.sf(np.abs(beta / errors), 1499)).tolist(), rel=1e-4
     )
     assert (rows["n"] == 3000).all()
     assert (rows["n_clusters"] == 1500).all()

@@ -184,7 +184,7 @@ def test_groups_on_few_facts_are_faded_or_left_to_the_table():
     assert "from personal names" in read.visible
     assert "with diacritics" not in read.visible
     assert "1 group of fewer than 4 facts is in the table only." in read.visible
-    assert "Paler groups stand on fewer than 10 facts." in read.visible
+    assert "Paler groups stand on fewer than 20 facts." in read.visible
 
 
 def test_models_on_different_numbers_of_facts_show_both():

@@ -656,7 +656,7 @@ class AuditReport(PairedReport):
             if 0 < row["n_clusters"] < _FEW_FACTS:
                 text = (
                     f"{row['model']}: the numbers stand on {int(row['n_clusters'])} facts; below "
-                    f"{_FEW_FACTS} bootstrap intervals are too narrow."
+                    f"{_FEW_FACTS} intervals still hold but are wide, and say little."
                 )
                 yield Check(level="look here", title="Few facts", text=[text])
             if row["n_full"] and row["n"] and row.get("full_accuracy", 1.0) < _LOW_START:
@@ -674,12 +674,11 @@ class AuditReport(PairedReport):
 
     def method(self) -> list[str]:
         """Write the method as prose for an appendix."""
-        settings = self.report.settings
         return [
             *_READING,
-            f"Brackets are 95 % intervals from {settings.resamples:,} bootstrap resamples of whole "
-            f"facts (seed {settings.bootstrap_seed}): a fact stands under several prompt styles, "
-            "which are not independent. A rate of 0 or 1 gets Wilson's interval over facts.",
+            "Brackets are 95 % intervals that take facts whole, since a fact stands under several "
+            "prompt styles, which are not independent: Wilson’s with the number of independent "
+            "prompts that the facts are worth.",
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches, state by state.",
         ]

@@ -14,15 +14,15 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.metrics import (
+    CountRatio,
     cluster_counts,
     clustered_mcnemar,
     contamination_by,
     decomposition_residual,
     forgetting_by,
-    resample_counts,
-    wilson_interval,
     with_adjusted_p_values,
 )
+from surface_consistency.metrics.bootstrap import group_values
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
 
@@ -238,7 +238,6 @@ def _rates(
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="clustered_mcnemar_p_value", within="model")
-    _widen(table)
     _fill_accuracies(table, frame, columns, n_resamples, seed)
     return table
 
@@ -316,20 +315,6 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
         "n_incomplete": n_incomplete,
         "closure_note": "; ".join(notes),
     }
-
-
-def _widen(table: pd.DataFrame) -> None:
-    """Give rates that do not vary Wilson's interval over facts; their resamples have no width."""
-    names = [str(name) for name in table.columns]
-    given = [name for name in names if name.endswith(_GIVEN_FULL) and f"{name}_low" in names]
-    for rate in (*_PROPORTIONS, *given):
-        if rate not in table:
-            continue
-        sizes = f"n_clusters{_GIVEN_FULL}" if rate in given else "n_clusters"
-        for row in table.index[table[rate].isin([0.0, 1.0]) & (table[sizes] > 0)]:
-            n_facts = int(table.loc[row, sizes])
-            bounds = wilson_interval(int(table.loc[row, rate]) * n_facts, n_facts)
-            table.loc[row, [f"{rate}_low", f"{rate}_high"]] = [bounds.low, bounds.high]
 
 
 def _fill_accuracies(
@@ -423,18 +408,32 @@ def _states(
 def _bounds(
     values: npt.NDArray[Any], facts: pd.Series, n_resamples: int, seed: int
 ) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Count the facts and bound the mean of each column; by Wilson where it does not vary."""
+    """Count the facts and bound the mean of each column, which lies in [0, 1]."""
     _, codes = np.unique(facts.astype(str), return_inverse=True)
     columns = [*values.T.astype(float), np.ones(len(values))]
-    sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1)
-    n_facts, totals = len(sums), sums.sum(axis=0)
+    sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1).astype(
+        np.float64
+    )
+    n_facts = len(sums)
     if n_facts < 2:
         undefined = np.full(sums.shape[1] - 1, np.nan)
         return n_facts, undefined, undefined
-    drawn = resample_counts(sums, n_resamples=n_resamples, rng=seed)
-    lows, highs = np.quantile(drawn[:, :-1] / drawn[:, -1:], (0.025, 0.975), axis=0)
-    for place, total in enumerate(totals[:-1]):
-        if total in (0.0, totals[-1]):
-            bounds = wilson_interval(n_facts if total else 0, n_facts)
-            lows[place], highs[place] = bounds.low, bounds.high
-    return n_facts, lows, highs
+    found = group_values(
+        sums,
+        {
+            str(place): CountRatio(
+                numerator=tuple(int(column == place) for column in range(sums.shape[1])),
+                denominator=(*[0] * (sums.shape[1] - 1), 1),
+            )
+            for place in range(sums.shape[1] - 1)
+        },
+        confidence_level=0.95,
+        n_resamples=n_resamples,
+        method="auto",
+        rng=np.random.default_rng(seed),
+    ).values()
+    return (
+        n_facts,
+        np.array([value.low for value in found]),
+        np.array([value.high for value in found]),
+    )

@@ -129,7 +129,7 @@ class SlaqReport(PairedReport):
         ]
 
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
-        """Compute the scores by some columns; models that share topics share their resamples."""
+        """Compute the scores by some columns."""
         settings = self.report.settings
         table = grouped_scores(
             self.frame,
@@ -630,16 +630,16 @@ class SlaqReport(PairedReport):
         Returns:
             Paragraphs.
         """
-        settings = self.report.settings
         return [
             "F_S and F_L are the shares of facts that the model states rightly when asked for them "
             "alone and within the long query. Alignment is the share of facts with the same "
             "verdict both times, right or wrong; signed alignment counts two right answers as 1 "
             "and two wrong ones as -1, so a model that is mostly wrong twice is well aligned and "
             "has a negative signed alignment.",
-            f"Brackets are 95 % intervals from {settings.resamples:,} bootstrap resamples of whole "
-            f"{self.clusters} (seed {settings.bootstrap_seed}): the facts of a topic, and the "
-            "orders of one query, are not independent. p tests whether flips lean to one side, by "
+            f"Brackets are 95 % intervals that take {self.clusters} whole, since the facts of a "
+            "topic, and the orders of one query, are not independent: Wilson’s with the number of "
+            "independent pairs that they are worth, and for differences the MOVER interval from "
+            "these. p tests whether flips lean to one side, by "
             "Obuchowski’s form of McNemar’s test, which respects clusters; by group Holm’s method "
             "corrects it.",
             "A long query is asked in several orders of its questions. Accuracy by slot is shown "
@@ -651,7 +651,7 @@ class SlaqReport(PairedReport):
             f"band leaves out the twentieth of {self.n_null:,} draws that go furthest out at any "
             "point of either curve.",
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
-            "again in other batches, by form, with intervals that resample topics.",
+            "again in other batches, by form, with intervals that take topics whole.",
         ]
 
     def _own_tables(self) -> set[str]:

@@ -2,11 +2,10 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import (
@@ -16,16 +15,16 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import (
     PAIRED_RATES,
+    CountRatio,
     MomentumResult,
     TopicArraysResult,
     is_balanced,
     momentum,
     paired_by,
-    percentile_interval,
     position_curve,
-    resample_counts,
     topic_arrays,
 )
+from surface_consistency.metrics.bootstrap import group_values
 from surface_consistency.report.table import Column
 
 __all__ = [
@@ -127,9 +126,7 @@ def grouped_scores(
         ValueError: If the frame is empty.
 
     Notes:
-        Values and tests are those of `paired_by`. So are the intervals, but models that have
-        verdicts on the same clusters share their resamples: sixteen models take little longer than
-        one, and their intervals differ by the models alone. What is missing is counted in
+        Values, intervals and tests are those of `paired_by`. What is missing is counted in
         `n_missing` and what is undefined is NaN, without a warning.
     """
     grouped = _with_numbers(frame)
@@ -145,15 +142,10 @@ def grouped_scores(
             by=keys,
             cluster=cluster,
             rates={name: PAIRED_RATES[name] for name in _RATES},
-            n_resamples=1,
+            n_resamples=n_resamples,
             rng=seed,
-        ).set_index(keys)
-    names = [f"{name}_{end}" for name in _RATES for end in ("low", "high")]
-    bounds = pd.DataFrame.from_dict(
-        dict(_intervals(grouped, keys, cluster, n_resamples, seed)), orient="index", columns=names
-    ).reindex(table.index)
-    table[bounds.columns] = bounds
-    named = table.reset_index().rename(columns={"second_condition": "condition"})
+        )
+    named = table.rename(columns={"second_condition": "condition"})
     kept = ["model", "condition", *columns, *_COUNTS]
     kept += [name + end for name in _RATES for end in ("", "_low", "_high")]
     order = {model: place for place, model in enumerate(frame["model"].unique())}
@@ -165,7 +157,7 @@ def grouped_scores(
 def slot_tables(
     frame: pd.DataFrame, *, n_resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
 ) -> dict[str, pd.DataFrame]:
-    """Compute what looks at slots, orders and free texts; intervals resample topics.
+    """Compute what looks at slots, orders and free texts; intervals take topics whole.
 
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
@@ -229,39 +221,6 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
         if name in frame and isinstance(frame[name].dtype, pd.BooleanDtype)
     ]
     return frame.assign(**{name: frame[name].to_numpy(float, na_value=np.nan) for name in masked})
-
-
-def _intervals(
-    frame: pd.DataFrame, keys: list[str], cluster: str, n_resamples: int, seed: int
-) -> Iterator[tuple[tuple[object, ...], list[float]]]:
-    """Give the bounds of each group with two clusters or more."""
-    sums = _cells(frame, [*keys, cluster]).groupby([*keys, cluster], sort=True).sum()
-    alike: dict[tuple[object, ...], list[tuple[tuple[object, ...], pd.DataFrame]]] = {}
-    for key, part in sums.groupby(level=list(range(len(keys))), sort=False):
-        scored = part[(part > 0).any(axis=1)]
-        clusters = tuple(scored.index.get_level_values(cluster))
-        if len(clusters) > 1:
-            alike.setdefault((*key[1:], clusters), []).append((key, scored))
-    for members in alike.values():
-        side_by_side = np.hstack([scored.to_numpy(np.float64) for _, scored in members])
-        drawn = resample_counts(side_by_side, n_resamples=n_resamples, rng=seed)
-        for place, (key, _) in enumerate(members):
-            own = drawn[:, 4 * place : 4 * place + 4]
-            found = [percentile_interval(PAIRED_RATES[name](own)) for name in _RATES]
-            yield key, [bound for interval in found for bound in (interval.low, interval.high)]
-
-
-def _cells(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Mark each pair as right both times, first only, second only, or neither."""
-    first, second = (frame[name] for name in ("first_correct", "second_correct"))
-    known = (first.notna() & second.notna()).to_numpy(bool)
-    right = [column.eq(1).fillna(False).to_numpy(bool) for column in (first, second)]
-    return frame[keys].assign(
-        both=known & right[0] & right[1],
-        first_only=known & right[0] & ~right[1],
-        second_only=known & ~right[0] & right[1],
-        neither=known & ~right[0] & ~right[1],
-    )
 
 
 def _momentum(
@@ -355,7 +314,7 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
     """Compute how often the long verdict of a fact changes with the order of its query.
 
     Of m verdicts with k right, two differ with the chance 2 k (m - k) / (m (m - 1)); the mean over
-    facts is 1 less the consistency of `form_consistency`, with intervals that resample topics.
+    facts is 1 less the consistency of `form_consistency`, with intervals that take topics whole.
     """
     judged = np.isfinite(arrays.long).sum(axis=1)
     rights = np.nansum(arrays.long, axis=1)
@@ -365,13 +324,14 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
     orders = np.maximum(judged, 2)
     differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
     by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
-    low = high = np.nan
-    if len(by_topic) > 1:
-        drawn: npt.NDArray[np.float64] = resample_counts(
-            by_topic, n_resamples=n_resamples, rng=seed
-        )
-        interval = percentile_interval(drawn[:, 0] / drawn[:, 1])
-        low, high = interval.low, interval.high
+    found = group_values(
+        by_topic,
+        {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
+        confidence_level=0.95,
+        n_resamples=n_resamples,
+        method="auto",
+        rng=np.random.default_rng(seed),
+    )["disagreement"]
     changing = int((several & (rights > 0) & (rights < judged)).sum())
     return pd.DataFrame(
         [
@@ -379,9 +339,9 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
                 "n_facts": int(several.sum()),
                 "n_changing": changing,
                 "changing_share": float(changing / several.sum()),
-                "disagreement": float(by_topic[:, 0].sum() / by_topic[:, 1].sum()),
-                "disagreement_low": low,
-                "disagreement_high": high,
+                "disagreement": found.value,
+                "disagreement_low": found.low,
+                "disagreement_high": found.high,
             }
         ]
     )

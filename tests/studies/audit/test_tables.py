@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from surface_consistency.metrics import wilson_interval
 from surface_consistency.studies.audit import audit_tables
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
@@ -48,7 +48,8 @@ def test_attribution_adds_up_to_the_right_answers(frame):
         assert table["rate_high"].ge(table["rate"]).all()
     # Nothing of a kind that never occurs is certain: Wilson's bound over 26 facts.
     none = tables["attribution"].query("attribution == 'echo'").iloc[0]
-    assert none["rate_high"] == pytest.approx(1.96**2 / (26 + 1.96**2), abs=1e-3)
+    t = stats.t.ppf(0.975, 25)
+    assert none["rate_high"] == pytest.approx(t**2 / (26 + t**2))
 
 
 def test_an_incomplete_closure_stands_in_every_table(frame):
@@ -122,9 +123,9 @@ def test_rates_given_full_get_wilson_intervals_over_the_facts_that_full_has_righ
     overall = finish(audit())["overall"].iloc[0]
 
     assert overall["leakage_given_full"] == 0
-    bounds = wilson_interval(0, int(overall["n_clusters_given_full"]))
-    assert overall["leakage_given_full_high"] == pytest.approx(bounds.high)
-    assert overall["leakage_given_full_high"] > 0
+    n_facts = int(overall["n_clusters_given_full"])
+    t = stats.t.ppf(0.975, n_facts - 1)
+    assert overall["leakage_given_full_high"] == pytest.approx(t**2 / (n_facts + t**2))
 
 
 def test_tables_of_several_models_are_those_of_each(random_audit):
