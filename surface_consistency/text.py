@@ -10,6 +10,7 @@ __all__ = [
     "folded",
     "normalize",
     "padded_words",
+    "printable",
     "surface_from_title",
     "token_key",
     "tokenize",
@@ -36,6 +37,9 @@ _UNSPACED_WORD = re.compile(
     rf"[{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}](?<=\w)"
     rf"(?:(?<=[{_KATAKANA}])[{_KATAKANA}]*)?[^\w\s]*"
 )
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class _Kept(dict[str, str]):
@@ -97,6 +101,38 @@ def first_line(text: str) -> str:
         ''
     """
     return text.removeprefix("\n\n").split("\n", 1)[0].strip()
+
+
+def printable(text: str, *, encoding: str = "utf-8") -> str:
+    r"""Write what would steer a terminal, or cannot stand on it, as escapes.
+
+    Control characters (escape sequences among them), overrides of the writing direction and
+    halves of surrogates become the escapes of JSON, so that a JSON document stays one with the
+    same content. Tabs and line feeds stay.
+
+    Args:
+        text: Any text, such as one that a model wrote.
+        encoding: What the terminal can show; further letters become escapes too.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> printable("\x1b[31mred\r\u202e")
+        '\\u001b[31mred\\u000d\\u202e'
+        >>> printable("50 – 60 %", encoding="ascii")
+        '50 \\u2013 60 %'
+    """
+    plain = _UNPRINTABLE.sub(_escaped, text)
+    try:
+        plain.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(
+            letter if letter.encode(encoding, "ignore") else _escaped(letter) for letter in plain
+        )
+    except LookupError:
+        return plain.encode("ascii", "backslashreplace").decode("ascii")
+    return plain
 
 
 def token_key(text: str) -> str:
@@ -253,3 +289,10 @@ def _without_lone_marks(found: re.Match[str]) -> str:
     while cut < len(marks) and unicodedata.category(marks[cut])[0] == "M":
         cut += 1
     return marks[cut:]
+
+
+def _escaped(found: "re.Match[str] | str") -> str:
+    """Write a character as JSON does."""
+    letter = found if isinstance(found, str) else found[0]
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
