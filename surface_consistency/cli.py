@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import surface_consistency
 from surface_consistency.errors import SurfaceConsistencyError
@@ -108,12 +108,11 @@ class _Terminal(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write a text, escaped where it must be."""
-        if self.is_raw:
-            return self._tell(self._stream.write, text)
-        renewal = self._renewal.match(text)
-        start = renewal.end() if renewal else 0
-        plain = text[:start] + printable(text[start:], encoding=self.encoding)
-        self._tell(self._stream.write, plain)
+        if not self.is_raw:
+            renewal = self._renewal.match(text)
+            start = renewal.end() if renewal else 0
+            text = text[:start] + printable(text[start:], encoding=self.encoding)
+        self._tell(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
@@ -133,10 +132,10 @@ class _Terminal(io.TextIOBase):
         return True
 
     @staticmethod
-    def _tell(act: Callable[..., Any], *arguments: str) -> Any:  # noqa: ANN401
+    def _tell(act: Callable[..., object], *arguments: str) -> None:
         """Write or flush; a full disk is named."""
         try:
-            return act(*arguments)
+            act(*arguments)
         except BrokenPipeError:
             raise
         except OSError as error:

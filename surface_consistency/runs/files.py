@@ -182,14 +182,15 @@ def write_csv(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     """
     import pandas as pd
 
-    guarded = frame.rename(columns=guard_cell)  # type: ignore[arg-type]
+    guarded = frame.rename(columns=guard_cell)
     for place, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O" or isinstance(dtype, pd.StringDtype):
-            guarded.isetitem(place, frame.iloc[:, place].map(guard_cell, na_action="ignore"))
+            cells = frame.iloc[:, place].map(guard_cell, na_action="ignore")
+            guarded.isetitem(place, cells.array)
     texts = guarded.select_dtypes(["object", "string"]).to_numpy().ravel()
     has_returns = any("\r" in str(cell) for cell in (*guarded.columns, *texts))
     # The csv library quotes a line feed, but a carriage return only from Python 3.13 on.
-    quoting = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     with atomic_path(path) as part:
         guarded.to_csv(part, index=False, lineterminator="\n", encoding="utf-8", quoting=quoting)
 
