@@ -9,6 +9,7 @@ __all__ = [
     "first_line",
     "folded",
     "normalize",
+    "one_line",
     "padded_words",
     "printable",
     "surface_from_title",
@@ -101,6 +102,22 @@ def first_line(text: str) -> str:
         ''
     """
     return text.removeprefix("\n\n").split("\n", 1)[0].strip()
+
+
+def one_line(text: str) -> str:
+    r"""Write line feeds and tabs as escapes, so that a cell cannot pass for a line of its own.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text on one line.
+
+    Examples:
+        >>> one_line("a\nb")
+        'a\\nb'
+    """
+    return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def printable(text: str, *, encoding: str = "utf-8") -> str:

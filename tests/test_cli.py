@@ -507,13 +507,13 @@ def listing(capsys):
     return capsys.readouterr().out
 
 
-HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f"
+HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
 
 
 def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     """Labels in tables, errors and JSON: what is printed is the escape, JSON keeps its content."""
     verdicts = tmp_path / "v.csv"
-    rows = [f"{i},{i % 2},1,{HOSTILE}" for i in range(30)]
+    rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["fact_id,a,b,group", *rows]), encoding="utf-8")
     words = ["compare", str(verdicts), "--first", "a", "--second", "b", "--by", "group"]
     words += ["--resamples", "10"]
@@ -530,6 +530,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
         assert not set(printed) & set("\x1b\x07\x9b\x7f\u202e")
         assert "\\u202eevil\\u007f" in printed
     assert json.loads(machine)["group"] == HOSTILE
+    assert len(table.splitlines()) == 2
 
 
 @pytest.mark.parametrize("json_flag", [[], ["--json"]])

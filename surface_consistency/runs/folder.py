@@ -348,7 +348,10 @@ class RunFolder:
         before = self._earlier_files()
         with staged(self.path, last=self.scoring.name) as part:
             yield RunFolder(part)
-            written = sorted(path for path in part.rglob("*") if path.is_file())
+            # People go on labelling: their file belongs to the run, not to one scoring.
+            written = sorted(
+                p for p in part.rglob("*") if p.is_file() and p != part / self.labels.name
+            )
             files = {path.relative_to(part).as_posix(): str(file_digest(path)) for path in written}
             made = scoring.model_copy(update={"made_from": made_from, "files": files})
             write_text(part / self.scoring.name, made.model_dump_json(indent=2) + "\n")

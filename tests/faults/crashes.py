@@ -257,13 +257,13 @@ def _serve(words, home, pipe, strike, kind, has_figures):
 
 
 def contents(home):
-    """Read all files below a folder, but for locks and what is left half-written."""
+    """Read all files below a folder, but for locks, half-written ones, and what a build stages."""
     return {
         path.relative_to(home).as_posix(): path.read_bytes()
         for path in home.rglob("*")
         if path.is_file()
         and path.suffix != ".lock"
-        and not any(part.endswith(".part") for part in path.relative_to(home).parts)
+        and not any(part.endswith((".part", ".work")) for part in path.relative_to(home).parts)
     }
 
 

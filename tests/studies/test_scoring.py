@@ -17,7 +17,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.runs.log import lock_log
 from surface_consistency.schemas import (
@@ -308,6 +308,25 @@ def test_a_plan_that_was_edited_or_shortened_is_not_judged(data, predictions, tm
         score_run(folder)
     import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
     score_run(folder)
+
+
+def test_labels_that_came_with_a_scoring_stay_with_the_run(data, predictions, tmp_path):
+    """Exports of an earlier scoring go, but people go on labelling."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    outcomes = score_run(folder)
+    with folder.replacing_scores(Scoring(judged_by="people")) as beside:
+        outcomes.to_parquet(beside.outcomes)
+        beside.labels.write_text("prompt_id,question_id,is_correct\n")
+        (beside.path / "results").mkdir()
+        (beside.path / "results" / "a.jsonl").write_text("")
+    with folder.labels.open("a") as labels:
+        labels.write("a,b,1\n")
+
+    assert load(folder).judged_by == "people"
+    score_run(folder)
+
+    assert folder.labels.read_text().endswith("a,b,1\n")
+    assert not (folder.path / "results" / "a.jsonl").exists()
 
 
 def test_checks_of_an_earlier_scoring_go_with_it(data, predictions, tmp_path):
