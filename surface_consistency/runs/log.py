@@ -398,6 +398,8 @@ def _is_torn(line: bytes) -> bool:
         return True
     try:
         json.loads(line)
+    except RecursionError:
+        return False  # It is whole, and no record: whoever reads it says so.
     except (UnicodeDecodeError, json.JSONDecodeError):
         return bool(line.strip())
     return False

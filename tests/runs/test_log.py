@@ -614,3 +614,11 @@ def test_groups_whose_logs_would_clash_are_refused(tmp_path, group):
     assert folder.log("long", repeat=True).name == "generations-long-repeat.jsonl"
     with pytest.raises(ValueError, match="a group of prompts has the name"):
         folder.log(group)
+
+
+def test_a_last_line_that_is_nested_too_deeply_is_refused(written):
+    with written.open("a") as log:
+        log.write("[" * 100_000 + "]" * 100_000 + "\n")
+
+    with pytest.raises(RunLogError, match=r":5: not a Generation: "):
+        read_answers(written)
