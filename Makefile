@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= demo
 
-.PHONY: demo test check bench docs chromium clean
+.PHONY: demo test check bench faults docs chromium clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,9 @@ check: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/bench
+
+faults: $(VENV)/.installed chromium
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/faults
 
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

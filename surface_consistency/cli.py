@@ -4,15 +4,20 @@ Lists of commands are printed from here, so that `--help` loads neither the libr
 options nor anything that computes.
 """
 
+import io
+import re
 import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import TextIO
 
 import surface_consistency
 from surface_consistency.errors import SurfaceConsistencyError
+from surface_consistency.text import printable
 
 __all__ = ["main"]
 
@@ -31,6 +36,12 @@ _OPTIONS = {
     "--debug": "Show the traceback of an error.",
     "--install-completion": "Let the shell complete commands and options.",
 }
+_CODES = {
+    "0": "The work is done.",
+    "2": "A mistake in the command, or bad input; the message says what to do.",
+    "3": "The work is done, but prompts have no answer; the same command asks them again.",
+    "130": "Interrupted; the same command goes on from there.",
+}
 _PLUGINS = {
     "run": ("study", "studies", "Ask a model every fact under both conditions, score, report."),
     "analyse": ("analysis", "analyses", "Read runs and something else; add to their page."),
@@ -46,37 +57,99 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments after the program's name; None takes those of the process.
 
     Returns:
-        0 when the work is done, 2 for a user's mistake or bad input, 130 when interrupted.
+        0 when the work is done, 2 for a user's mistake or bad input, 3 when the work is done but
+        prompts have no answer, 130 when interrupted.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
     words[:1] = _ALIASES.get(words[0], words[:1]) if words else []
-    with warnings.catch_warnings():
+    out, err = _Terminal(sys.stdout), _Terminal(sys.stderr, has_progress=True)
+    if not words or any(word in _HELP for word in words):
+        out.is_raw = True  # Lists of options are set in colours.
+    code = 0
+    with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         warnings.showwarning = _show_warning
         try:
-            _run(words)
+            code = _run(words)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader of our output has gone; devnull keeps the interpreter's last flush quiet.
-            sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
+            out.is_closed = True
         except (SurfaceConsistencyError, ValueError, OSError) as error:
             if "--debug" in given:
                 raise
-            for line in str(error).splitlines():
+            for line in str(error).splitlines() or [type(error).__name__]:
                 print(f"error: {line}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             print("interrupted; the same command goes on from here", file=sys.stderr)
             return 130
-    return 0
+    if out.is_closed:
+        # The reader of our output has gone; devnull keeps the interpreter's last flush quiet.
+        sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
+    return code
 
 
-def _run(words: Sequence[str]) -> None:
-    """Print a list, or load and call a command."""
+class _Terminal(io.TextIOBase):
+    """Prints text that others wrote: nothing in it steers the terminal, or ends the command.
+
+    A line of progress may begin with the return that renews it.
+    """
+
+    def __init__(self, stream: TextIO, *, has_progress: bool = False) -> None:
+        self._stream = stream
+        self._renewal = re.compile("\r?(\x1b\\[K)?" if has_progress else "")
+        self.is_raw = False
+        self.is_closed = False
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """What the stream can write."""
+        return getattr(self._stream, "encoding", None) or "utf-8"
+
+    def write(self, text: str) -> int:
+        """Write a text, escaped where it must be."""
+        if not self.is_raw:
+            renewal = self._renewal.match(text)
+            start = renewal.end() if renewal else 0
+            text = text[:start] + printable(text[start:], encoding=self.encoding)
+        self._tell(self._stream.write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        self._tell(self._stream.flush)
+
+    def isatty(self) -> bool:
+        """Tell whether a person looks."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        """Say that it can be written to."""
+        return True
+
+    @staticmethod
+    def _tell(act: Callable[..., object], *arguments: str) -> None:
+        """Write or flush; a full disk is named."""
+        try:
+            act(*arguments)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            text = f"what is printed cannot be written ({error.strerror})"
+            raise OSError(error.errno, text) from error
+
+
+def _run(words: Sequence[str]) -> int:
+    """Print a list, or load and call a command; return its exit code."""
     command, rest = (*words, "--help")[0], words[1:]
     if command in _HELP:
         text = "Is the same fact answered alike under two conditions?"
-        print(_listing("COMMAND", text, Commands=_COMMANDS, Options=_OPTIONS))
+        parts = {"Commands": _COMMANDS, "Options": _OPTIONS, "Exit codes": _CODES}
+        print(_listing("COMMAND", text, **parts))
     elif command == "--version":
         print(surface_consistency.__version__)
     elif command in _PLUGINS and (not rest or rest[0] in _HELP):
@@ -92,7 +165,8 @@ def _run(words: Sequence[str]) -> None:
         if command == "--install-completion":
             print(install_completion())
         else:
-            run_command(words, _COMMANDS)
+            return run_command(words, _COMMANDS)
+    return 0
 
 
 def _listing(usage: str, text: str, **parts: Mapping[str, str]) -> str:

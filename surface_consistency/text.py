@@ -11,7 +11,9 @@ __all__ = [
     "folded",
     "has_unspaced_script",
     "normalize",
+    "one_line",
     "padded_words",
+    "printable",
     "script_runs",
     "surface_from_title",
     "token_key",
@@ -76,6 +78,7 @@ class _Kept(dict[str, str]):
 
 
 _KEPT = _Kept()
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def surface_from_title(title: str) -> str:
@@ -134,6 +137,54 @@ def first_text_line(text: str) -> str:
         'London'
     """
     return text.lstrip().split("\n", 1)[0].strip()
+
+
+def one_line(text: str) -> str:
+    r"""Write line feeds and tabs as escapes, so that a cell cannot pass for a line of its own.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text on one line.
+
+    Examples:
+        >>> one_line("a\nb")
+        'a\\nb'
+    """
+    return text.replace("\n", "\\n").replace("\t", "\\t")
+
+
+def printable(text: str, *, encoding: str = "utf-8") -> str:
+    r"""Write what would steer a terminal, or cannot stand on it, as escapes.
+
+    Control characters (escape sequences among them), overrides of the writing direction and
+    halves of surrogates become the escapes of JSON, so that a JSON document stays one with the
+    same content. Tabs and line feeds stay.
+
+    Args:
+        text: Any text, such as one that a model wrote.
+        encoding: What the terminal can show; further letters become escapes too.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> printable("\x1b[31mred\r\u202e")
+        '\\u001b[31mred\\u000d\\u202e'
+        >>> printable("50 – 60 %", encoding="ascii")
+        '50 \\u2013 60 %'
+    """
+    plain = _UNPRINTABLE.sub(_escaped, text)
+    try:
+        plain.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(
+            letter if letter.encode(encoding, "ignore") else _escaped(letter) for letter in plain
+        )
+    except LookupError:
+        return plain.encode("ascii", "backslashreplace").decode("ascii")
+    return plain
 
 
 def has_unspaced_script(text: str) -> bool:
@@ -324,3 +375,10 @@ def _without_lone_marks(found: re.Match[str]) -> str:
     while cut < len(marks) and unicodedata.category(marks[cut])[0] == "M":
         cut += 1
     return marks[cut:]
+
+
+def _escaped(found: "re.Match[str] | str") -> str:
+    """Write a character as JSON does."""
+    letter = found if isinstance(found, str) else found[0]
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))

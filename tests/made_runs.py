@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, types_of
@@ -72,6 +73,12 @@ def _random_outcomes(n: int, *, seed: int, model: str, template: str = "original
     return frame.assign(relation=relations)
 
 
+def write_outcomes(folder: Path, outcomes: pd.DataFrame, *, judged_by: str = "by hand") -> None:
+    """Put outcomes into a run folder as scoring does."""
+    with RunFolder(folder).replacing_scores(Scoring(judged_by=judged_by)) as beside:
+        outcomes.to_parquet(beside.outcomes)
+
+
 @pytest.fixture
 def make_manifest() -> Callable[..., RunManifest]:
     """Build a manifest: `make_manifest(model, **changes)`."""
@@ -108,7 +115,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
             for stem, table in tables.items():
                 table.to_csv(folder / part / f"{stem}.csv", index=False)
         (folder / "manifest.json").write_text(manifest.model_dump_json(), encoding="utf-8")
-        outcomes.to_parquet(folder / "outcomes.parquet")
+        write_outcomes(folder, outcomes)
         return folder
 
     return write

@@ -10,6 +10,7 @@ from surface_consistency.cli import main
 from surface_consistency.errors import DataError
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas import PairedOutcome
+from tests.made_runs import write_outcomes
 
 RUNNER = """
 from surface_consistency.schemas import Generation
@@ -223,7 +224,7 @@ def test_page_of_pairs_without_verdicts_is_written(folder, tmp_path, capsys):
     """No number is defined, and the page says so rather than fail."""
     frame = pd.read_parquet(folder / "outcomes.parquet")
     frame["first_correct"] = pd.array([None] * len(frame), dtype="boolean")
-    frame.to_parquet(folder / "outcomes.parquet")
+    write_outcomes(folder, frame)
 
     assert main(["report", str(folder), "--out", str(tmp_path / "page"), "--json"]) == 0
 

@@ -1,7 +1,9 @@
 """The command line, as a user types it."""
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -593,3 +595,159 @@ def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
         printed = capsys.readouterr().err
         assert printed.startswith("error: ")
         assert "x.jsonl:1: " in printed
+
+
+FAILING = """
+from surface_consistency.schemas import Generation
+
+
+class Failing:
+    name = "failing"
+
+    def __init__(self, model=None):
+        pass
+
+    def fingerprint(self):
+        return {"runner": "failing"}
+
+    def generate(self, prompts, params):
+        for place, prompt in enumerate(prompts):
+            said = {"text": "London"} if place % 3 else FAILED
+            yield Generation(prompt_id=prompt.id, **said)
+
+
+FAILED = {"text": None, "finish_reason": "error", "error": "\\x1b[31mno luck"}
+"""
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
+def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "cli_failing.py").write_text(FAILING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out = tmp_path / "run"
+
+    assert run("cli_failing:Failing", out, "--limit", "4", "--repeat", "0") == 3
+
+    scoring = json.loads((out / "scoring.json").read_text())
+    n, n_prompts = scoring["n_unanswered"], scoring["n_prompts"]
+    assert 0 < n < n_prompts
+    log = [json.loads(line) for line in (out / "generations.jsonl").read_text().splitlines()]
+    assert (n, n_prompts) == (sum(line["text"] is None for line in log), len(log))
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"All pairs ({n} of {n_prompts} prompts unanswered)\n")
+    assert f"{n} of {n_prompts} prompts have no answer" in printed
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count(f"({n} of {n_prompts} prompts unanswered)") > 1
+    assert main(["score", str(out)]) == 3
+    assert main(["report", str(out), "--out", str(tmp_path / "page")]) == 0
+    assert re.search(r"(?m)^  3 +The work is done, but prompts have no answer", listing(capsys))
+
+
+def listing(capsys):
+    """Read the list of commands."""
+    capsys.readouterr()
+    assert main(["--help"]) == 0
+    return capsys.readouterr().out
+
+
+HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
+
+
+def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
+    """Labels in tables, errors and JSON: what is printed is the escape, JSON keeps its content."""
+    verdicts = tmp_path / "v.csv"
+    rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
+    verdicts.write_text("\n".join(["fact_id,a,b,group", *rows]), encoding="utf-8")
+    words = ["compare", str(verdicts), "--first", "a", "--second", "b", "--by", "group"]
+    words += ["--resamples", "10"]
+
+    assert main(words) == 0
+    table = capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    machine = capsys.readouterr().out
+    assert main([*words, "--by", HOSTILE]) == 2
+    error = capsys.readouterr().err
+
+    assert "is not among the columns" in error
+    for printed in (table, machine):
+        assert not set(printed) & set("\x1b\x07\x9b\x7f\u202e")
+        assert "\\u202eevil\\u007f" in printed
+    assert json.loads(machine)["group"] == HOSTILE
+    assert len(table.splitlines()) == 2
+
+
+@pytest.mark.parametrize("json_flag", [[], ["--json"]])
+def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_flag):
+    """`PYTHONIOENCODING=ascii`, or no locale: what it cannot show is printed as an escape."""
+    assert run(runner, tmp_path / "run", "--limit", "4", "--label", "Modell – ä") == 0
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONPATH": "."}
+    command = [sys.executable, "-m", "surface_consistency.cli", "report", str(tmp_path / "run")]
+
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "page"), "--resamples", "10", *json_flag],
+        env=environment,
+        capture_output=True,
+        cwd=Path(surface_consistency.__file__).parents[1],
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    if json_flag:
+        assert json.loads(done.stdout)["tables"]["overall"][0]["model"] == "Modell – ä"
+    else:
+        assert b"Modell \\u2013 \\u00e4" in done.stdout
+
+
+def test_a_full_disk_behind_what_is_printed_is_named(tmp_path):
+    command = [sys.executable, "-m", "surface_consistency.cli", "--version"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(surface_consistency.__file__).parents[1],
+        )
+
+    assert done.returncode == 2
+    assert "what is printed cannot be written (No space left on device)" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+@pytest.mark.parametrize("command", [["report", "run"], ["run", "redirectqa"], ["demo"]])
+def test_no_folder_is_not_the_current_one(command, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    assert main([*command, *words]) == 2
+
+    assert capsys.readouterr().err == "error: --out names no folder; the current one is '.'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_and_tables_of_an_earlier_report_go(runner, tmp_path, capsys):
+    """Files that someone changed or added stay; all that is left is named with its digest."""
+    one, page = tmp_path / "one", tmp_path / "page"
+    assert run(runner, one, "--limit", "4", "--label", "one") == 0
+    assert main(["report", str(one), "--out", str(page)]) == 0
+    earlier = page / "figures" / "earlier.svg"
+    sources = page / "tables" / "SOURCES.txt"
+    named = sources.read_text(encoding="utf-8")
+    for path, text in ((earlier, "earlier"), (page / "figures" / "mine.svg", "changed")):
+        path.write_text(text)
+        digest = hashlib.sha256(b"earlier").hexdigest()
+        named += f"{digest}  figures/{path.name}\n"
+    sources.write_text(named, encoding="utf-8")
+
+    assert main(["report", str(one), "--out", str(page)]) == 0
+
+    assert not earlier.exists()
+    assert (page / "figures" / "mine.svg").read_text() == "changed"
+    lines = re.findall(r"(?m)^(\w{64})  (.*)$", sources.read_text(encoding="utf-8"))
+    assert {name for _, name in lines} == {
+        path.relative_to(page).as_posix()
+        for path in page.rglob("*")
+        if path.is_file() and path.name not in ("SOURCES.txt", "mine.svg")
+    }
+    for digest, name in lines:
+        assert hashlib.sha256((page / name).read_bytes()).hexdigest() == digest

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
@@ -28,12 +29,15 @@ _PLUGINS: Final = {
 _SECRET: Final = re.compile(r"(?i)((?:key|token|secret|password)=).+")
 
 
-def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
+def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
     """Read the options of the command that is called, and call it.
 
     Args:
         words: Arguments after the program's name, at least one.
         commands: What each command does.
+
+    Returns:
+        The exit code.
 
     Raises:
         ValueError: If there is no such command or option, an option is missing, or the command
@@ -43,6 +47,8 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
     command = words[0]
     if command not in commands:
         raise ValueError(f"no command {command!r}; there are {', '.join(commands)}")
+    if "--out=" in words or ("--out", "") in pairwise(words):
+        raise ValueError("--out names no folder; the current one is '.'")
     was_on = gc.isenabled()
     # What is imported stays: looking through it for garbage is a sixth of the start.
     gc.disable()
@@ -53,23 +59,26 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> None:
             gc.enable()
     told = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
     try:
-        run_app(app, words)
+        return run_app(app, words)
     finally:
         COMMAND.reset(told)
 
 
-def run_app(app: App, words: Sequence[str]) -> None:
+def run_app(app: App, words: Sequence[str]) -> int:
     """Run a command line.
 
     Args:
         app: The commands.
         words: Arguments after the program's name.
 
+    Returns:
+        The exit code: what the command returns if that is a whole number, else 0.
+
     Raises:
         ValueError: For arguments that cannot be read, and for what the command refuses.
     """
     try:
-        app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        done = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else "an option"
         raise ValueError(f"{name} is required and takes a value") from error
@@ -78,6 +87,7 @@ def run_app(app: App, words: Sequence[str]) -> None:
         raise ValueError(_foreign(words, flag) or str(error)) from error
     except CycloptsError as error:
         raise ValueError(str(error)) from error
+    return done if isinstance(done, int) else 0
 
 
 def install_completion() -> str:

@@ -30,7 +30,7 @@ def _demo(
     out: Out,
     steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,
     json: Json = False,
-) -> None:
+) -> int:
     """Train a small model on planted facts and run the whole study on it.
 
     In the bundled sample some names are frequent, some rare and some absent. No network, no GPU.
@@ -45,4 +45,4 @@ def _demo(
         print("first is the canonical name, second the redirect; times_in_text is how often the")
         print("redirect stands in the training text, by count, longer names and answers included.")
         print("Two wrong answers are consistent too: see the last row.\n")
-    finish(report_runs([folder.path], out), out, as_json=json)
+    return finish(report_runs([folder.path], out), out, as_json=json)

@@ -4,24 +4,33 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from surface_consistency.report.numbers import table_text
 
 if TYPE_CHECKING:
     from surface_consistency.studies.reporting import Reported
 
-__all__ = ["finish"]
+__all__ = ["UNANSWERED", "finish"]
+
+UNANSWERED: Final = 3
+"""Exit code where the work is done but prompts have no answer."""
 
 
-def finish(reported: "Reported", out: Path, *, as_json: bool) -> None:
+def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     """Print the main table and where the files are.
 
     Args:
         reported: The page and its tables.
         out: Folder of the results.
         as_json: Whether to print one JSON object with all tables; undefined numbers are null.
+
+    Returns:
+        The exit code of a command that asks or judges: `UNANSWERED` where prompts of the runs have
+        no answer, else 0.
     """
+    n_unanswered = sum(run.scoring.n_unanswered for run in reported.runs if run.scoring is not None)
+    code = UNANSWERED if n_unanswered else 0
     for warning in reported.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if as_json:
@@ -34,11 +43,12 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> None:
         }
         told = {"out": str(out), "report": str(reported.page), "tables": tables}
         print(json.dumps(told, ensure_ascii=False))
-        return
+        return code
     print(table_text(reported.tables["overall"]))
     for note in reported.notes:
         print(f"note: {note}")
     print(f"\nreport: {reported.page}\ntables: {out / 'tables'}")
+    return code
 
 
 def _plain(value: object) -> object:

@@ -41,7 +41,7 @@ def make_run(name: str) -> Callable[..., object]:
         scoring: Any,  # noqa: ANN401
         reporting: ReportSettings,
         **further: Any,  # noqa: ANN401
-    ) -> None:
+    ) -> int:
         _check_organism(study, model, further.get("organism"))
         asked = study.keeping(out)
         data = asked.load(source)
@@ -58,7 +58,7 @@ def make_run(name: str) -> Callable[..., object]:
             report=reporting,
             progress=not json,
         )
-        finish(swept.reported, out, as_json=json)
+        return finish(swept.reported, out, as_json=json)
 
     records: dict[str, Any] = {
         "source": study.source,

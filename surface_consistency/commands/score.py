@@ -63,7 +63,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         settings: Any,  # noqa: ANN401
         scoring: Any,  # noqa: ANN401
         reporting: ReportSettings,
-    ) -> None:
+    ) -> int:
         if (run is None) == (not predictions):
             raise ValueError("give either the folder of a run or --predictions FILE, one of them")
         if run is not None:
@@ -90,7 +90,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 out,
             )
         reported = report_runs([f.path for f in folders], home, study=study, settings=reporting)
-        finish(reported, home, as_json=json)
+        return finish(reported, home, as_json=json)
 
     return record_command(
         score,

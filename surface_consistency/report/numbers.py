@@ -12,6 +12,7 @@ import pandas as pd
 
 from surface_consistency.report.page import Part, Value
 from surface_consistency.report.table import Column, Table
+from surface_consistency.text import one_line
 
 __all__ = [
     "UNDEFINED",
@@ -229,7 +230,7 @@ def table_text(table: Table) -> str:
     ]
     rows = [
         [
-            " ".join(filter(None, format_cell(row, column))).replace(_HARD_SPACE, " ")
+            one_line(" ".join(filter(None, format_cell(row, column))).replace(_HARD_SPACE, " "))
             for column in table.columns
         ]
         for row in table.frame.to_dict("records")

@@ -5,21 +5,124 @@ a full disk never leaves half a table or page under the file's name. Lines of re
 `surface_consistency.schemas.write_jsonl`, by the same means.
 """
 
+import csv
+import hashlib
 import json
 import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.schemas.jsonl import atomic_path
+from surface_consistency.schemas.jsonl import (
+    atomic_path,
+    part_beside,
+    remove_abandoned,
+    writing_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["atomic_path", "write_bytes", "write_csv", "write_json", "write_parquet", "write_text"]
+__all__ = [
+    "atomic_path",
+    "file_digest",
+    "guard_cell",
+    "output_folder",
+    "staged",
+    "unguard_cell",
+    "write_bytes",
+    "write_csv",
+    "write_json",
+    "write_parquet",
+    "write_text",
+]
 
 _ROW_GROUP = 65_536
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
+
+
+def output_folder(path: str | os.PathLike[str]) -> Path:
+    """Make the folder that results go to, or take it as it is.
+
+    Args:
+        path: Where; parents are made too. What killed processes left half-written there goes.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: If the name is empty: the current folder is ".".
+        DataError: If a file stands there, or the folder cannot be made; names it.
+    """
+    if not os.fspath(path):
+        raise ValueError("--out names no folder; the current one is '.'")
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file; give --out a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise writing_error(folder, error) or error from error
+    remove_abandoned(folder)
+    return folder
+
+
+def file_digest(path: str | os.PathLike[str]) -> str | None:
+    """Compute the SHA-256 of a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The digest in hexadecimal; None where there is no file.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+
+
+@contextmanager
+def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
+    """Lend a hidden folder, whose files take their places in another when all are written.
+
+    On an error nothing of them appears. A kill while they are moved can leave old files beside
+    new ones, so one of them should tell the digests of the others.
+
+    Args:
+        folder: Where the files belong; it must exist.
+        last: The file that is moved after all others.
+        first: The file that is moved before all others.
+
+    Yields:
+        The hidden folder, on the same disk.
+
+    Raises:
+        DataError: If the disk is full or a file cannot be moved; names the file.
+    """
+    remove_abandoned(folder, last)
+    part = part_beside(folder / last)
+    target = folder / last
+    try:
+        part.mkdir()
+        yield part
+        found = sorted(path for path in part.rglob("*") if path.is_file())
+        for path in sorted(found, key=lambda path: (path == part / last, path != part / first)):
+            target = folder / path.relative_to(part)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+    except OSError as error:
+        raise writing_error(target, error) or error from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
@@ -67,6 +170,9 @@ def write_json(path: str | os.PathLike[str], value: object, *, indent: int | Non
 def write_csv(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     """Write a frame as CSV: a head line, no index, plain line feeds; missing values are empty.
 
+    Tables are opened in spreadsheets, which run a cell that begins with "=", "+", "-" or "@":
+    such a text gets an apostrophe in front (`guard_cell`), a number stays as it is.
+
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
         frame: The table.
@@ -74,8 +180,54 @@ def write_csv(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     Raises:
         DataError: If the disk is full or the file cannot be written; names the file.
     """
+    import pandas as pd
+
+    guarded = frame.rename(columns=guard_cell)
+    for place, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O" or isinstance(dtype, pd.StringDtype):
+            cells = frame.iloc[:, place].map(guard_cell, na_action="ignore")
+            guarded.isetitem(place, cells.array)
+    texts = guarded.select_dtypes(["object", "string"]).to_numpy().ravel()
+    has_returns = any("\r" in str(cell) for cell in (*guarded.columns, *texts))
+    # The csv library quotes a line feed, but a carriage return only from Python 3.13 on.
+    quoting: Any = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     with atomic_path(path) as part:
-        frame.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
+        guarded.to_csv(part, index=False, lineterminator="\n", encoding="utf-8", quoting=quoting)
+
+
+def guard_cell(value: object) -> object:
+    """Keep a spreadsheet from taking a text for a formula.
+
+    Args:
+        value: A cell.
+
+    Returns:
+        The cell; a text that begins with "=", "+", "-", "@", a tab or a carriage return, after
+        any apostrophes, and is no number, with an apostrophe in front.
+
+    Examples:
+        >>> [guard_cell(cell) for cell in ("=1+1", "-0.5", "- none", -0.5, "'=1")]
+        ["'=1+1", '-0.5', "'- none", -0.5, "''=1"]
+    """
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def unguard_cell(value: object) -> object:
+    """Undo `guard_cell`.
+
+    Args:
+        value: A cell as written.
+
+    Returns:
+        The cell as it was.
+
+    Examples:
+        >>> [unguard_cell(cell) for cell in ("'=1+1", "-0.5", "''=1", "'tis")]
+        ['=1+1', '-0.5', "'=1", "'tis"]
+    """
+    return value[1:] if isinstance(value, str) and _GUARDED.match(value) else value
 
 
 def write_parquet(

@@ -1,7 +1,9 @@
 """The files of a run: each stage's product under a fixed name, readable and replaceable."""
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -11,14 +13,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, JsonValue, ValidationError
 
-from surface_consistency.errors import (
-    DataError,
-    RecordError,
-    SourceNotFoundError,
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.files import (
+    file_digest,
+    output_folder,
+    staged,
+    unguard_cell,
+    write_csv,
+    write_parquet,
+    write_text,
 )
-from surface_consistency.runs.files import write_csv, write_parquet
 from surface_consistency.runs.frames import shared_lists
-from surface_consistency.runs.log import ANSWER_COLUMNS, read_answers
+from surface_consistency.runs.log import ANSWER_COLUMNS, lock_log, log_owner, read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
@@ -26,10 +32,16 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 _STRINGS = pa.list_(pa.string())
 _LARGE_STRINGS = pa.list_(pa.large_string())
 
-__all__ = ["RunFolder", "Scoring", "read_tables"]
+__all__ = ["PlanRecord", "RunFolder", "Scoring", "read_tables"]
 
 
 R = TypeVar("R", bound=Record)
+
+_PLANNED_ANEW = (
+    "it was not planned to its end, or by an earlier version of this package: give the same `run` "
+    "command again, with another --out where it refuses, or score its generations with "
+    "--predictions"
+)
 
 
 class Scoring(Record):
@@ -46,6 +58,28 @@ class Scoring(Record):
 
     command: str | None = None
     """The command line that judged them, None from Python."""
+
+    n_prompts: int = 0
+    """Prompts whose answers were judged."""
+
+    n_unanswered: int = 0
+    """Prompts among them that no one answered, or whose answer was an error."""
+
+    made_from: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 by name of the files that were judged: plan and run logs."""
+
+    files: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 by path of the files that scoring wrote, which belong together."""
+
+
+class PlanRecord(Record):
+    """What stands in the plan of a run: the file `plan.json`."""
+
+    rows: dict[str, int]
+    """Rows of `targets.parquet` and `pairs.parquet`, by name of the file."""
+
+    files: dict[str, str]
+    """SHA-256 of these files, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +100,10 @@ class RunFolder:
             The run folder.
 
         Raises:
+            ValueError: If the name is empty.
             DataError: If a file stands there.
         """
-        folder = Path(path)
-        if folder.exists() and not folder.is_dir():
-            raise DataError(f"{folder} is a file; give --out a folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder)
+        return cls(output_folder(path))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -123,6 +154,11 @@ class RunFolder:
         return self.path / "pairs.parquet"
 
     @property
+    def plan(self) -> Path:
+        """What the two files above hold, written after them: one `PlanRecord`."""
+        return self.path / "plan.json"
+
+    @property
     def verdicts(self) -> Path:
         """The judgements: Parquet rows of the study's verdict record."""
         return self.path / "verdicts.parquet"
@@ -166,7 +202,16 @@ class RunFolder:
 
         Returns:
             The file: lines of `Generation`.
+
+        Raises:
+            ValueError: If the group cannot be part of a file's name, or ends in "repeat", which is
+                the end of the log of prompts that are asked a second time.
         """
+        if not re.fullmatch(r"[\w.-]*", group) or group.rpartition("-")[2] == "repeat":
+            raise ValueError(
+                f"a group of prompts has the name {group!r}; take letters, digits, '_', '.' and "
+                "'-', and another end than 'repeat', which names the logs of repeated prompts"
+            )
         middle = f"-{group}" if group else ""
         return self.path / f"generations{middle}{'-repeat' if repeat else ''}.jsonl"
 
@@ -193,7 +238,7 @@ class RunFolder:
         return self._read_record(self.scoring, Scoring) if self.scoring.is_file() else None
 
     def write_plan(self, targets: pd.DataFrame, pairs: pd.DataFrame) -> None:
-        """Write what is judged and what is compared.
+        """Write what is judged and what is compared, and then `plan.json`.
 
         Args:
             targets: One row a target.
@@ -201,6 +246,11 @@ class RunFolder:
         """
         write_parquet(self.targets, targets)
         write_parquet(self.pairs, pairs)
+        record = PlanRecord(
+            rows={self.targets.name: len(targets), self.pairs.name: len(pairs)},
+            files=self._digests((self.targets, self.pairs)),
+        )
+        write_text(self.plan, record.model_dump_json(indent=2) + "\n")
 
     def read_plan(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Read what is judged and what is compared.
@@ -210,9 +260,21 @@ class RunFolder:
 
         Raises:
             SourceNotFoundError: If a file is missing.
-            DataError: If a file is broken.
+            DataError: If a file is broken, or was changed since it was planned.
         """
-        return self._read_frame(self.targets), self._read_frame(self.pairs)
+        targets, pairs = self._read_frame(self.targets), self._read_frame(self.pairs)
+        if not self.plan.is_file():
+            raise SourceNotFoundError(f"{self.path} has no {self.plan.name}; {_PLANNED_ANEW}")
+        planned = self._read_record(self.plan, PlanRecord)
+        for path, frame in ((self.targets, targets), (self.pairs, pairs)):
+            if planned.files.get(path.name) != file_digest(path):
+                raise DataError(
+                    f"{path} is not the file that was planned ({len(frame):,} rows, planned were "
+                    f"{planned.rows.get(path.name, 0):,}): it was edited, or writing it was "
+                    "stopped; restore it, or give the command again that made the run, which "
+                    "writes it anew and asks nothing twice"
+                )
+        return targets, pairs
 
     def read_answers(self, groups: Iterable[str], *, repeat: bool = False) -> pd.DataFrame:
         """Read the run logs of some groups of prompts.
@@ -250,6 +312,116 @@ class RunFolder:
             if not table.empty:
                 write_csv(self.checks / f"{name}.csv", table)
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the run for this process: no other asks or judges meanwhile.
+
+        Raises:
+            RunLogLockedError: If another process writes to the run, or judges it.
+        """
+        with ExitStack() as locks:
+            for path in self.logs() or [self.log()]:
+                locks.enter_context(lock_log(path))
+            yield
+
+    def logs(self) -> list[Path]:
+        """List the run logs.
+
+        Returns:
+            Those of all groups, and of the prompts that were asked a second time.
+        """
+        return sorted(self.path.glob("generations*.jsonl"))
+
+    @contextmanager
+    def replacing_scores(self, scoring: Scoring) -> Iterator["RunFolder"]:
+        """Write what scoring makes beside the run, and put it in place together.
+
+        `scoring.json` is moved last and tells the digests of everything else, so that a kill in
+        between leaves a run that `check_scores` refuses, never one that mixes two scorings.
+
+        Args:
+            scoring: How the answers were judged.
+
+        Yields:
+            A folder to write verdicts, outcomes, checks and exports to, under their usual names.
+        """
+        made_from = self._digests((self.targets, self.pairs, *self.logs()))
+        before = self._earlier_files()
+        with staged(self.path, last=self.scoring.name) as part:
+            yield RunFolder(part)
+            # People go on labelling: their file belongs to the run, not to one scoring.
+            written = sorted(
+                p for p in part.rglob("*") if p.is_file() and p != part / self.labels.name
+            )
+            files = {path.relative_to(part).as_posix(): str(file_digest(path)) for path in written}
+            made = scoring.model_copy(update={"made_from": made_from, "files": files})
+            write_text(part / self.scoring.name, made.model_dump_json(indent=2) + "\n")
+            for name in before - files.keys():
+                (self.path / name).unlink(missing_ok=True)
+
+    def check_scores(self) -> Scoring | None:
+        """Hold verdicts, outcomes and checks against what made them.
+
+        Returns:
+            How the answers were judged; None of a run of version 1 that does not say.
+
+        Raises:
+            DataError: If files are of different scorings or edited, or the answers changed since.
+            RecordError: If `scoring.json` is broken.
+        """
+        scoring = self.read_scoring()
+        if scoring is None and self.read_manifest().schema_version == 1:
+            return None
+        again = (
+            f"judge them again with `surface-consistency score {self.path}`"
+            if self.targets.is_file()
+            else "give the command again that made them"
+        )
+        if scoring is None or not scoring.files:
+            raise DataError(
+                f"{self.path} does not say what its verdicts were made from ({self.scoring.name} "
+                f"is missing, or of an earlier version), perhaps since scoring was stopped; {again}"
+            )
+        for name, digest in scoring.files.items():
+            if file_digest(self.path / name) != digest:
+                raise DataError(
+                    f"{self.path / name} is not the file that {self.scoring.name} tells of (judged "
+                    f"by {scoring.judged_by}): scoring was stopped, or the file was edited; {again}"
+                )
+        now = self._digests((self.targets, self.pairs, *self.logs())) if scoring.made_from else {}
+        changed = sorted(
+            n for n in scoring.made_from | now if scoring.made_from.get(n) != now.get(n)
+        )
+        if changed:
+            owner = next(filter(None, map(log_owner, self.logs())), None)
+            why = f"{owner} writes to the run" if owner else "the run was resumed, or it was edited"
+            when = ", once it has ended" if owner else ""
+            raise DataError(
+                f"{self.path / changed[0]} has changed since its answers were judged ({why}), so "
+                f"the numbers would be of other answers; {again}{when}"
+            )
+        return scoring
+
+    def _earlier_files(self) -> set[str]:
+        """Name the files of the scoring that is there, as far as it can be read."""
+        try:
+            found = self.read_scoring()
+        except RecordError:
+            return set()
+        if found is None:
+            return set()
+        home = self.path.resolve()
+        return {
+            name
+            for name in (*found.files, *(f"checks/{check}.csv" for check in found.checks))
+            if (home / name).resolve().is_relative_to(home)
+        }
+
+    def _digests(self, files: Iterable[Path]) -> dict[str, str]:
+        """Compute the SHA-256 of files of the folder, by name, of those that are there."""
+        found = {path.name: file_digest(path) for path in files}
+        return {name: digest for name, digest in found.items() if digest is not None}
+
     def _read_record(self, path: Path, record: type[R]) -> R:
         """Read a file that holds one record."""
         try:
@@ -263,11 +435,7 @@ class RunFolder:
     def _read_frame(self, path: Path) -> pd.DataFrame:
         """Read a frame of the plan."""
         if not path.is_file():
-            raise SourceNotFoundError(
-                f"{self.path} has no {path.name}; it was not planned to its end, or by an earlier "
-                "version of this package: give the same `run` command again with another --out, or "
-                "score its generations with --predictions"
-            )
+            raise SourceNotFoundError(f"{self.path} has no {path.name}; {_PLANNED_ANEW}")
         try:
             table = pq.read_table(path)
         except (pa.ArrowException, OSError) as error:
@@ -300,11 +468,10 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
             continue
         try:
             # A label such as "500" is a name, not a number.
-            tables[path.stem] = pd.read_csv(
-                path, keep_default_na=False, na_values=[""], dtype={"model": str}
-            )
+            table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"model": str})
         except ValueError as error:
             raise DataError(
                 f"{path}: cannot be read as a CSV table ({error}); make it again or remove it"
             ) from error
+        tables[path.stem] = table.rename(columns=unguard_cell).map(unguard_cell, na_action="ignore")
     return tables

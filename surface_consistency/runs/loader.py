@@ -101,7 +101,8 @@ def load_runs(
         RecordError: If the manifest breaks its schema.
         ColumnNotFoundError: If the outcomes lack a column.
         DataError: If the outcomes hold no pair, another model's pairs, a pair twice, a column that
-            the study does not declare, or a value that its column does not allow.
+            the study does not declare, or a value that its column does not allow; or if they are
+            not of the answers, or not of the scoring, that the run holds (`check_scores`).
     """
     homes = [Path(folder).resolve() for folder in folders]
     if not homes:
@@ -136,7 +137,7 @@ def _load(
         folder=folder,
         manifest=manifest,
         outcomes=frame.assign(model=label),
-        scoring=folder.read_scoring(),
+        scoring=folder.check_scores(),
         checks=read_tables(folder.checks),
         highlights={
             stem.replace("_", " "): table for stem, table in read_tables(folder.highlights).items()

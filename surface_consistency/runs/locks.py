@@ -14,6 +14,7 @@ __all__ = ["FileLock"]
 
 _logger = logging.getLogger(__name__)
 
+_ATTEMPTS = 10
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
@@ -37,9 +38,7 @@ class FileLock:
         self._path = Path(path)
         self._lock = filelock.FileLock(path, timeout=0, thread_local=False)
         try:
-            self._lock.acquire()
-        except filelock.Timeout as error:
-            raise held(self._owner()) from error
+            self._acquire(held)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -54,10 +53,23 @@ class FileLock:
             with suppress(OSError):
                 self._path.write_text(str(os.getpid()), encoding="ascii")
 
+    def _acquire(self, held: Callable[[str], Exception]) -> None:
+        """Take the lock, at once unless its owner gives it back this very moment."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._lock.acquire()
+            except filelock.Timeout as error:
+                # Where the file is gone, its owner removed it between our opening and locking.
+                if self._path.exists() or attempt == _ATTEMPTS - 1:
+                    raise held(self._owner()) from error
+            else:
+                return
+
     def release(self) -> None:
         """Give the lock back and remove its file; a second call does nothing."""
         if self._lock.is_locked:
-            # Before the release: afterwards the file may be another owner's.
+            # Before the release: afterwards the file may be another owner's. Who has opened it
+            # and locks it later finds that it has no name any more, and opens the next one.
             with suppress(OSError):
                 self._path.unlink()
             self._lock.release()

@@ -19,7 +19,7 @@ from surface_consistency.errors import (
     RunMismatchError,
     SourceNotFoundError,
 )
-from surface_consistency.reading import parse_json, read_lines
+from surface_consistency.reading import read_lines
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
@@ -31,7 +31,7 @@ from surface_consistency.schemas.scoring import ScoredText
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ANSWER_COLUMNS", "RunLog", "read_answers", "read_generations"]
+__all__ = ["ANSWER_COLUMNS", "RunLog", "lock_log", "log_owner", "read_answers", "read_generations"]
 
 _logger = logging.getLogger(__name__)
 
@@ -83,11 +83,14 @@ class RunLog:
         self._manifest = manifest
         self._lock = lock
         self._sync = sync
-        self._keys: set[str] = set()
         self._size = 0
-        for self._size, generation in _generations(path, keyed=True) if path.exists() else ():
+        answers = _Answers(path)
+        for number, self._size, generation in (
+            _generations(path, keyed=True) if path.exists() else ()
+        ):
             if generation.finish_reason != "error":
-                self._keys.add(_key(generation))
+                answers.is_first(_key(generation), _content(generation), number)
+        self._keys = set(answers.lines)
         self._file = path.open("ab", buffering=0)
         self._file.truncate(self._size)
 
@@ -121,20 +124,7 @@ class RunLog:
         """
         log = Path(path)
         settings = Path(manifest_path or log.with_name(f"{log.stem}.manifest.json"))
-        try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            lock_file = log.with_name(f"{log.name}.lock")
-            lock = FileLock(
-                lock_file,
-                lambda owner: RunLogLockedError(
-                    f"{owner} writes to this run (lock {lock_file}); wait for it to end, or choose "
-                    "another --out"
-                ),
-            )
-        except OSError as error:
-            raise RunLogError(
-                f"{log}: cannot be opened for writing ({error.strerror}); choose another --out"
-            ) from error
+        lock = lock_log(log)
         try:
             return cls(log, _agree_on_settings(log, settings, manifest), lock, sync=sync)
         except BaseException:
@@ -220,6 +210,61 @@ class RunLog:
         )
 
 
+def lock_log(path: str | os.PathLike[str]) -> FileLock:
+    """Keep a run log for this process, to write it or to judge what stands in it.
+
+    Args:
+        path: The log; its folder is made.
+
+    Returns:
+        The lock, held; a context manager.
+
+    Raises:
+        RunLogLockedError: If another process holds it.
+        RunLogError: If the folder cannot be written.
+    """
+    log = Path(path)
+    lock_file = _lock_of(log)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(
+            lock_file,
+            lambda owner: RunLogLockedError(
+                f"{owner} writes to this run (lock {lock_file}); wait for it to end, or choose "
+                "another --out"
+            ),
+        )
+    except OSError as error:
+        raise RunLogError(
+            f"{log}: cannot be opened for writing ({error.strerror}); choose another --out"
+        ) from error
+
+
+def log_owner(path: str | os.PathLike[str]) -> str | None:
+    """Say who writes to a run log.
+
+    Args:
+        path: The log.
+
+    Returns:
+        "process 123" or "this process"; None where nobody does.
+    """
+    if not _lock_of(Path(path)).exists():
+        return None
+    try:
+        lock_log(path).release()
+    except RunLogLockedError as error:
+        return str(error).partition(" writes to")[0]
+    except RunLogError:
+        return None
+    return None
+
+
+def _lock_of(log: Path) -> Path:
+    """Name the lock of a log."""
+    return log.with_name(f"{log.name}.lock")
+
+
 def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
     """Read a run log, one generation for each prompt content.
 
@@ -236,9 +281,13 @@ def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
         SourceNotFoundError: If there is no such file.
         RunLogError: If a line is corrupt or of another kind; names file and line.
     """
+    log = _existing(path)
     return _one_per_content(
-        (_key(generation), generation.finish_reason == "error", generation)
-        for _, generation in _generations(_existing(path), keyed=False)
+        log,
+        (
+            (number, _key(generation), _content(generation), generation)
+            for number, _, generation in _generations(log, keyed=False)
+        ),
     )
 
 
@@ -262,11 +311,16 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
     log = _existing(path)
     answers = (
-        _plain_answer(line) or _checked_answer(line, log, number) for number, _, line in _lines(log)
+        (number, _plain_answer(line) or _checked_answer(line, log, number))
+        for number, _, line in _lines(log)
     )
     columns: tuple[list[object], ...] = tuple([] for _ in ANSWER_COLUMNS)
     for answer in _one_per_content(
-        (answer[1] or answer[0], answer[3] == "error", answer) for answer in answers
+        log,
+        (
+            (number, answer[1] or answer[0], None if answer[3] == "error" else answer[2:4], answer)
+            for number, answer in answers
+        ),
     ):
         for column, value in zip(columns, answer, strict=True):
             column.append(value)
@@ -281,19 +335,49 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     return log
 
 
-def _one_per_content(lines: Iterable[tuple[str, bool, T]]) -> Iterator[T]:
-    """Take the first answer to each key, then the last error of each key without an answer."""
-    seen: set[str] = set()
+class _Answers:
+    """The answers of a log: which key was answered on which line, and that no line says otherwise.
+
+    Of an answer only its hash is kept, so that a long log takes little memory.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self.lines: dict[str, tuple[int, int]] = {}
+
+    def is_first(self, key: str, content: object, number: int) -> bool:
+        """Note an answer; tell whether its key had none, and refuse one that says otherwise."""
+        line, digest = self.lines.setdefault(key, (number, hash(content)))
+        if digest != hash(content):
+            raise RunLogError(
+                f"{self._log}:{number}: another answer to the prompt of line {line}, so one of the "
+                "two is not of this run; remove the wrong line, or restore the file"
+            )
+        return line == number
+
+
+def _one_per_content(log: Path, lines: Iterable[tuple[int, str, object, T]]) -> Iterator[T]:
+    """Take the first answer to each key, then the last error of each key without an answer.
+
+    A line is its number, its key, what it answers (None for an error), and itself.
+    """
+    answers = _Answers(log)
     errors: dict[str, T] = {}
-    for key, is_error, line in lines:
-        if is_error:
+    for number, key, content, line in lines:
+        if content is None:
             errors[key] = line
-        elif key not in seen:
-            seen.add(key)
+        elif answers.is_first(key, content, number):
             yield line
     for key, line in errors.items():
-        if key not in seen:
+        if key not in answers.lines:
             yield line
+
+
+def _content(generation: Generation) -> object:
+    """Return what an answer says; None for an error."""
+    if generation.finish_reason == "error":
+        return None
+    return generation.text, generation.finish_reason
 
 
 def _key(generation: Generation) -> str:
@@ -301,8 +385,8 @@ def _key(generation: Generation) -> str:
     return generation.prompt_key or generation.prompt_id
 
 
-def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, Generation]]:
-    """Read the good lines, each with the offset of its end; `keyed` refuses those of no run."""
+def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, int, Generation]]:
+    """Read the good lines with number and offset of the end; `keyed` refuses those of no run."""
     for number, end, line in _lines(log):
         generation = _parse(line, log, number)
         if keyed and generation.prompt_key is None:
@@ -310,7 +394,7 @@ def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, Generation]]:
                 f"{log}:{number}: field 'prompt_key' is missing, so no run wrote this line. "
                 f"{_REMEDY}"
             )
-        yield end, generation
+        yield number, end, generation
 
 
 def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -336,9 +420,11 @@ def _is_torn(line: bytes) -> bool:
     if not line.endswith(b"\n"):
         return True
     try:
-        parse_json(line, "the last line")
-    except RecordError:
+        json.loads(line)
+    except (UnicodeDecodeError, json.JSONDecodeError):
         return bool(line.strip())
+    except (RecursionError, ValueError):
+        return False  # It is whole, and no record: whoever reads it says so.
     return False
 
 

@@ -4,6 +4,8 @@ import errno
 import glob
 import itertools
 import os
+import re
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +18,16 @@ from surface_consistency.errors import DataError, RecordError, SourceNotFoundErr
 from surface_consistency.reading import decode_text, read_lines
 from surface_consistency.schemas._record import Record
 
-__all__ = ["atomic_path", "describe_validation_error", "parse_line", "read_jsonl", "write_jsonl"]
+__all__ = [
+    "atomic_path",
+    "describe_validation_error",
+    "parse_line",
+    "part_beside",
+    "read_jsonl",
+    "remove_abandoned",
+    "write_jsonl",
+    "writing_error",
+]
 
 R = TypeVar("R", bound=Record)
 
@@ -130,51 +141,80 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         DataError: If the disk is full or the file cannot be written; names the file.
     """
     target = Path(path)
-    _remove_abandoned(target)
-    part = target.with_name(f".{target.name}.{_HOST}-{os.getpid()}-{next(_numbers)}.part")
+    remove_abandoned(target.parent, target.name)
+    part = part_beside(target)
     try:
         yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.replace(target)
     except OSError as error:
-        remedy = _remedy(error)
-        if remedy is None or Path(error.filename or part) not in {part, target}:
+        told = writing_error(target, error)
+        if told is None or Path(error.filename or part) not in {part, target}:
             raise
-        raise DataError(
-            f"{target} cannot be written ({error.strerror or error}); {remedy}"
-        ) from error
+        raise told from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
 
-def _remedy(error: OSError) -> str | None:
-    """Say what helps against an error of writing; None for those that are not about the disk."""
-    if error.errno in _NO_ROOM:
-        return "free disk space or choose another place, then run the same again"
-    if error.errno in _NOT_ALLOWED:
-        return "allow writing there, or choose another place"
-    return None
+def part_beside(target: Path) -> Path:
+    """Name a hidden sibling to write to, which no other process writes to.
+
+    Args:
+        target: The file or folder.
+
+    Returns:
+        The sibling; `remove_abandoned` knows by its name whose it is.
+    """
+    return target.with_name(f".{target.name}.{_HOST}-{os.getpid()}-{next(_numbers)}.part")
 
 
-def _remove_abandoned(target: Path) -> None:
-    """Remove what processes of this computer left half-written when they were killed."""
+def remove_abandoned(folder: Path, name: str | None = None) -> None:
+    """Remove what processes of this computer left half-written when they were killed.
+
+    Args:
+        folder: Where to look; nothing happens where it is not there.
+        name: The file or folder that they wrote; None for all.
+    """
     if os.name != "posix":
         return
-    mark = f".{target.name}.{_HOST}-"
-    for part in target.parent.glob(f"{glob.escape(mark)}*.part"):
-        owner = part.name.removeprefix(mark).partition("-")[0]
-        if owner.isdecimal() and not _is_alive(int(owner)):
-            with suppress(OSError):
+    beginning = "*" if name is None else glob.escape(name)
+    for part in folder.glob(f".{beginning}.{_HOST}-*.part"):
+        owner = re.fullmatch(rf"\..*\.{_HOST}-(\d+)-\d+\.part", part.name, re.DOTALL)
+        if owner is None or _is_alive(int(owner[1])):
+            continue
+        with suppress(OSError):
+            if part.is_dir():
+                shutil.rmtree(part)
+            else:
                 part.unlink(missing_ok=True)
+
+
+def writing_error(target: Path, error: OSError) -> DataError | None:
+    """Say which file could not be written, and what helps.
+
+    Args:
+        target: The file or folder.
+        error: What the system said.
+
+    Returns:
+        The error to raise; None where it is about neither room nor permission.
+    """
+    if error.errno in _NO_ROOM:
+        remedy = "free disk space or choose another place, then run the same again"
+    elif error.errno in _NOT_ALLOWED:
+        remedy = "allow writing there, or choose another place"
+    else:
+        return None
+    return DataError(f"{target} cannot be written ({error.strerror or error}); {remedy}")
 
 
 def _is_alive(process: int) -> bool:
     """Tell whether a process of this computer runs."""
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True

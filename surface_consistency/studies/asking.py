@@ -250,8 +250,8 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
 
 def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str) -> None:
     """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
-    folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
     folder.write_checks(plan.checks)
+    folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
 
 
 def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:

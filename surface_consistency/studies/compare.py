@@ -10,6 +10,7 @@ from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
+from surface_consistency.text import one_line
 
 __all__ = ["compare_verdicts", "comparison_text", "split_labels"]
 
@@ -168,7 +169,7 @@ def _plain(value: object) -> object:
 
 def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
     """Return the cells of one line by column."""
-    found = {key: str(value) for key, value in row.items() if key not in _OWN}
+    found = {key: one_line(str(value)) for key, value in row.items() if key not in _OWN}
     names = ("both", f"{first} only", f"{second} only", "neither")
     found["n"] = str(row["n"])
     found["clusters"] = str(row["n_clusters"])

@@ -1,6 +1,7 @@
 """Scored runs become tables, figures and one page."""
 
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,15 @@ from surface_consistency.errors import (
 from surface_consistency.report.figures import write_figures
 from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.report.page import Page
+from surface_consistency.report.page import Check, Page
 from surface_consistency.report.table import Column, Table
-from surface_consistency.runs.files import write_csv, write_text
+from surface_consistency.runs.files import (
+    file_digest,
+    output_folder,
+    staged,
+    write_csv,
+    write_text,
+)
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.studies.study import Analysis, Report, ReportSettings, Study, find_study
@@ -73,7 +80,9 @@ def report_runs(
 
     Args:
         folders: The run folders, each once.
-        out: Folder for `report.html`, `tables/` and `figures/`.
+        out: Folder for `report.html`, `tables/` and `figures/`, which are written beside and
+            moved there together; tables and figures that only an earlier report wrote go.
+            `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
         study: Their study; None for the one that the manifests name.
         settings: How to compute.
         analyses: Further analyses with their settings, which add tables and sections.
@@ -88,16 +97,20 @@ def report_runs(
         DataError: If a run cannot be read.
     """
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
-    home = Path(out)
-    home.mkdir(parents=True, exist_ok=True)
-    write_tables(tables, home / "tables", runs=runs)
-    target = write_page(page, home / "report.html")
+    home = output_folder(out)
+    sources = f"tables/{_SOURCES}"
     told = []
-    try:
-        write_figures(page, home / "figures")
-    except MissingDependencyError as error:
-        told.append(str(error))
+    with staged(home, first=sources, last="report.html") as beside:
+        write_tables(tables, beside / "tables", runs=runs)
+        try:
+            write_figures(page, beside / "figures")
+        except MissingDependencyError as error:
+            told.append(str(error))
+        write_page(page, beside / "report.html")
+        _name_files(beside, beside / sources)
+        _remove_earlier(home, beside, home / sources)
     notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
+    target = home / "report.html"
     return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
 
 
@@ -133,11 +146,12 @@ def build_page(
         # What is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        tables = {**study.tables(report)}
+        tables = _with_unanswered(study.tables(report), runs)
         tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
         page = study.page(report, tables)
+        page = replace(page, checks=[*_unanswered_checks(runs), *page.checks])
         for analysis, chosen in (analyses or {}).items():
-            added = _analysed(analysis, chosen, study, report, tables)
+            added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
             page = replace(page, sections=[*page.sections, *analysis.sections(report, added)])
             tables |= added
     return page, tables, runs
@@ -229,6 +243,29 @@ def write_tables(
     return written
 
 
+def _name_files(report: Path, sources: Path) -> None:
+    """Add the SHA-256 of all files of a report to `SOURCES.txt`, in the form of sha256sum."""
+    named = "".join(
+        f"{file_digest(path)}  {path.relative_to(report).as_posix()}\n"
+        for path in sorted(report.rglob("*"))
+        if path.is_file() and path != sources
+    )
+    write_text(sources, f"{sources.read_text(encoding='utf-8')}\n{named}")
+
+
+def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
+    """Remove the tables and figures that an earlier report wrote and this one does not."""
+    if not sources.is_file():
+        return
+    for line in sources.read_text(encoding="utf-8", errors="replace").splitlines():
+        found = re.fullmatch(r"([0-9a-f]{64})  ((?:tables|figures)/[^/]+)", line)
+        if found is None or (report / found[2]).exists():
+            continue
+        path = home / found[2]
+        if file_digest(path) == found[1]:  # Whoever replaced it keeps it.
+            path.unlink(missing_ok=True)
+
+
 def _analysed(
     analysis: Analysis,
     settings: Any,  # noqa: ANN401 - the analysis's settings record
@@ -249,6 +286,47 @@ def _analysed(
             "has already; it must choose another name"
         )
     return added
+
+
+def _unanswered(run: Run) -> str:
+    """Count the prompts of a run that have no answer; "" where all have."""
+    scoring = run.scoring
+    if scoring is None or not scoring.n_unanswered:
+        return ""
+    return f"{scoring.n_unanswered:,} of {scoring.n_prompts:,}"
+
+
+def _with_unanswered(tables: Mapping[str, Table], runs: Sequence[Run]) -> dict[str, Table]:
+    """Say in the captions of tables of runs how many prompts have no answer."""
+    counts = {run.label: count for run in runs if (count := _unanswered(run))}
+    if not counts:
+        return dict(tables)
+    if len(runs) == 1:
+        told = f"{next(iter(counts.values()))} prompts unanswered"
+    elif len(counts) < 4:
+        told = "prompts unanswered: " + ", ".join(f"{n} of {name}" for name, n in counts.items())
+    else:
+        told = f"prompts unanswered in {len(counts)} of {len(runs)} runs"
+    return {
+        name: table if table.model is None else replace(table, caption=f"{table.caption} ({told})")
+        for name, table in tables.items()
+    }
+
+
+def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
+    """Say on the page how many prompts have no answer."""
+    return [
+        Check(
+            level="look here",
+            title="Unanswered prompts",
+            text=[
+                f"{run.label}: {count} prompts have no answer, so their pairs are left out. The "
+                "same command asks them again."
+            ],
+        )
+        for run in runs
+        if (count := _unanswered(run))
+    ]
 
 
 def _check_clusters(runs: Sequence[Run], cluster: str) -> None:

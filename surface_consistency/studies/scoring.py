@@ -4,7 +4,7 @@ import hashlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +119,12 @@ def import_predictions(
                 f"{folder.path} holds other predictions ({', '.join(found)} differ); give these "
                 "another --out, or delete the folder first"
             )
-    write_targets(folder, plan, plan.targets["prompt_id"], "")
     with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
         for start in range(0, len(lines), _ROWS_AT_ONCE):
             lines.iloc[start : start + _ROWS_AT_ONCE].to_json(
                 log, orient="records", lines=True, force_ascii=False
             )
+    write_targets(folder, plan, plan.targets["prompt_id"], "")
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
@@ -244,8 +244,10 @@ def score_run(
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
-        RunLogError: If the run has no answer yet.
-        DataError: If the judge decided nothing; earlier verdicts are kept then.
+        RunLogLockedError: If another process writes to the run, or judges it.
+        RunLogError: If the run has no answer yet, or two to one prompt.
+        DataError: If the plan was changed since it was made, or the judge decided nothing; earlier
+            verdicts are kept then.
 
     Warns:
         UnscoredWarning: If answers are missing or could not be judged.
@@ -253,7 +255,7 @@ def score_run(
     manifest = folder.read_manifest()
     study = study or find_study(manifest.study)
     scoring = study.scoring() if scoring is None else scoring
-    with pause_gc():
+    with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring)
 
 
@@ -288,24 +290,22 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
         ).assign(model=manifest.model)
     checks |= study.checks(scored)
-    # A run is scored once it has outcomes, so a stopped scoring leaves none under another's name.
-    folder.outcomes.unlink(missing_ok=True)
-    _remove_checks(folder)
+    prompts = answered["finish_reason"][~answered["prompt_id"].duplicated()]
     made = Scoring(
         judged_by=judge.name,
         settings=scoring.model_dump(mode="json"),
         checks=tuple(checks),
         command=COMMAND.get(),
+        n_prompts=len(prompts),
+        n_unanswered=int((prompts.isna() | (prompts == "error")).sum()),
     )
-    write_text(folder.scoring, made.model_dump_json(indent=2) + "\n")
-    write_frame(folder.verdicts, verdicts, study.verdict)
-    if repeated is not None:
-        write_frame(folder.repeat_verdicts, repeated, study.verdict)
-    else:
-        folder.repeat_verdicts.unlink(missing_ok=True)
-    folder.write_checks(checks)
-    study.export(scored)
-    write_frame(folder.outcomes, outcomes, study.outcome)
+    with folder.replacing_scores(made) as beside:
+        write_frame(beside.verdicts, verdicts, study.verdict)
+        if repeated is not None:
+            write_frame(beside.repeat_verdicts, repeated, study.verdict)
+        beside.write_checks(checks)
+        study.export(replace(scored, folder=beside))
+        write_frame(beside.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
     return outcomes
 
@@ -513,13 +513,6 @@ def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
     row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
     row |= {f"n_{kind}": n for kind, n in kinds.items()}
     return {"replies": pd.DataFrame([row])}
-
-
-def _remove_checks(folder: RunFolder) -> None:
-    """Remove the checks of an earlier scoring, which must not stand beside the verdicts of this."""
-    found = folder.read_scoring()
-    for name in () if found is None else found.checks:
-        (folder.checks / f"{name}.csv").unlink(missing_ok=True)
 
 
 def _first_error(folder: RunFolder, targets: pd.DataFrame) -> str:

@@ -589,7 +589,9 @@ class Study(ABC):
         """Write files in formats of others, such as those of a published study.
 
         Args:
-            scored: The run; nothing is written by default.
+            scored: The run; nothing is written by default. Its folder is one beside the run, which
+                is empty but for the verdicts: what is written there takes its place in the run
+                together with them.
         """
 
     def tables(self, report: Report) -> Mapping[str, Table]:

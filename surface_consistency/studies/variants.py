@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.runs.files import write_json
+from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import SWEEP_FILE, ProgressOption, run_study
@@ -79,7 +79,7 @@ def run_variants(
                 f"{home} holds a single run, whose tables and page a sweep would replace; choose "
                 "another --out, or settings of one run to go on with it"
             )
-        home.mkdir(parents=True, exist_ok=True)
+        output_folder(home)
         if not (home / SWEEP_FILE).exists():
             write_json(home / SWEEP_FILE, runs)
     folders: list[RunFolder] = []

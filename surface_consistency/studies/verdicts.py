@@ -170,11 +170,9 @@ def import_verdicts(
         settings=settings.model_dump(mode="json"),
         runner={"runner": "verdicts"},
     )
-    folder.outcomes.unlink(missing_ok=True)
-    scoring = Scoring(judged_by="verdicts as given")
-    write_text(folder.scoring, scoring.model_dump_json(indent=2) + "\n")
-    write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
-    write_frame(folder.outcomes, outcomes, study.outcome)
+    with folder.replacing_scores(Scoring(judged_by="verdicts as given")) as beside:
+        write_frame(beside.outcomes, outcomes, study.outcome)
+        write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
 

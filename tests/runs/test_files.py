@@ -1,5 +1,6 @@
 """Final files: whole or not at all, whatever happens while they are written."""
 
+import csv
 import errno
 import io
 import json
@@ -8,21 +9,28 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.runs.files import (
     atomic_path,
+    guard_cell,
+    output_folder,
+    staged,
+    unguard_cell,
     write_bytes,
     write_csv,
     write_json,
     write_parquet,
     write_text,
 )
+from surface_consistency.runs.folder import read_tables
 from surface_consistency.schemas import Entity, write_jsonl
 
 FRAME = pd.DataFrame({"name": ["PPK", "ППК"], "n": [1, 2], "rate": [0.5, float("nan")]})
@@ -287,3 +295,75 @@ def test_figures_can_be_written(tmp_path):
         figure.savefig(part, format="png")
 
     assert (tmp_path / "a.png").read_bytes()[:8] == content.getvalue()[:8]
+
+
+RUNS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "'=1", "''-x", "--", "=", "- none"]
+RESTS = ["-0.5", "+1e-3", "-3", "'tis", "", "a=b", "'", "-inf", "ÄÖ"]
+
+
+@given(st.text())
+@example("'=1")
+@example("-inf")
+def test_a_guarded_cell_is_read_as_it_was(text):
+    assert unguard_cell(guard_cell(text)) == text
+
+
+def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):
+    """Neither head nor cell; numbers stay numbers, and a table that is read again is the same."""
+    frame = pd.DataFrame({"label": RUNS + RESTS, "=sum": -0.5, "n": [-1, *range(19)]})
+    frame["maybe"] = pd.array([None, *range(-1, 18)], dtype="Int64")
+
+    write_csv(tmp_path / "a.csv", frame)
+
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["label", "'=sum", "n", "maybe"]
+    for cell, given_text in zip((row[0] for row in rows), frame["label"], strict=True):
+        assert cell == (f"'{given_text}" if given_text in RUNS else given_text)
+    assert [row[1:3] for row in rows[:2]] == [["-0.5", "-1"], ["-0.5", "0"]]
+    assert [row[3] for row in rows[:3]] == ["", "-1", "0"]
+    again = read_tables(tmp_path)["a"]
+    assert again["label"].fillna("").tolist() == frame["label"].tolist()
+    assert list(again) == list(frame)
+
+
+def test_staged_files_appear_together_in_order(tmp_path, monkeypatch):
+    moved = []
+    replace = Path.replace
+
+    def note(part, target):
+        moved.append(target.relative_to(tmp_path).as_posix())
+        return replace(part, target)
+
+    with staged(tmp_path, last="b", first="z/c") as beside:
+        for name in ("a", "b", "z/c"):
+            (beside / name).parent.mkdir(exist_ok=True)
+            (beside / name).write_text(name)
+        assert [path for path in tmp_path.iterdir() if path != beside] == []
+        monkeypatch.setattr(Path, "replace", note)
+
+    assert moved == ["z/c", "a", "b"]
+    assert {path.read_text() for path in tmp_path.rglob("*") if path.is_file()} == set(moved)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "z"]
+
+
+def test_what_a_killed_process_staged_goes_with_the_next_start(tmp_path):
+    """Folders and files alike, under whatever name; those of living processes stay."""
+    with staged(tmp_path, last="of-this-process") as alive:
+        dead = re.sub(r"-\d+-\d+\.part$", f"-{2**22 + 1}-0.part", alive.name)
+        (tmp_path / dead).mkdir()
+        (tmp_path / dead / "x").write_text("x")
+        (tmp_path / dead.replace("of-this-process", "a\nb.csv")).write_text("half")
+        (tmp_path / ".mine.part").write_text("mine")
+
+        output_folder(tmp_path)
+
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.part", alive.name]
+
+
+def test_no_folder_is_refused(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ValueError, match=r"^--out names no folder; the current one is '\.'$"):
+        output_folder("")
+    assert output_folder(".") == Path()

@@ -8,9 +8,8 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.runs import loader
-from surface_consistency.runs.folder import Scoring
 from surface_consistency.schemas import RedirectOutcome
-from tests.made_runs import make_manifest, make_outcomes, make_run
+from tests.made_runs import make_manifest, make_outcomes, make_run, write_outcomes
 
 __all__ = ["make_manifest", "make_outcomes", "make_run"]
 
@@ -39,7 +38,7 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
         checks={"rules": table},
         highlights={"by_planted_exposure": table},
     )
-    (folder / "scoring.json").write_text(Scoring(judged_by="popqa on whole").model_dump_json())
+    write_outcomes(folder, pd.read_parquet(folder / "outcomes.parquet"), judged_by="popqa on whole")
 
     run = load_run(folder)
 
@@ -55,10 +54,11 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
 
 
 def test_load_run_is_content_without_optional_files(make_run, make_outcomes, make_manifest):
-    """A run needs neither checks nor highlights nor verdicts."""
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+    """A run needs neither checks nor highlights, and one of version 1 nor says who judged it."""
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest(schema_version=1))
     (folder / "checks").rmdir()
     (folder / "highlights").rmdir()
+    (folder / "scoring.json").unlink()
 
     run = load_run(folder)
 

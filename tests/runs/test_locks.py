@@ -81,3 +81,48 @@ def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, ca
 def test_other_errors_of_the_file_are_not_hidden(tmp_path):
     with pytest.raises(OSError, match=r"(?i)directory"):
         FileLock(tmp_path, RunLogLockedError)
+
+
+def test_a_lock_that_is_given_back_while_another_is_taking_it_is_taken(tmp_path, monkeypatch):
+    """Between opening the file and locking it, its owner removes it."""
+    path = tmp_path / "a.lock"
+    lock_file = fcntl.flock
+    removed = []
+
+    def flock(descriptor, operation):
+        if not removed:
+            removed.append(path.read_bytes())
+            path.unlink()
+        lock_file(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+    with FileLock(path, RunLogLockedError):
+        assert path.read_text() == str(os.getpid())
+        with pytest.raises(RunLogLockedError, match=r"^this process$"):
+            FileLock(path, RunLogLockedError)
+
+
+TAKE = """
+import sys
+from pathlib import Path
+from surface_consistency.runs.locks import FileLock
+taken, counter = 0, Path(sys.argv[1]).with_name("counter")
+while taken < 40:
+    try:
+        with FileLock(sys.argv[1], lambda owner: BlockingIOError(owner)):
+            counter.write_text(str(int(counter.read_text()) + 1))
+            taken += 1
+    except BlockingIOError:
+        pass
+"""
+
+
+def test_no_two_processes_hold_one_lock(tmp_path):
+    """Each adds to a number that it reads first, which loses counts where two do so at once."""
+    (tmp_path / "counter").write_text("0")
+    command = [sys.executable, "-c", TAKE, tmp_path / "a.lock"]
+    children = [subprocess.Popen(command) for _ in range(4)]
+
+    assert [child.wait() for child in children] == [0] * 4
+    assert (tmp_path / "counter").read_text() == "160"

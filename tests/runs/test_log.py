@@ -16,6 +16,7 @@ from surface_consistency.errors import (
     RunMismatchError,
     SourceNotFoundError,
 )
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog, read_answers, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import Generation, GenerationParams, write_jsonl
@@ -278,7 +279,12 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
     """Errors give way to answers or come last, the latest for each prompt."""
     with RunLog.open(written, manifest) as log:
         log.append(
-            [failure(5), answer(6, "naïve \U0001f600 \x00\n"), failure(7), answer(1, "again")]
+            [
+                failure(5),
+                answer(6, "naïve \U0001f600 \x00\n"),
+                failure(7),
+                answer(1, rows_of(written)[0][2]),
+            ]
         )
         log.append(
             [answer(5, "at last"), failure(2), failure(7), answer(8, finish_reason="length")]
@@ -417,6 +423,7 @@ def test_an_empty_log_has_the_columns_too(tmp_path):
 
 HOLD = """
 import sys
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog
 from surface_consistency.runs.manifest import RunManifest
 manifest = RunManifest.model_validate_json(open(sys.argv[2]).read())
@@ -548,6 +555,7 @@ import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests' own parent does
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.runs.manifest import RunManifest
@@ -587,3 +595,44 @@ def test_a_killed_run_resumes_to_the_same_log(tmp_path, manifest, sent):
     assert len(lines) == 100
     texts = {item.prompt_id: item.text for item in read_generations(path)}
     assert texts == {f"q{number}": f"answer to Q: {number}? A:" for number in range(100)}
+
+
+@pytest.mark.parametrize("read", [read_answers, lambda path: list(read_generations(path))])
+def test_two_answers_to_one_prompt_are_refused(written, read):
+    """Not even a second start takes up such a log; the same answer twice is one answer."""
+    lines = written.read_text().splitlines(keepends=True)
+    with written.open("a") as log:
+        log.write(lines[0])
+    read(written)
+    with written.open("a") as log:
+        log.write(lines[0].replace("London", "Paris"))
+
+    number = len(lines) + 2
+    with pytest.raises(RunLogError, match=rf":{number}: another answer to the prompt of line 1,"):
+        read(written)
+
+
+def test_a_log_with_two_answers_to_one_prompt_is_not_taken_up(written, manifest):
+    line = written.read_text().splitlines(keepends=True)[0]
+    with written.open("a") as log:
+        log.write(line.replace("London", "Paris"))
+
+    with pytest.raises(RunLogError, match=r"another answer to the prompt of line 1"):
+        RunLog.open(written, manifest)
+
+
+@pytest.mark.parametrize("group", ["repeat", "long-repeat", "a/b", "..\\x"])
+def test_groups_whose_logs_would_clash_are_refused(tmp_path, group):
+    folder = RunFolder(tmp_path)
+
+    assert folder.log("long", repeat=True).name == "generations-long-repeat.jsonl"
+    with pytest.raises(ValueError, match="a group of prompts has the name"):
+        folder.log(group)
+
+
+def test_a_last_line_that_is_nested_too_deeply_is_refused(written):
+    with written.open("a") as log:
+        log.write("[" * 100_000 + "]" * 100_000 + "\n")
+
+    with pytest.raises(RunLogError, match=r":5: not a Generation: "):
+        read_answers(written)

@@ -1,5 +1,7 @@
 """Predictions to outcomes."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -9,13 +11,15 @@ from surface_consistency.errors import (
     DataError,
     RecordError,
     RunLogError,
+    RunLogLockedError,
     RunMismatchError,
     SourceNotFoundError,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
+from surface_consistency.runs.log import lock_log
 from surface_consistency.schemas import (
     Generation,
     RedirectOutcome,
@@ -185,28 +189,153 @@ def test_score_run_judges_again_by_another_rule(data, predictions, tmp_path):
     assert score_run(folder, scoring=RuleScoring(rule="exact"))["first_correct"].all()
 
 
-@pytest.mark.parametrize("writer", ["write_frame", "write_text"])
-def test_a_stopped_scoring_leaves_no_verdicts_under_another_rule(
-    data, predictions, tmp_path, monkeypatch, writer
+def load(folder):
+    """Read one run for a report."""
+    return load_runs([folder.path], outcome=RedirectOutcome)[0]
+
+
+@pytest.mark.parametrize("stops_at", ["verdicts.parquet", "outcomes.parquet", "rules.csv"])
+def test_a_scoring_that_is_stopped_while_it_writes_leaves_the_earlier_one(
+    data, predictions, tmp_path, monkeypatch, stops_at
 ):
-    """Whatever file it stops at, the run asks to be scored again rather than showing a mixture."""
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
     score_run(folder)
-    write = getattr(scoring, writer)
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
 
-    def stop(path, *arguments):
-        write(path, *arguments)
-        raise KeyboardInterrupt
+    def stop(part, target):
+        if target.name == stops_at:
+            raise KeyboardInterrupt
+        return replace(part, target)
 
+    replace = Path.replace
     with monkeypatch.context() as patch:
-        patch.setattr(scoring, writer, stop)
+        patch.setattr(Path, "replace", stop)
         with pytest.raises(KeyboardInterrupt, match=r"^$"):
             score_run(folder, scoring=RuleScoring(rule="exact"))
 
-    with pytest.raises(SourceNotFoundError, match="score"):
-        load_runs([folder.path], outcome=RedirectOutcome)
+    assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
+    assert load(folder).judged_by == "popqa on first_line"
+
+
+def test_a_scoring_that_is_killed_while_it_moves_its_files_is_refused(
+    data, predictions, tmp_path, monkeypatch
+):
+    """Verdicts by one rule never stand under the name of another."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    score_run(folder)
+
+    def stop(part, target):
+        if part.name == target.name == "scoring.json":
+            raise KeyboardInterrupt
+        return replace(part, target)
+
+    replace = Path.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stop)
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            score_run(folder, scoring=RuleScoring(rule="exact"))
+
+    with pytest.raises(
+        DataError, match=r"verdicts.parquet is not the file that scoring.json tells"
+    ):
+        load(folder)
     score_run(folder, scoring=RuleScoring(rule="exact"))
-    assert load_runs([folder.path], outcome=RedirectOutcome)[0].judged_by == "exact on first_line"
+    assert load(folder).judged_by == "exact on first_line"
+
+
+def test_a_first_scoring_that_is_killed_while_it_moves_its_files_is_refused(
+    data, predictions, tmp_path
+):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    score_run(folder)
+    folder.scoring.unlink()
+
+    with pytest.raises(DataError, match=r"scoring.json is missing.*judge them again with `surf"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["outcomes.parquet", "verdicts.parquet", "checks/rules.csv"])
+def test_results_that_were_edited_are_refused(data, predictions, tmp_path, name):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    score_run(folder)
+    path = folder.path / name
+    if path.suffix == ".csv":
+        path.write_text(path.read_text().replace("0", "1"))
+    else:
+        frame = pd.read_parquet(path)
+        frame.iloc[::-1].to_parquet(path)
+
+    with pytest.raises(DataError, match=rf"{name} is not the file .* \(judged by popqa on first"):
+        load(folder)
+
+
+def test_answers_that_came_after_the_scoring_are_told(data, predictions, tmp_path):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    score_run(folder)
+    with folder.log().open("a") as log:
+        log.write('{"prompt_id": "new", "text": "x"}\n')
+
+    with pytest.raises(DataError, match=r"generations.jsonl has changed since .*was resumed"):
+        load(folder)
+    with (
+        lock_log(folder.log()),
+        pytest.raises(
+            DataError, match=r"changed since .*this process writes to the run.*has ended"
+        ),
+    ):
+        load(folder)
+    score_run(folder)
+    assert load(folder).judged_by == "popqa on first_line"
+
+
+def test_a_run_that_is_being_written_is_not_judged(data, predictions, tmp_path):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+
+    with lock_log(folder.log()), pytest.raises(RunLogLockedError, match="this process writes to"):
+        score_run(folder)
+
+
+@pytest.mark.parametrize("name", ["targets", "pairs"])
+def test_a_plan_that_was_edited_or_shortened_is_not_judged(data, predictions, tmp_path, name):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    path = folder.path / f"{name}.parquet"
+    frame = pd.read_parquet(path)
+    frame.iloc[:-1].to_parquet(path)
+
+    n = len(frame)
+    message = rf"{name}.parquet is not the file that was planned \({n - 1} rows, planned were {n}\)"
+    with pytest.raises(DataError, match=message):
+        score_run(folder)
+    import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    score_run(folder)
+
+
+def test_labels_that_came_with_a_scoring_stay_with_the_run(data, predictions, tmp_path):
+    """Exports of an earlier scoring go, but people go on labelling."""
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
+    outcomes = score_run(folder)
+    with folder.replacing_scores(Scoring(judged_by="people")) as beside:
+        outcomes.to_parquet(beside.outcomes)
+        beside.labels.write_text("prompt_id,question_id,is_correct\n")
+        (beside.path / "results").mkdir()
+        (beside.path / "results" / "a.jsonl").write_text("")
+    with folder.labels.open("a") as labels:
+        labels.write("a,b,1\n")
+
+    assert load(folder).judged_by == "people"
+    score_run(folder)
+
+    assert folder.labels.read_text().endswith("a,b,1\n")
+    assert not (folder.path / "results" / "a.jsonl").exists()
+
+
+def test_checks_of_an_earlier_scoring_go_with_it(data, predictions, tmp_path):
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
+    score_run(folder)
+    assert (folder.checks / "rules.csv").is_file()
+    score_run(folder, scoring=RuleScoring(agreement=False))
+
+    assert list(folder.checks.glob("*.csv")) == []
 
 
 def test_import_predictions_does_not_replace_others(data, predictions, tmp_path):
@@ -230,22 +359,6 @@ def test_the_same_texts_of_other_questions_are_other_predictions(data, predictio
 
     with pytest.raises(RunMismatchError, match=r"holds other predictions .*sha256"):
         import_predictions(data, turned, folder.path, model="m", origin="p.jsonl")
-
-
-def test_a_killed_scoring_leaves_no_checks_to_the_next(data, predictions, tmp_path, monkeypatch):
-    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RedirectQAStudy, "export", stop)
-        with pytest.raises(KeyboardInterrupt, match=r"^$"):
-            score_run(folder)
-    assert (folder.checks / "rules.csv").is_file()
-    score_run(folder, scoring=RuleScoring(agreement=False))
-
-    assert list(folder.checks.glob("*.csv")) == []
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8B", "gpt2", ".hidden"])

@@ -12,7 +12,7 @@ from surface_consistency.data.fact_tables import Aliases, FactTable, RelatedFact
 from surface_consistency.inference.fact_store import LookupRequest
 from surface_consistency.prompts.audit_styles import style_writers
 from surface_consistency.retrieval import FuzzyRetriever
-from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Generation, LookupQuery, Triplet
@@ -313,8 +313,9 @@ def audit_run(tmp_path):
     def write(name, frame, manifest, *, checks=None):
         folder = RunFolder.create(tmp_path / name)
         folder.manifest.write_text(manifest.model_dump_json(), encoding="utf-8")
-        write_frame(folder.outcomes, frame.assign(model=manifest.model), AuditOutcome)
-        folder.write_checks(checks or {})
+        with folder.replacing_scores(Scoring(judged_by="by hand")) as beside:
+            write_frame(beside.outcomes, frame.assign(model=manifest.model), AuditOutcome)
+            beside.write_checks(checks or {})
         return folder.path
 
     return write

@@ -1,9 +1,9 @@
 import json
 
-import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.studies.audit import AuditStudy, fact_story
@@ -84,11 +84,11 @@ def test_fact_story_rejects_what_the_run_does_not_hold(told_run):
         fact_story(folder, "countries/noise/8")
     with pytest.raises(DataError, match="not in style 'direct_questions'; it does in cloze"):
         fact_story(folder, FACT, style="direct_questions")
-    targets = pd.read_parquet(folder / "targets.parquet")
-    targets.iloc[:0].to_parquet(folder / "targets.parquet")
+    targets, pairs = RunFolder(folder).read_plan()
+    RunFolder(folder).write_plan(targets.iloc[:0], pairs)
     with pytest.raises(DataError, match=r"targets\.parquet: lacks countries/noise/cloze/0"):
         fact_story(folder, FACT)
-    targets.to_parquet(folder / "targets.parquet")
+    RunFolder(folder).write_plan(targets, pairs)
     (folder / "generations-store.jsonl").unlink()
     with pytest.raises(SourceNotFoundError, match=r"has no generations-store\.jsonl"):
         fact_story(folder, FACT)

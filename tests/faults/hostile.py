@@ -1,0 +1,605 @@
+"""Sends hostile files through the commands, and holds what comes out against an oracle.
+
+Every family makes inputs from a seed, each with what must become of it: a right result, which the
+oracle computes by itself, or a refusal in lines that begin with "error:". A traceback, a warning of
+a library, another exit code, raw control characters on the terminal, or a result that is not the
+oracle's is a failure. Pages are not set here: the browser tests do that.
+
+    python -m tests.faults.hostile [--inputs N] [--seconds S] [NAME ...]
+"""
+
+import argparse
+import contextlib
+import csv
+import gzip
+import io
+import json
+import random
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+REFUSED = object()
+"""The input must be refused."""
+
+ANY = object()
+"""The input may be read or refused, in good order."""
+
+MINI = Path(__file__).resolve().parents[1] / "wikimedia" / "mini"
+PAGE_SQL = MINI / "enwiki-20260101-page.sql.gz"
+QUICK = ("--resamples", "1")
+TEXTS = (
+    "=1+1",
+    "+SUM(A1)",
+    "-2+3",
+    "@cmd",
+    "\tx",
+    "\x1b[31mred\x1b]0;t\x07",
+    "\x9b31m",
+    "\u202egnp.exe",
+    "\u2066x\u2069",
+    "<script>alert(1)</script>",
+    "{{ 7*7 }}",
+    "a,b",
+    'say "hi"',
+    "it's",
+    "line\nbreak",
+    "line\rreturn",
+    "NA",
+    "null",
+    "NaN",
+    "None",
+    "-0.0",
+    "1e999",
+    "0x10",
+    "ß",
+    "ﬁ",
+    "e\u0301",
+    "東京都",
+    "नमस्ते",
+    "👩‍👩‍👧",
+    "\ufeff",
+    "\u2028",
+    "\x00",
+    "\x7f",
+    " ",
+    "\xa0x",
+    "a" * 5_000,
+    "_",
+    "__class__",
+    "../../etc/passwd",
+    "%s%n",
+    "${HOME}",
+    "index",
+    "model",
+    "pair_id",
+)
+_RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def command(words):
+    """Run a command here: its exit code, and what it printed."""
+    from surface_consistency.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(word) for word in words])
+        except BaseException:
+            code = None
+            traceback.print_exc()
+    return code, out.getvalue(), err.getvalue()
+
+
+def disorder(code, out, err):
+    """Say what is wrong with how a command ended, whatever it was given; None if nothing."""
+    if code not in (0, 2, 3):
+        return f"rc {code}: {err[-700:]}"
+    if raw := _RAW.search(out + err):
+        return f"raw {raw[0]!r} on the terminal"
+    lines = [line for line in err.split("\n") if line]
+    strange = [line for line in lines if not line.startswith(("error: ", "warning: "))]
+    if strange:
+        return f"a line of another kind: {strange[0][:300]}"
+    if (code == 2) != any(line.startswith("error: ") for line in lines):
+        return f"rc {code}, but said {err[-300:]!r}"
+    return None
+
+
+def judged(code, out, err, wanted, found):
+    """Hold an end against what must be; `found` reads the result of a command that ended well."""
+    wrong = disorder(code, out, err)
+    if wrong is not None or wanted is ANY:
+        return wrong
+    if wanted is REFUSED:
+        return None if code == 2 else f"rc {code} for what must be refused: {out[:300]}"
+    if code == 2:
+        return f"refused what is right: {err[:400]}"
+    result = found()
+    return None if result == wanted else f"{result} rather than {wanted}: {err[:200]}"
+
+
+class Family:
+    """Inputs of one kind."""
+
+    def __init__(self, home):
+        self.home = home
+
+    def attempt(self, rng):
+        """Make one input, send it, and say what is wrong or None."""
+        raise NotImplementedError
+
+
+class Verdicts(Family):
+    """Verdicts with hostile facts, groups and cells: counts are those of a plain loop."""
+
+    good = ("0", "1", "", "true", "False", "1.0", " 1 ")
+    bad = ("2", "yes", "0.5", "-1", "1,0", "[[[[", "١")
+
+    def attempt(self, rng):
+        spoiled = rng.random() < 0.2
+        rows = []
+        for place in range(rng.randint(1, 9)):
+            cells = [rng.choice(self.good), rng.choice(self.good)]
+            rows.append([f"{rng.choice(TEXTS)}{place}", *cells, rng.choice(TEXTS)])
+        if spoiled:
+            rng.choice(rows)[rng.randint(1, 2)] = rng.choice(self.bad)
+        path = self.home / f"v.{rng.choice(('csv', 'jsonl', 'tsv'))}"
+        names = ("fact_id", "a", "b", rng.choice(("g", "=g", "größe")))
+        if path.suffix == ".jsonl":
+            lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        else:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                delimiter = "\t" if path.suffix == ".tsv" else ","
+                writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+                writer.writerows([names, *rows])
+        by = rng.random() < 0.5
+        words = ["compare", path, "--first", "a", "--second", "b", "--json", *QUICK]
+        code, out, err = command([*words, "--by", names[3]] if by else words)
+        if err.startswith("error: ") and "\x00" in "".join(map(str, rows)):
+            return disorder(code, out, err)
+        return judged(code, out, err, REFUSED if spoiled else self.count(rows), lambda: total(out))
+
+    def count(self, rows):
+        """Count pairs as a person would."""
+        read = {"0": 0, "1": 1, "": None, "true": 1, "false": 0, "1.0": 1}
+        counts = dict.fromkeys(("both", "first_only", "second_only", "neither", "n_missing"), 0)
+        names = {(1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither"}
+        for _, first, second, _ in rows:
+            pair = read[first.strip().lower()], read[second.strip().lower()]
+            counts["n_missing" if None in pair else names[pair]] += 1
+        return counts
+
+
+def total(out):
+    """Add the counts of the groups that `compare --json` printed."""
+    names = ("both", "first_only", "second_only", "neither", "n_missing")
+    rows = [json.loads(line) for line in out.splitlines()]
+    return {name: sum(row[name] for row in rows) for name in names}
+
+
+class Bytes(Family):
+    """Files of verdicts whose bytes are damaged: read or refused, in good order."""
+
+    def attempt(self, rng):
+        rows = [{"fact_id": str(i), "a": i % 2, "b": 1, "g": rng.choice(TEXTS)} for i in range(5)]
+        suffix = rng.choice(("csv", "jsonl", "json"))
+        if suffix == "csv":
+            made = "\r\n".join(["fact_id,a,b", *(f"{i},{i % 2},1" for i in range(5))])
+        elif suffix == "jsonl":
+            made = "\n".join(map(json.dumps, rows))
+        else:
+            made = json.dumps(rows)
+        path = self.home / f"d.{suffix}"
+        path.write_bytes(damaged(made.encode(), rng))
+        words = ["compare", path, "--first", "a", "--second", "b", "--json", *QUICK]
+        return judged(*command(words), ANY, None)
+
+
+def damaged(data, rng):
+    """Damage some bytes."""
+    place = rng.randrange(len(data) + 1)
+    nest = rng.choice((b"[", b'{"a":')) * rng.choice((50, 2_000, 100_000))
+    return rng.choice(
+        (
+            lambda: data[:place],
+            lambda: data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :],
+            lambda: data[:place] + rng.randbytes(rng.randint(1, 40)) + data[place:],
+            lambda: data[:place] + rng.choice(TEXTS).encode() + data[place:],
+            lambda: data[:place] + nest + data[place:],
+            lambda: data[:place] + b"9" * rng.choice((30, 400, 5_000)) + data[place:],
+            lambda: b"\xef\xbb\xbf" + data,
+            lambda: data.decode("utf-8", "replace").encode("utf-16"),
+            lambda: gzip.compress(data),
+            lambda: data[place:] + data[:place],
+            lambda: data.replace(b"\n", b"\r"),
+            lambda: data + b"\x00" * rng.choice((1, 4_096)),
+            lambda: b"",
+        )
+    )()
+
+
+class _Scored(Family):
+    """Families that score answers to the bundled sample; the page is left out."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        from surface_consistency.commands import score
+        from surface_consistency.data.redirectqa import load_sample
+        from surface_consistency.studies.reporting import Reported
+
+        self.out = home / "run"
+        self.questions = load_sample().select(limit=4).questions
+        self.ids = [one.id for one in self.questions]
+        self.gold = {one.id: one.triple.answers[0] for one in self.questions}
+        rows = home / "rows.jsonl"
+        if not rows.exists():
+            rows.write_text("".join(json.dumps(row) + "\n" for row in rows_of_sample()))
+
+        def scored_only(folders, out, **_):
+            from surface_consistency.runs.loader import load_runs
+            from surface_consistency.schemas import RedirectOutcome
+
+            runs = load_runs(folders, outcome=RedirectOutcome)
+            overall = type("Nothing", (), {"frame": runs[0].outcomes.head(0)})()
+            return Reported(page=out, tables={"overall": overall}, runs=runs, notes=[], warnings=[])
+
+        score.report_runs = scored_only
+
+    def scored(self, answers):
+        """Say what the verdicts must be: right where the answer is the accepted one."""
+        return {name: answers[name] == self.gold[name] for name in answers}
+
+    def found(self):
+        """Read the verdicts of the run."""
+        import pandas as pd
+
+        frame = pd.read_parquet(self.out / "verdicts.parquet")
+        given = frame[frame["reason"].isna()]
+        return dict(zip(given["target_id"], given["is_correct"].astype(bool), strict=True))
+
+
+def rows_of_sample():
+    """Rows of the bundled sample as a file holds them."""
+    from tests.studies.conftest import rows_of
+
+    return rows_of()
+
+
+class Logs(_Scored):
+    """Run logs that were cut, edited, doubled or joined: what is left is judged, or refused."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        from surface_consistency.data.redirectqa import load_sample
+        from surface_consistency.studies.redirectqa import RedirectQAStudy
+        from surface_consistency.studies.scoring import import_predictions
+
+        answers = {
+            name: self.gold[name] if place % 2 else "wrong" for place, name in enumerate(self.ids)
+        }
+        data = load_sample().select(limit=4)
+        options = {"model": "m", "origin": "x"}
+        folder = import_predictions(RedirectQAStudy(), data, answers, home / "fresh", **options)
+        self.fresh, self.answers = folder.path, answers
+        self.lines = folder.log().read_text(encoding="utf-8").splitlines()
+
+    def attempt(self, rng):
+        lines, place = list(self.lines), rng.randrange(len(self.lines))
+        line = json.loads(lines[place])
+        name = line["prompt_id"]
+        wanted = self.scored(self.answers)
+        without = {key: value for key, value in wanted.items() if key != name}
+        other = json.dumps(line | {"text": rng.choice(TEXTS[:10]) + "?"})
+        failed = json.dumps(
+            {"prompt_id": name, "text": None, "finish_reason": "error", "error": "x"}
+        )
+        text = rng.choice(TEXTS)
+        kind = rng.randrange(12)
+        tail = "\n"
+        if kind == 0:
+            lines.insert(rng.randrange(len(lines)), lines[place])
+        elif kind == 1:
+            lines.insert(rng.randrange(len(lines) + 1), other)
+            wanted = REFUSED
+        elif kind == 2:
+            del lines[place]
+            wanted = without
+        elif kind == 3:
+            lines[place] = failed
+            wanted = without
+        elif kind == 4:
+            lines.insert(rng.randrange(len(lines) + 1), failed)
+        elif kind == 5:
+            rng.shuffle(lines)
+        elif kind == 6:
+            lines.append(lines.pop(place)[: rng.randrange(1, len(self.lines[place]))])
+            tail, wanted = "", without
+        elif kind == 7:
+            lines[place] = lines[place][: rng.randrange(1, len(lines[place]))]
+            wanted = REFUSED if place < len(lines) - 1 else without
+        elif kind == 8:
+            lines[place] = json.dumps(line | {"text": text})
+            wanted |= {name: text == self.gold[name]}
+        elif kind == 9:
+            lines[place] = json.dumps(line | {rng.choice(TEXTS): 1})
+            wanted = REFUSED
+        elif kind == 10:
+            field = rng.choice(("text", "finish_reason", "prompt_id"))
+            lines[place] = json.dumps(line | {field: rng.choice((1, [], {}, True, 1e99))})
+            wanted = REFUSED
+        else:
+            lines[place] = damaged(lines[place].encode(), rng).decode("utf-8", "replace")
+            wanted = ANY
+        shutil.rmtree(self.out, ignore_errors=True)
+        shutil.copytree(self.fresh, self.out)
+        joined = "\n".join(lines) + tail
+        (self.out / "generations.jsonl").write_text(joined, encoding="utf-8")
+        ended = command(["score", self.out, "--rule", "exact", "--no-agreement", "--json"])
+        return judged(*ended, wanted, self.found)
+
+
+class Predictions(_Scored):
+    """Predictions of anyone in several layouts, with hostile texts and further columns."""
+
+    def attempt(self, rng):
+        answers = {
+            name: self.gold[name] if rng.random() < 0.5 else f"{rng.choice(TEXTS)} zzq"
+            for name in self.ids
+        }
+        rows = [
+            {
+                "id": name,
+                "prediction": text,
+                rng.choice(("extra", "=x", "größe")): rng.choice(TEXTS),
+            }
+            for name, text in answers.items()
+        ]
+        rng.shuffle(rows)
+        suffix = rng.choice(("csv", "jsonl"))
+        path = self.home / f"p.{suffix}"
+        if suffix == "jsonl":
+            made = "\n".join(json.dumps(row, ensure_ascii=rng.random() < 0.5) for row in rows)
+        else:
+            sheet = io.StringIO()
+            writer = csv.writer(sheet, quoting=csv.QUOTE_ALL)
+            writer.writerow(("id", "prediction", "extra"))
+            writer.writerows(list(row.values()) for row in rows)
+            made = sheet.getvalue()
+        data, wanted = made.encode(), self.scored(answers)
+        if rng.random() < 0.3:
+            data, wanted = damaged(data, rng), ANY
+        path.write_bytes(data)
+        shutil.rmtree(self.out, ignore_errors=True)
+        words = ["score", "--predictions", path, "--source", "sample", "--out", self.out]
+        ended = command(
+            [*words, "--rule", "exact", "--region", "whole", "--no-agreement", "--json"]
+        )
+        if ended[0] == 2 and "\\x00" in repr(made):
+            wanted = ANY
+        return judged(*ended, wanted, self.found)
+
+
+class Rows(_Scored):
+    """Rows of a data set with hostile cells: every one is counted, or the file is refused."""
+
+    def attempt(self, rng):
+        rows = rows_of_sample()
+        wanted = len({(row["triplet_id"], row["subject_surface"], row["template"]) for row in rows})
+        row, kind = rng.choice(rows), rng.randrange(5)
+        if kind == 0:
+            row[rng.choice(list(row))] = rng.choice((None, 1, [], {}, "", [None], -1, 1e300, "x"))
+            wanted = ANY
+        elif kind == 1:
+            text = f"{rng.choice(TEXTS)} q"
+            row["question"] = f"{text} {row['question']}"
+        elif kind == 2:
+            for one in rows:
+                one[rng.choice(TEXTS[15:]) + "_x"] = rng.choice(TEXTS)
+            wanted = ANY
+        elif kind == 3:
+            rng.shuffle(rows)
+        path = self.home / "r.jsonl"
+        data = "\n".join(map(json.dumps, rows)).encode()
+        if kind == 4:
+            data, wanted = damaged(data, rng), ANY
+        path.write_bytes(data)
+        answers = self.home / "a.jsonl"
+        lines = [{"id": one["question"], "prediction": "x"} for one in rows]
+        answers.write_text("\n".join(map(json.dumps, lines)))
+        shutil.rmtree(self.out, ignore_errors=True)
+        words = ["score", "--predictions", answers, "--source", path, "--template", "both"]
+        ended = command([*words, "--out", self.out, "--no-agreement", "--json"])
+        return judged(*ended, wanted, lambda: len(self.found()))
+
+
+class Replies(_Scored):
+    """Replies of a server that are broken, hostile or of another shape."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        from surface_consistency.commands import run
+        from surface_consistency.studies import variants
+
+        variants.report_runs = self._scored_only()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["content-length"]))
+                status, body = owner.reply
+                with contextlib.suppress(OSError):
+                    self.send_response(status)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        assert run
+
+    def _scored_only(self):
+        from surface_consistency.commands import score
+
+        return score.report_runs
+
+    def attempt(self, rng):
+        text = rng.choice(TEXTS)
+        message = {"role": "assistant", "content": text}
+        whole = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+        kind, wanted, status = rng.randrange(4), ANY, 200
+        body = json.dumps(whole).encode()
+        if kind == 0:
+            wanted = {text.encode("utf-8", "replace").decode()}
+        elif kind == 1:
+            body = damaged(body, rng)
+        elif kind == 2:
+            part = rng.choice((whole, whole["choices"][0], message))
+            part[rng.choice(list(part))] = rng.choice((None, 1, [], {}, "x", [[]], True))
+            body = json.dumps(whole).encode()
+        else:
+            status = rng.choice((400, 401, 404, 413, 422))
+            body = rng.choice(
+                (body, json.dumps({"error": {"message": text}}).encode(), b"", b"<html>")
+            )
+        self.reply = status, body
+        shutil.rmtree(self.out, ignore_errors=True)
+        words = [
+            "run",
+            "redirectqa",
+            "--source",
+            "sample",
+            "--limit",
+            "1",
+            "--repeat",
+            "0",
+            "--chat",
+        ]
+        words += [
+            "--runner",
+            "openai",
+            "--model",
+            "m",
+            "--out",
+            self.out,
+            "--no-agreement",
+            "--json",
+        ]
+        options = {"base_url": f"http://127.0.0.1:{self.server.server_address[1]}/v1"}
+        options |= {"max_retries": 0, "first_wait": 0, "timeout": 5}
+        for name, value in options.items():
+            words += ["--runner-option", f"{name}={value}"]
+        return judged(*command(words), wanted, self.texts)
+
+    def texts(self):
+        """Read the answers of the run log."""
+        lines = (self.out / "generations.jsonl").read_text(encoding="utf-8").split("\n")
+        return {json.loads(line)["text"] for line in lines if line}
+
+
+class Dumps(Family):
+    """SQL dumps that were cut or damaged: all rows as they are, or an error that names the file."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        self.data = gzip.decompress(PAGE_SQL.read_bytes())
+        self.rows = self.read(PAGE_SQL)
+
+    def read(self, path):
+        """Read two columns."""
+        from surface_consistency.wikimedia.sql import read_sql
+
+        return [
+            row for batch in read_sql(path, ["page_id", "page_title"]) for row in batch.to_pylist()
+        ]
+
+    def attempt(self, rng):
+        from surface_consistency.errors import DataError
+
+        path = self.home / "enwiki-20260101-page.sql"
+        cut = rng.random() < 0.7
+        ends = [found.end() for found in re.finditer(rb";\n", self.data)][:-1]
+        place = rng.choice((*ends, rng.randrange(len(self.data)), rng.randrange(len(self.data))))
+        data = self.data[:place] if cut else damaged(self.data, rng)
+        path.write_bytes(data)
+        try:
+            rows = self.read(path)
+        except DataError as error:
+            return None if path.name in str(error) else f"no file is named: {error}"
+        except Exception:
+            return traceback.format_exc()[-500:]
+        if cut and rows != self.rows and not self.data[len(data) :].lstrip().startswith(b"--"):
+            return f"cut to {len(data)} bytes: {len(rows)} of {len(self.rows)} rows"
+        return None
+
+
+FAMILIES = {
+    "verdicts": (Verdicts, 60),
+    "bytes of verdicts": (Bytes, 20),
+    "run logs": (Logs, 10),
+    "predictions": (Predictions, 4),
+    "rows": (Rows, 3),
+    "replies": (Replies, 1),
+    "dumps": (Dumps, 2),
+}
+"""Families by name, and their share of all inputs."""
+
+
+def send(name, n, seed, home, *, until=float("inf")):
+    """Send inputs of a family; return how many, and of those that failed the number and why."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    kind, _ = FAMILIES[name]
+    folder = Path(home) / name.replace(" ", "-")
+    folder.mkdir()
+    family, failures, tries = kind(folder), [], 0
+    for number in range(n):
+        if time.monotonic() > until:
+            break
+        tries += 1
+        wrong = family.attempt(random.Random(f"{seed}/{name}/{number}"))
+        if wrong is not None:
+            failures.append((number, wrong))
+    return tries, failures
+
+
+def main(argv=None):
+    """Send inputs of all families; print a Markdown table of tries and failures, and examples."""
+    reader = argparse.ArgumentParser(description=main.__doc__)
+    reader.add_argument("--inputs", type=int, default=100_000)
+    reader.add_argument("--seconds", type=float, default=float("inf"), help="in all")
+    reader.add_argument("--seed", type=int, default=0)
+    reader.add_argument("--examples", type=int, default=4)
+    reader.add_argument("names", nargs="*")
+    given = reader.parse_args(argv)
+    names = given.names or list(FAMILIES)
+    shares = sum(FAMILIES[name][1] for name in names)
+    print("| family | inputs | failures |\n|---|---|---|")
+    told, failed = [], 0
+    with tempfile.TemporaryDirectory() as home:
+        for name in names:
+            n = given.inputs * FAMILIES[name][1] // shares
+            until = time.monotonic() + given.seconds * FAMILIES[name][1] / shares
+            tries, failures = send(name, n, given.seed, home, until=until)
+            print(f"| {name} | {tries} | {len(failures)} |", flush=True)
+            failed += len(failures)
+            told += [f"{name} {number}: {wrong}" for number, wrong in failures[: given.examples]]
+    print("\n".join(["", *told]))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

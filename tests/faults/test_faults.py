@@ -1,0 +1,196 @@
+"""The fault harness in its short form; `make faults` is the long one."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surface_consistency.studies.reporting import report_runs
+from surface_consistency.studies.study import ReportSettings
+from tests.faults.hostile import TEXTS
+from tests.made_runs import make_manifest, make_outcomes, make_run
+
+__all__ = ["make_manifest", "make_outcomes", "make_run"]
+
+HOME = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+FORKS = sys.platform == "linux"
+
+
+def harness(module, *words):
+    """Run a part of the harness in a process of its own, since it changes what it tests."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)],
+        cwd=HOME,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
+def test_commands_that_are_killed_lose_and_mix_nothing():
+    """A few operations of a few commands; that the harness sees a fault is tested below."""
+    names = ("run redirectqa", "score RUN", "score --predictions", "compare --out, over another")
+
+    told = harness("crashes", "--points", 5, *names)
+
+    for name in names:
+        assert f"| {name} | 5 | 0 |" in told
+
+
+@pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
+def test_the_harness_sees_a_command_that_writes_in_place(tmp_path):
+    """A writer without the hidden sibling: what it tears is taken for whole."""
+    (tmp_path / "sitecustomize.py").write_text(CARELESS)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.crashes", "--only", IN_SCORING, "score RUN"],
+        cwd=HOME,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": f"{tmp_path}:{HOME}", "HF_HUB_OFFLINE": "1", "PATH": ""},
+    )
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "other numbers" in done.stdout
+
+
+IN_SCORING = r"kill at replace run/(outcomes|scoring)\."
+
+CARELESS = """
+import contextlib
+from surface_consistency.runs import files, folder
+
+
+@contextlib.contextmanager
+def in_place(home, *, last, first=""):
+    yield home
+
+
+folder.staged = in_place
+folder.RunFolder.check_scores = folder.RunFolder.read_scoring
+"""
+
+
+def test_hostile_files_are_read_right_or_refused():
+    families = ["verdicts", "run logs", "predictions", "rows", "replies"]
+
+    told = harness("hostile", "--inputs", 300, "--seconds", 15, *families)
+
+    assert told.count("| 0 |") == len(families), told
+
+
+@pytest.fixture(scope="module")
+def driver():
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield made
+    made.quit()
+
+
+ATTACKS = (
+    "<script>window.hacked = 1</script>",
+    "<img src=x onerror='window.hacked=1'>",
+    "</script><script>window.hacked = 1</script>",
+    "</textarea></style></title><svg onload=window.hacked=1>",
+    "javascript:window.hacked=1",
+    "\" onmouseover='window.hacked=1' x=\"",
+    "{{ constructor.constructor('window.hacked=1')() }}",
+    "<!--",
+    "]]>",
+    "&lt;b&gt;&amp;#x3C;",
+    "<a href='https://example.org/'>https://example.org</a>",
+    "<meta http-equiv=refresh content='0;url=https://example.org/'>",
+    "\u202eevil",
+    "\u2067evil",
+    "W" * 3_000,
+    "W " * 3_000,
+    "\u0e31" * 40,
+)
+
+
+@pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="no Chromium with its driver; install Debian's chromium and chromium-driver",
+)
+@pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"])
+def test_a_page_of_hostile_texts_shows_them_and_obeys_none(
+    driver, make_run, make_outcomes, make_manifest, tmp_path
+):
+    texts = [*ATTACKS, *(text for text in TEXTS if text.strip())]
+    frame = make_outcomes([(place % 3 > 0, place % 2 > 0) for place in range(len(texts))])
+    for name in ("pair_id", "first_prediction", "second_surface"):
+        frame[name] = [f"{text}{place}" for place, text in enumerate(texts)]
+    frame["relation"] = [text[:300] for text in texts]
+    frame["model"] = model = "<script>window.hacked=1</script>\u202e=m"
+    floor = pd.DataFrame({"template": ["original"], "note": [ATTACKS[0]]})
+    folder = make_run("run", frame, make_manifest(model), checks={"look": floor})
+    settings = ReportSettings(resamples=10)
+
+    page = report_runs([folder], tmp_path / "page", settings=settings).page
+    driver.get_log("browser")
+    driver.get(page.as_uri())
+    for block in driver.find_elements("css selector", "summary"):
+        driver.execute_script("arguments[0].click()", block)
+
+    def read(script):
+        return driver.execute_script(f"return {script}")
+
+    assert read("window.hacked === undefined && location.protocol") == "file:"
+    assert read("performance.getEntriesByType('resource').length") == 0
+    assert driver.get_log("browser") == []
+    assert read("[...document.links].every(a => a.protocol === 'file:' || a.protocol === 'data:')")
+    assert read("document.querySelectorAll('script').length") == 1
+    wide = read(WIDE)
+    assert wide == [], wide
+    shown = read("document.body.textContent")
+    for text in ATTACKS[:13]:
+        assert text in shown, text
+    loose = read(LOOSE)
+    assert loose == [], loose
+
+
+LOOSE = """(() => {
+  const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    if (!/[\\u202a-\\u202e\\u2066-\\u2068]/.test(walk.currentNode.data)) continue;
+    let e = walk.currentNode.parentElement;
+    if (!e.getClientRects().length) continue;
+    while (getComputedStyle(e).display.startsWith('inline')
+           && !/isolate|plaintext/.test(getComputedStyle(e).unicodeBidi)) e = e.parentElement;
+    const own = e.textContent, text = walk.currentNode.data;
+    if (!/isolate|plaintext/.test(getComputedStyle(e).unicodeBidi) && own.trim() !== text.trim())
+      found.push(e.tagName + '.' + e.className + ': ' + own.slice(0, 120));
+  }
+  return found.slice(0, 10);
+})()"""
+"""Text with marks of direction in a block beside other words, without an element that isolates."""
+
+WIDE = """(() => {
+  const found = [], edge = document.documentElement.clientWidth + 1, range = document.createRange();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    range.selectNodeContents(walk.currentNode);
+    if (range.getBoundingClientRect().right <= edge) continue;
+    let up = walk.currentNode.parentElement;
+    const name = up.tagName + '.' + up.className + ' in ' + up.parentElement.className;
+    while (up && getComputedStyle(up).overflowX === 'visible') up = up.parentElement;
+    if (!up || up === document.documentElement || up === document.body)
+      found.push(name + ': ' + walk.currentNode.data.slice(0, 60));
+  }
+  const wide = document.documentElement.scrollWidth;
+  return wide <= edge ? [] : [`${wide} of ${edge - 1}`, ...found.slice(0, 10)];
+})()"""
+"""Texts that make the page wider than the window."""
