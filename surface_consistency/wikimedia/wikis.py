@@ -213,7 +213,7 @@ def _fields(path: Path) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8")
         fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise RecordError(f"{path}: not {kind}: {error}") from error
     if not isinstance(fields, dict):
