@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= demo
 
-.PHONY: demo test check bench faults docs chromium clean
+.PHONY: demo test check lowest bench faults docs chromium clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,10 @@ test: $(VENV)/.installed chromium
 
 check: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+# Not a part of .ci/run: making the environment takes minutes, and so do the tests.
+lowest:
+	PYTHON="$(PYTHON)" scripts/lowest
 
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/bench

@@ -4,8 +4,10 @@ from .audit_databases import (
     database_coverage as database_coverage,
 )
 from .audit_files import (
+    AuditResult as AuditResult,
     make_database as make_database,
     read_audit_prompts as read_audit_prompts,
+    read_audit_results as read_audit_results,
     read_database as read_database,
     write_audit_prompts as write_audit_prompts,
     write_database as write_database,

@@ -5,21 +5,31 @@ the distinct subjects, relations and objects; `triplets` holds lists of three st
 (kilian-group/LMLM). A prompt file holds one target fact in one prompt style a line.
 """
 
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.reading import parse_json
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase, read_jsonl
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
+from surface_consistency.text import token_key
 
 __all__ = [
+    "AuditPromptRow",
+    "AuditResult",
     "make_database",
     "prompt_file_name",
     "read_audit_prompts",
+    "read_audit_results",
     "read_database",
     "write_audit_prompts",
     "write_database",
@@ -29,6 +39,104 @@ _LISTS: Final = ("entities", "relationships", "return_values")
 _KEYS: Final = (*_LISTS, "triplets")
 _LONGEST: Final = 10_000
 _ALIASES: Final = ("subject_aliases", "relation_aliases", "object_aliases")
+
+
+def _number(value: object) -> object:
+    """Take a number that is written as a string, or number any other string by its digest."""
+    if not isinstance(value, str) or not value.strip():
+        return value
+    text = value.strip()
+    if re.fullmatch(r"-?[0-9]{1,18}", text):
+        return int(text)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def _names(value: object) -> object:
+    """Take one alias that stands in no list, and none that is null."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else value
+
+
+_Number = Annotated[int, BeforeValidator(_number)]
+_Names = Annotated[Items[str], BeforeValidator(_names)]
+
+
+class AuditPromptRow(Record):
+    """A row of a prompt file under any of the names that the audit reads."""
+
+    prompt_id: _Number
+    """Number of the row in its file; a string that is no number is numbered by its digest."""
+
+    fact_id: _Number
+    """Number of the fact, as of the row."""
+
+    subject: NonEmpty
+    """Subject as the prompt names it."""
+
+    relation: str | None = None
+    """Relation as the prompt names it; None where the database must tell."""
+
+    gold_object: NonEmpty
+    """The object that is right."""
+
+    prompt_text: NonEmpty
+    """What the model reads."""
+
+    subject_aliases: _Names = ()
+    """Other names of the subject."""
+
+    relation_aliases: _Names = ()
+    """Other names of the relation."""
+
+    object_aliases: _Names = ()
+    """Other names of the object."""
+
+    gold_object_aliases: _Names = ()
+    """Further names of the object."""
+
+    answer_aliases: _Names = ()
+    """Further names of the object."""
+
+
+class AuditResult(Record):
+    """One answer, as the published audit writes it (`*_results.jsonl`)."""
+
+    fact_id: _Number
+    """Number of the fact; a string that is no number is numbered by its digest."""
+
+    subject: NonEmpty
+    """Subject as the prompt names it."""
+
+    subject_aliases: _Names = ()
+    """Other names of the subject."""
+
+    relation: str | None = None
+    """Relation as the prompt names it."""
+
+    relation_aliases: _Names = ()
+    """Other names of the relation."""
+
+    state: MemoryState
+    """State of the store."""
+
+    prompt: str
+    """What the model read."""
+
+    ground_truth: NonEmpty
+    """The object that is right."""
+
+    object_aliases: _Names = ()
+    """Other names of the object, which count as right."""
+
+    model_output: str
+    """The cleaned answer: what is judged."""
+
+    retrieval_trace: RetrievalTrace | None = None
+    """What the first lookup saw."""
+
+    raw_output: str | None = Field(default=None)
+    """What the model wrote, lookups included; the audit does not publish it, this package does."""
 
 
 def make_database(triplets: Iterable[Triplet]) -> TripletDatabase:
@@ -108,24 +216,52 @@ def write_database(path: str | os.PathLike[str], database: TripletDatabase) -> N
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_audit_prompts(path: str | os.PathLike[str]) -> list[AuditPrompt]:
+def read_audit_prompts(
+    path: str | os.PathLike[str], *, database: TripletDatabase | None = None
+) -> list[AuditPrompt]:
     """Read a prompt file.
+
+    Names of the object may stand under `object_aliases`, `gold_object_aliases` and
+    `answer_aliases`, as a list or one string. Numbers may be strings; a string that is no number is
+    numbered by its digest, so that a fact has one number in all files.
 
     Args:
         path: The JSON-lines file.
+        database: The database of the prompts. A row without `relation` gets those under which the
+            database holds its subject and object: the first as its relation, others as aliases.
 
     Returns:
         The rows, in order.
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        RecordError: If a line is not a prompt row, an alias is empty, or a prompt number stands
-            twice.
+        RecordError: If a line is not a prompt row, an alias is empty, a prompt number stands
+            twice, or a row has no relation and no database tells it.
     """
-    prompts = list(_checked(read_jsonl(path, AuditPrompt), str(path)))
+    rows = read_jsonl(path, AuditPromptRow)
+    prompts = list(_checked((_to_prompt(row, database, str(path)) for row in rows), str(path)))
     if not prompts:
         raise RecordError(f"{path}: no prompts; the file needs at least one line")
     return prompts
+
+
+def read_audit_results(path: str | os.PathLike[str]) -> list[AuditResult]:
+    """Read the answers of an audit, published or written by this package.
+
+    Args:
+        path: The JSON-lines file, such as `prompts_cloze_results.jsonl`.
+
+    Returns:
+        The rows, in order.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RecordError: If a line is no such row, or there is none.
+    """
+    results = list(read_jsonl(path, AuditResult))
+    if not results:
+        raise RecordError(f"{path}: no results; the file needs at least one line")
+    return results
 
 
 def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPrompt]) -> int:
@@ -154,6 +290,50 @@ def prompt_file_name(style: str) -> str:
         'prompts_cloze.jsonl'
     """
     return f"prompts_{style}.jsonl"
+
+
+def _to_prompt(row: AuditPromptRow, database: TripletDatabase | None, source: str) -> AuditPrompt:
+    """Bring a row under the names of its record."""
+    others = dict.fromkeys((*row.gold_object_aliases, *row.answer_aliases))
+    objects = (*row.object_aliases, *(name for name in others if name not in row.object_aliases))
+    subjects, relations = row.subject_aliases, row.relation_aliases
+    relation = (row.relation or "").strip() and row.relation
+    if not relation:
+        found = _relations_of(row, objects, database)
+        if not found:
+            raise RecordError(
+                f"{source}: prompt_id {row.prompt_id} has no relation, and "
+                + ("no database was given" if database is None else "the database has no entry")
+                + f" of {row.subject!r} and {row.gold_object!r} to take it from; name the relation"
+            )
+        relation, relations = found[0], (*relations, *found[1:])
+    return AuditPrompt(
+        prompt_id=row.prompt_id,
+        fact_id=row.fact_id,
+        subject=row.subject,
+        relation=relation,
+        gold_object=row.gold_object,
+        prompt_text=row.prompt_text,
+        subject_aliases=subjects,
+        relation_aliases=relations,
+        object_aliases=objects,
+    )
+
+
+def _relations_of(
+    row: AuditPromptRow, objects: tuple[str, ...], database: TripletDatabase | None
+) -> list[str]:
+    """List the relations under which a database holds a subject and an object."""
+    subjects = {token_key(name) for name in (row.subject, *row.subject_aliases)}
+    values = {token_key(name) for name in (row.gold_object, *objects)}
+    entries = () if database is None else database.triplets
+    return list(
+        dict.fromkeys(
+            entry.relation
+            for entry in entries
+            if token_key(entry.subject) in subjects and token_key(entry.object) in values
+        )
+    )
 
 
 def _load(file: Path) -> dict[str, Any]:

@@ -86,6 +86,9 @@ class DumpSettings(Settings):
     allow_truncated: bool = False
     """Whether a dump that ends early counts as far as it goes."""
 
+    require_end_mark: bool = False
+    """Whether a plain dump whose format cannot tell that it is whole is refused."""
+
     name: str = "default"
     """Name of the configuration in the folder."""
 
@@ -132,6 +135,7 @@ class BuildSettings(DumpSettings):
             "vary": self.variant,
             "unambiguous": self.unambiguous,
             "allow_truncated": self.allow_truncated,
+            "require_end_mark": self.require_end_mark,
         }
 
 
@@ -190,6 +194,7 @@ def write_redirectqa(
             memory_limit=build.memory_limit,
             threads=build.threads,
             allow_truncated=build.allow_truncated,
+            require_end_mark=build.require_end_mark,
             progress=progress,
         )
         for build, plan in zip(builds, plans, strict=True)
@@ -269,6 +274,7 @@ def write_popqa_redirect(
         memory_limit=build.memory_limit,
         threads=build.threads,
         allow_truncated=build.allow_truncated,
+        require_end_mark=build.require_end_mark,
         progress=progress,
     )
     described = _described(files.paths, checksums=checksums, progress=progress)
@@ -302,6 +308,7 @@ def _popqa_options(
         "route": plan.route,
         "category_cap": build.category_cap or None,
         "allow_truncated": build.allow_truncated,
+        "require_end_mark": build.require_end_mark,
         "templates": list(wiki.question_templates),
         "notes": wiki.notes,
         "configuration": wiki.model_dump(mode="json"),
@@ -325,8 +332,9 @@ def _claimed(
         prefix = f"{build.name}: " if len(builds) > 1 else ""
         dumps: list[JsonValue] = [path.name for path in plan.files.paths]
         known: dict[str, JsonValue] = {**told, "seed": build.seed, "dumps": dumps}
-        # A permission, which changes no row of dumps that are whole.
+        # Permissions, which change no row of dumps that are whole.
         known.pop("allow_truncated")
+        known.pop("require_end_mark")
         # The wiki's fields one by one, so that a difference is told in few words.
         wiki = known.pop("configuration")
         known |= (

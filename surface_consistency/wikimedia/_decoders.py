@@ -4,9 +4,10 @@ import bz2
 import os
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
+
+from surface_consistency.wikimedia._bzip2_blocks import Bzip2Blocks, IrregularBzip2Error
 
 __all__ = ["DamagedInputError", "Decoder", "open_decoder"]
 
@@ -27,6 +28,9 @@ class DamagedInputError(Exception):
 
 class Decoder:
     """Reads the plain bytes of a file, here one that is not packed."""
+
+    is_packed = False
+    """Whether the file carries a checksum at its end, which has been held against it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -89,6 +93,8 @@ class _Inflater:
 class _SerialDecoder(Decoder):
     """A gzip or bzip2 file of one or many members, unpacked in this thread."""
 
+    is_packed = True
+
     def __init__(
         self,
         file: BinaryIO,
@@ -123,7 +129,12 @@ class _SerialDecoder(Decoder):
             try:
                 plain = self._unpacker.decompress(data, size)
             except self._errors as error:
-                raise DamagedInputError(f"the {self._packing} data are damaged ({error})") from None
+                late = "; gzip notices late, so bytes before may be wrong" * (
+                    self._packing == "gzip"
+                )
+                raise DamagedInputError(
+                    f"the {self._packing} data are damaged ({error}{late})"
+                ) from None
             if plain:
                 return plain
         return b""
@@ -145,42 +156,48 @@ class _SerialDecoder(Decoder):
 class _ParallelBzip2(Decoder):
     """A sound-looking bzip2 file, unpacked by several threads.
 
-    Where the threads fail, the file is unpacked again by the standard library, which says where
-    and gives every byte before that.
+    Where they find a fault, the file is unpacked again in this thread, which says where it is and
+    gives every byte before that.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, threads: int) -> None:
-        import indexed_bzip2
+    is_packed = True
 
+    def __init__(self, file: BinaryIO, threads: int) -> None:
         super().__init__(file)
-        self._threads = indexed_bzip2.open(str(path), parallelization=threads)
+        self._threads = Bzip2Blocks(file, threads)
+        self._blocks = self._threads.blocks()
+        self._block = memoryview(b"")
         self._serial: Decoder | None = None
         self._size = os.fstat(file.fileno()).st_size
-        self._offset = 0
+        self._is_done = False
         self._plain = 0
 
     @property
     def offset(self) -> int:
         """Bytes of the file used so far, to the block."""
-        return self._offset if self._serial is None else self._serial.offset
+        if self._serial is not None:
+            return self._serial.offset
+        return self._size if self._is_done else self._threads.offset
 
     def read(self, size: int) -> bytes:
         """Return at most `size` plain bytes, none at the end."""
         if self._serial is not None:
             return self._serial.read(size)
-        try:
-            plain: bytes = self._threads.read(size)
-        except RuntimeError:
-            self._serial = self._skip_to_here()
-            return self._serial.read(size)
+        while not self._block and not self._is_done:
+            try:
+                block = next(self._blocks, None)
+            except IrregularBzip2Error:
+                self._serial = self._skip_to_here()
+                return self._serial.read(size)
+            self._is_done = block is None
+            self._block = memoryview(block or b"")
+        plain, self._block = bytes(self._block[:size]), self._block[size:]
         self._plain += len(plain)
-        self._offset = (
-            max(self._offset, self._threads.tell_compressed() // 8) if plain else self._size
-        )
         return plain
 
     def close(self) -> None:
         """Let go of the file."""
+        self._blocks.close()
         self._threads.close()
         super().close()
 
@@ -188,8 +205,8 @@ class _ParallelBzip2(Decoder):
         """Unpack once more, serially, up to the byte that comes next."""
         serial = _serial_bzip2(self._file)
         left = self._plain
-        while left:
-            left -= len(serial.read(min(left, 1 << 20)))
+        while left and (plain := serial.read(min(left, 1 << 20))):
+            left -= len(plain)
         return serial
 
 
@@ -207,7 +224,7 @@ def open_decoder(path: Path, threads: int) -> Decoder:
         if head.startswith(b"\x1f\x8b"):
             return _serial_gzip(file)
         if head.startswith(b"BZh"):
-            return _bzip2(path, file, threads)
+            return _bzip2(file, threads)
     except BaseException:
         file.close()
         raise
@@ -249,11 +266,10 @@ def _serial_bzip2(file: BinaryIO) -> Decoder:
     return _SerialDecoder(file, bz2.BZ2Decompressor, "bzip2", (OSError, ValueError))
 
 
-def _bzip2(path: Path, file: BinaryIO, threads: int) -> Decoder:
-    """Unpack bzip2 by threads if the file has its end and the library is installed."""
+def _bzip2(file: BinaryIO, threads: int) -> Decoder:
+    """Unpack bzip2 by threads if there are several and the file has its end."""
     if threads > 1 and _has_bzip2_end(file):
-        with suppress(ImportError):
-            return _ParallelBzip2(path, file, threads)
+        return _ParallelBzip2(file, threads)
     return _serial_bzip2(file)
 
 

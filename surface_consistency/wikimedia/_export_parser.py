@@ -8,9 +8,13 @@ from surface_consistency.errors import DumpError
 from surface_consistency.wikimedia.streams import DumpStream
 from surface_consistency.wikimedia.wikitext import SiteInfo
 
-__all__ = ["RawPage", "export_pages"]
+__all__ = ["MAX_TEXT_BYTES", "RawPage", "export_pages"]
 
 _BUFFER_BYTES = 1 << 16
+MAX_TEXT_BYTES = 1 << 26
+"""No text or tag is longer, 64 MiB; MediaWiki allows a page 2 MiB (`$wgMaxArticleSize`)."""
+
+_DEEPEST = 100
 _FIRST_WITH_REDIRECTS = (0, 4)
 _KEPT = frozenset({"title", "ns", "id", "text", "dbname", "namespace"})
 
@@ -48,6 +52,10 @@ def export_pages(
         handler.finish()
 
 
+class _EndlessError(Exception):
+    """An element is longer or deeper than any may be; the message says so."""
+
+
 class _ExportHandler:
     """Collects pages from the events of expat."""
 
@@ -63,6 +71,9 @@ class _ExportHandler:
         self._page: RawPage | None = None
         self._is_main_slot = True
         self._parts: list[str] = []
+        self._n_held = 0
+        self._depth = 0
+        self._fed = 0
         self._site: dict[str, str] = {}
         self._names: dict[int, str] = {}
         self._case_sensitive: set[int] = set()
@@ -72,13 +83,24 @@ class _ExportHandler:
         self._parser.buffer_text = True
         self._parser.buffer_size = _BUFFER_BYTES
         self._parser.StartElementHandler = self._root
+        self._parser.StartDoctypeDeclHandler = self._doctype
 
     def feed(self, chunk: bytes) -> bool:
         """Read on; False where damage ends the export and that is allowed."""
         try:
             self._parser.Parse(chunk, False)
+            self._fed += len(chunk)
+            # expat keeps what may still become a tag, however long.
+            if self._fed - self._parser.CurrentByteIndex > MAX_TEXT_BYTES + len(chunk):
+                raise _EndlessError(f"a tag is longer than {MAX_TEXT_BYTES:,} bytes")
         except expat.ExpatError as error:
             self._damaged(error)
+            return False
+        except _EndlessError as error:
+            self._stream.end_early(
+                f"{error} at plain byte {max(0, self._parser.CurrentByteIndex):,}, after "
+                f"{self._n_pages:,} pages"
+            )
             return False
         return True
 
@@ -112,12 +134,16 @@ class _ExportHandler:
         numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
         self._trusts_element = numbers >= _FIRST_WITH_REDIRECTS
         self._site = {"version": version, "language": attributes.get("xml:lang", "")}
+        self._depth = 1
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         """Begin a page, or begin to collect what an element holds."""
         page = self._page
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _EndlessError(f"elements are nested more than {_DEEPEST} deep")
         if name == "page":
             self._page = RawPage(site=self._info)
             self._is_main_slot = True
@@ -141,6 +167,7 @@ class _ExportHandler:
 
     def _end(self, name: str) -> None:
         """Keep what was collected, or the page."""
+        self._depth -= 1
         if name == "page":
             self._end_page()
         elif name == "content":
@@ -159,7 +186,22 @@ class _ExportHandler:
     def _collect(self) -> None:
         """Keep the characters that follow."""
         self._parts.clear()
-        self._parser.CharacterDataHandler = self._parts.append
+        self._n_held = 0
+        self._parser.CharacterDataHandler = self._hold
+
+    def _hold(self, text: str) -> None:
+        """Keep some characters of an element."""
+        self._n_held += len(text)
+        if self._n_held > MAX_TEXT_BYTES:
+            raise _EndlessError(f"a text is longer than {MAX_TEXT_BYTES:,} bytes")
+        self._parts.append(text)
+
+    def _doctype(self, *_: object) -> None:
+        """Refuse definitions of entities, which could unfold without end."""
+        raise DumpError(
+            f"{self._stream.path}: no MediaWiki export, it has a document type; give a "
+            "pages-articles file or another export of pages"
+        )
 
     def _wants_text(self, page: RawPage) -> bool:
         """Say whether a page's text can be needed."""

@@ -17,9 +17,14 @@ __all__ = [
     "next_statement",
 ]
 
-MAX_STATEMENT_BYTES = 1 << 28
-"""No row or statement is longer; one that seems to be is a string that never ends."""
+MAX_STATEMENT_BYTES = 1 << 26
+"""No row or statement is longer, 64 MiB; one that seems to be is a string that never ends."""
 
+_EDGE_BYTES = 4096
+_HEADER_COMMENT = re.compile(rb"^-- (?:MySQL|MariaDB) dump\b", re.MULTILINE)
+_FOOTER_COMMENT = re.compile(rb"^-- Dump completed\b[^\n]*+\s*\Z", re.MULTILINE)
+_NOTES_OFF = b"@OLD_SQL_NOTES=@@SQL_NOTES"
+_NOTES_ON = re.compile(rb"SQL_NOTES=@OLD_SQL_NOTES \*/;\s*(?:--[^\n]*\s*)*\Z")
 
 _FIRST_READ = 1 << 19
 _SPACE = rb"(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n|/\*.*?\*/|;)*+"
@@ -61,6 +66,8 @@ class Window:
         self.is_at_end = False
         """Whether the stream has nothing more."""
         self._base = 0
+        self._head = b""
+        self._tail = b""
         self._chunks: Iterator[bytes] = stream.chunks(_FIRST_READ)
 
     @property
@@ -84,10 +91,27 @@ class Window:
                 break
             parts.append(chunk)
             wanted -= len(chunk)
+            if len(self._head) < _EDGE_BYTES:
+                self._head = (self._head + chunk)[:_EDGE_BYTES]
+            self._tail = (self._tail + chunk[-_EDGE_BYTES:])[-_EDGE_BYTES:]
         self._base += self.position
         self.position = 0
         self.data = b"".join(parts)
         return len(parts) > 1
+
+    @property
+    def end(self) -> Literal["marked", "lacking", "unmarked"]:
+        """Tell of a dump that was read to its end whether it is the end that its start announces.
+
+        mysqldump closes with a comment what it opens with one, unless comments were left out; and
+        it sets back what it sets, unless it was asked for a compact dump. Where a dump begins with
+        neither, nothing marks its end.
+        """
+        if _HEADER_COMMENT.search(self._head):
+            return "marked" if _FOOTER_COMMENT.search(self._tail) else "lacking"
+        if _NOTES_OFF in self._head:
+            return "marked" if _NOTES_ON.search(self._tail) else "lacking"
+        return "marked" if _FOOTER_COMMENT.search(self._tail) else "unmarked"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ __all__ = ["Entity", "EntityDecoder", "dump_items"]
 
 _Part = TypeVar("_Part")
 _Getter = Callable[[object], tuple[_Part | None, ...]]
-_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
+_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
 
@@ -166,16 +166,20 @@ def dump_items(
     counts: "WikidataCounts",
     *,
     allow_truncated: bool,
+    require_end_mark: bool,
     progress: ProgressHook | None,
     threads: int | None,
 ) -> Iterator[tuple[int, Entity]]:
     """Yield the items of a dump with the number after Q, and count what is passed over."""
-    with open_ahead(path, allow_truncated=allow_truncated, progress=progress, threads=threads) as (
-        stream,
-        chunks,
-    ):
+    with open_ahead(
+        path,
+        allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
+        progress=progress,
+        threads=threads,
+    ) as (stream, chunks):
         reader = _BlockReader(stream, decoder, counts)
-        for block in _line_blocks(stream, chunks):
+        for block in _line_blocks(stream, chunks, reader):
             yield from reader.items(block)
             if reader.is_damaged:
                 return
@@ -216,12 +220,20 @@ class _BlockReader:
         self._offset += len(block)
 
     def finish(self) -> None:
-        """Check that an array was closed."""
-        if self._first == b"[" and self._last != b"]" and not self._stream.is_truncated:
+        """Check that an array was closed; entities without one have no end to check."""
+        if self._stream.is_truncated:
+            return
+        if self._first != b"[":
+            self._stream.end_unmarked("entities that stand in no array mark no end")
+        elif self._last != b"]":
             self._end_early(
                 "the array of entities has no closing bracket, so the file is cut off",
                 self._offset,
             )
+
+    def is_endless(self, n_bytes: int) -> bool:
+        """Tell whether the dump ends early for a line of which `n_bytes` are held."""
+        return self._stream.ends_in_line(n_bytes, self._n_lines + 1, self._offset)
 
     def _line_by_line(self, block: bytes) -> tuple[list[Entity], tuple[str, int] | None]:
         """Decode lines until one is no entity; blocks without commas, or damaged, come here."""
@@ -232,7 +244,8 @@ class _BlockReader:
             try:
                 found.extend(self._decoder.decode_array(b"[%b]" % body))
             except _ERRORS as error:
-                return found, (f"line {number:,} is no Wikidata entity ({error})", offset)
+                problem = "too deeply nested" if type(error) is RecursionError else error
+                return found, (f"line {number:,} is no Wikidata entity ({problem})", offset)
             offset += len(line) + 1
         return found, None
 
@@ -263,11 +276,15 @@ def _array(block: bytes) -> bytes:
     return b"".join((b"[", memoryview(block)[start:end], b"]"))
 
 
-def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield whole lines, about a chunk's worth at a time."""
+def _line_blocks(
+    stream: DumpStream, chunks: Iterable[bytes], reader: _BlockReader
+) -> Iterator[bytes]:
+    """Yield whole lines, about a chunk's worth at a time, until one is too long."""
     parts: list[bytes] = []
     for chunk in chunks:
         cut = chunk.rfind(b"\n") + 1
+        if reader.is_endless(sum(map(len, parts)) + (cut or len(chunk))):
+            return
         if cut:
             yield b"".join((*parts, memoryview(chunk)[:cut]))
             parts = [chunk[cut:]]

@@ -106,7 +106,8 @@ def read_pages(
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off, damaged, or no MediaWiki export.
+        DumpError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
+            longer than 64 MiB, or elements are nested more than 100 deep.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
@@ -207,7 +208,8 @@ def read_redirects(
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off, damaged, or no MediaWiki export.
+        DumpError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
+            longer than 64 MiB, or elements are nested more than 100 deep.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.

@@ -43,6 +43,7 @@ def read_pageviews(
     *,
     project: str,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: ProgressHook | None = None,
     threads: int | None = None,
     counts: PageviewCounts | None = None,
@@ -54,11 +55,17 @@ def read_pageviews(
     lacks in older files. A title has a row for each kind of access, and for each page that bore
     the title; sum them. Titles are those that were asked for, so redirects have their own.
 
+    The format marks no end. A last line without its line feed is a torn one, and a packed file ends
+    with a checksum; but of a plain file that was cut at the end of a line nobody can tell, and it
+    is read as if it were whole (`ReadProgress.is_end_unmarked` says so).
+
     Args:
         path: The file, packed or not.
         project: The project, such as "en.wikipedia".
         allow_truncated: Keep what came before the place where the file is cut off or damaged, and
             warn, rather than raise.
+        require_end_mark: Refuse a file that is not packed: nothing tells whether one that ends
+            with a line is whole.
         progress: Called after every chunk.
         threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the lines, and those of the project that cannot be read.
@@ -70,8 +77,8 @@ def read_pageviews(
     Raises:
         ValueError: If `project` cannot be the name of one.
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off or damaged, is no pageview file, or more than 1 % of the
-            project's lines, and more than 100, cannot be read.
+        DumpError: If the file is cut off or damaged, its last line is torn, it is no pageview file,
+            or more than 1 % of the project's lines, and more than 100, cannot be read.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
@@ -86,6 +93,7 @@ def read_pageviews(
     with open_ahead(
         path,
         allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
         progress=progress,
         threads=threads,
         chunk_bytes=_CHUNK_BYTES,
@@ -168,17 +176,25 @@ def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]
         if not newline:
             rest += tail
             if len(rest) > _LONGEST_LINE:
-                raise _no_pageviews(stream, rest)
+                raise _no_pageviews(stream, rest[:80])
             continue
         block, rest = rest + body, tail
         if is_first and not _SAMPLE.search(block):
             raise _no_pageviews(stream, block)
         is_first = False
         yield block
-    if rest and not stream.is_truncated:
-        if is_first and not _SAMPLE.search(rest):
-            raise _no_pageviews(stream, rest)
-        yield rest
+    if not rest:
+        if not stream.is_truncated:
+            stream.end_unmarked("pageview files mark no end")
+        return
+    if is_first and not stream.is_truncated and not _SAMPLE.search(rest):
+        raise _no_pageviews(stream, rest)
+    if not stream.is_truncated:
+        start = rest[:60].decode("utf-8", "replace")
+        stream.end_early(
+            f"the last line has no line feed, so it is torn: {start!r} at plain byte "
+            f"{stream.plain_bytes - len(rest):,}"
+        )
 
 
 def _no_pageviews(stream: DumpStream, block: bytes) -> DumpError:

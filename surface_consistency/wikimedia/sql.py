@@ -102,9 +102,24 @@ class SqlRows(Iterator["pa.RecordBatch"]):
             elif isinstance(statement, CreateTable):
                 self._refuse_other(_parsed(statement).name)
             elif statement == "end":
+                self._check_end()
                 return
             else:
                 raise DumpFaultError("the dump ends within a statement")
+
+    def _check_end(self) -> None:
+        """Refuse a dump that ends with a statement, but not as its start announces."""
+        end = self._window.end
+        if end == "lacking" and not self._stream.is_truncated:
+            raise DumpFaultError(
+                "the dump lacks the end that mysqldump writes ('-- Dump completed', before it what "
+                "is set back), so it is cut off"
+            )
+        if end == "unmarked":
+            self._stream.end_unmarked(
+                "the dump begins without mysqldump's comments and settings (--compact, or another "
+                "program), so that no '-- Dump completed' marks its end"
+            )
 
     def _rows(self, insert: InsertInto) -> Iterator[None]:
         """Read the rows of one INSERT."""
@@ -220,6 +235,7 @@ def read_sql(
     columns: Sequence[str],
     *,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: ProgressHook | None = None,
     threads: int | None = None,
 ) -> SqlRows:
@@ -230,11 +246,16 @@ def read_sql(
     and timestamps as they are stored, decimals as they are written. Memory holds a stretch of the
     dump and a batch, however long an INSERT is.
 
+    A dump with mysqldump's comments must end with "-- Dump completed", one with its settings alone
+    (--skip-comments) with what sets them back. Without both (--compact, other programs) a plain
+    file that was cut where a statement ends looks whole, and is read as if it were.
+
     Args:
         path: The dump; plain, gzip or bzip2.
         columns: Names of the wanted columns; the batches have them in this order.
         allow_truncated: Keep what came before the place where the dump is cut off or damaged, and
             warn, rather than raise.
+        require_end_mark: Refuse a plain file of which nothing tells whether it is whole.
         progress: Called as the dump is read.
         threads: How many threads may unpack bzip2; as many as there are processors when None.
 
@@ -268,7 +289,13 @@ def read_sql(
     """
     if not columns or len(set(columns)) != len(columns):
         raise ValueError(f"columns must name at least one column and none twice, got {columns!r}")
-    stream = open_dump(path, allow_truncated=allow_truncated, progress=progress, threads=threads)
+    stream = open_dump(
+        path,
+        allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
+        progress=progress,
+        threads=threads,
+    )
     try:
         return SqlRows(stream, columns)
     except BaseException:

@@ -13,10 +13,20 @@ from typing import Self
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.wikimedia._decoders import DamagedInputError, Decoder, open_decoder
 
-__all__ = ["DumpStream", "ProgressHook", "ReadProgress", "open_ahead", "open_dump"]
+__all__ = [
+    "MAX_LINE_BYTES",
+    "DumpStream",
+    "ProgressHook",
+    "ReadProgress",
+    "open_ahead",
+    "open_dump",
+]
 
 _CHUNK_BYTES = 1 << 20
 _DEPTH = 3
+MAX_LINE_BYTES = 1 << 26
+"""No line of a dump is longer, 64 MiB; Wikidata's longest are a few megabytes. One that seems to be
+is a file of another kind, or one that unpacks to nonsense without end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +48,9 @@ class ReadProgress:
     is_truncated: bool = False
     """Whether the file turned out to be cut off or damaged (only where that is allowed)."""
 
+    is_end_unmarked: bool = False
+    """Whether the file was read to its end and nothing in it tells that this is the end."""
+
 
 ProgressHook = Callable[[ReadProgress], None]
 
@@ -46,19 +59,22 @@ def open_dump(
     path: str | os.PathLike[str],
     *,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: ProgressHook | None = None,
     threads: int | None = None,
 ) -> "DumpStream":
     r"""Open a dump file, whatever it is packed with.
 
     The content decides, not the name: gzip with one or many members, bzip2 with one or many
-    streams, or plain. With the extra `build`, gzip is unpacked by isal and bzip2 by several threads
-    (indexed_bzip2); the bytes are the same without.
+    streams, or plain. bzip2 is unpacked by several threads, each block held against its checksum.
+    With the extra `build`, gzip is unpacked by isal; the bytes are the same without.
 
     Args:
         path: The file.
         allow_truncated: Keep what came before the place where the file is cut off or damaged, and
             warn, rather than raise.
+        require_end_mark: Refuse a file whose format cannot tell that it is whole, where a reader
+            finds it so (`DumpStream.end_unmarked`).
         progress: Called after every chunk, and once at the end.
         threads: How many threads may unpack bzip2; as many as there are processors when None.
 
@@ -91,7 +107,13 @@ def open_dump(
         decoder = open_decoder(place, threads or os.cpu_count() or 1)
     except DamagedInputError as damage:
         raise DumpError(f"{place}: {damage}. Fetch the file again.") from None
-    return DumpStream(place, decoder, allow_truncated=allow_truncated, progress=progress)
+    return DumpStream(
+        place,
+        decoder,
+        allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
+        progress=progress,
+    )
 
 
 class DumpStream:
@@ -101,6 +123,7 @@ class DumpStream:
         path: The file.
         decoder: What unpacks it.
         allow_truncated: Whether damage ends the stream with a warning, not an error.
+        require_end_mark: Whether an end that nothing marks is an error.
         progress: Called after every chunk, and once at the end.
     """
 
@@ -110,6 +133,7 @@ class DumpStream:
         decoder: Decoder,
         *,
         allow_truncated: bool = False,
+        require_end_mark: bool = False,
         progress: ProgressHook | None = None,
     ) -> None:
         self.path = path
@@ -118,6 +142,9 @@ class DumpStream:
         """Plain bytes handed out so far."""
         self.is_truncated = False
         """Whether the file turned out to be cut off or damaged (only where that is allowed)."""
+        self.is_end_unmarked = False
+        """Whether a reader came to the end of a plain file of which nothing tells that it is whole;
+        a packed one tells by its packing."""
         self.line_number = 0
         """Number, from 1, of the line that `lines` gave last."""
         self.line_offset = 0
@@ -126,6 +153,7 @@ class DumpStream:
         """Size of the file."""
         self.allow_truncated = allow_truncated
         """Whether damage ends the stream with a warning, not an error."""
+        self._require_end_mark = require_end_mark
         self._decoder = decoder
         self._progress = progress
         self._is_at_end = False
@@ -172,7 +200,7 @@ class DumpStream:
         r"""Give the lines that have not been given yet.
 
         `line_number` and `line_offset` are those of the line given last. Memory holds a chunk and
-        the longest line.
+        the longest line; one longer than `MAX_LINE_BYTES` counts as damage.
 
         Yields:
             Lines without their end ("\n"). The rest of a line that was cut off is not given.
@@ -188,6 +216,8 @@ class DumpStream:
         for chunk in self.chunks():
             head, *lines = chunk.split(b"\n")
             parts.append(head)
+            if self.ends_in_line(sum(map(len, parts)), self.line_number + 1, offset):
+                return
             if not lines:
                 continue
             for line in (b"".join(parts), *lines[:-1]):
@@ -201,6 +231,28 @@ class DumpStream:
             self.line_number += 1
             self.line_offset = offset
             yield last
+
+    def ends_in_line(self, n_bytes: int, number: int, offset: int) -> bool:
+        """Tell whether the dump ends early because a line is longer than any may be.
+
+        Args:
+            n_bytes: Bytes of the line that have been read.
+            number: Its number, from 1.
+            offset: Plain bytes before it.
+
+        Returns:
+            Whether it is too long; never where damage is not allowed.
+
+        Raises:
+            DumpError: If it is too long and damage is not allowed.
+        """
+        if n_bytes <= MAX_LINE_BYTES:
+            return False
+        self.end_early(
+            f"line {number:,} is longer than {MAX_LINE_BYTES:,} bytes, so this is no dump of lines "
+            f"or a damaged one, at plain byte {offset:,}"
+        )
+        return True
 
     def _read(self, size: int) -> bytes:
         """Return the next bytes, none at the end or where damage starts."""
@@ -242,6 +294,29 @@ class DumpStream:
             warnings.warn(message, TruncatedDumpWarning, stacklevel=5)
             self._report()
 
+    def end_unmarked(self, lacking: str) -> None:
+        """Note that a dump came to an end that its format does not mark, unless it is packed.
+
+        gzip and bzip2 end with a checksum, so that a packed file which is read to its end is whole.
+        A plain one may have been cut where a line or statement ends, and nobody can tell.
+
+        Args:
+            lacking: What the end would be told by, for the error.
+
+        Raises:
+            DumpError: If the file is plain and an end mark is required.
+        """
+        if self._decoder.is_packed or self.is_truncated:
+            return
+        if self._require_end_mark:
+            raise DumpError(
+                f"{self.path}: {lacking}, so that a file cut off at the end of a line or statement "
+                f"looks like this one of {self.total_bytes:,} bytes. Give the packed file, whose "
+                "checksum tells, or take it as it is without require_end_mark (--require-end-mark)."
+            )
+        self.is_end_unmarked = True
+        self._report()
+
     def _report(self) -> None:
         """Tell the caller how far the reading is."""
         if self._progress is not None:
@@ -252,6 +327,7 @@ class DumpStream:
                     total_bytes=self.total_bytes,
                     plain_bytes=self.plain_bytes,
                     is_truncated=self.is_truncated,
+                    is_end_unmarked=self.is_end_unmarked,
                 )
             )
 
@@ -263,6 +339,7 @@ def open_ahead(
     allow_truncated: bool,
     progress: ProgressHook | None,
     threads: int | None,
+    require_end_mark: bool = False,
     chunk_bytes: int = _CHUNK_BYTES,
 ) -> Iterator[tuple[DumpStream, Iterator[bytes]]]:
     """Open a dump whose next chunks are unpacked while the last one is used.
@@ -275,6 +352,7 @@ def open_ahead(
         allow_truncated: Whether damage ends the chunks with a warning.
         progress: Called in the caller's thread, when a chunk is handed out.
         threads: How many threads may unpack bzip2.
+        require_end_mark: Whether an end that nothing marks is an error.
         chunk_bytes: Most bytes a chunk.
 
     Yields:
@@ -284,14 +362,20 @@ def open_ahead(
     reports: deque[ReadProgress] = deque()
     hook = None if progress is None else reports.append
     with (
-        open_dump(path, allow_truncated=allow_truncated, progress=hook, threads=threads) as stream,
+        open_dump(
+            path,
+            allow_truncated=allow_truncated,
+            require_end_mark=require_end_mark,
+            progress=hook,
+            threads=threads,
+        ) as stream,
         ThreadPoolExecutor(1, "dump") as executor,
     ):
         try:
             yield stream, _chunks(stream, executor, chunk_bytes, reports, progress)
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
-            if stream.is_truncated:
+            if stream.is_truncated or stream.is_end_unmarked:
                 _pass_on(reports, progress)
 
 

@@ -80,6 +80,7 @@ def read_entities(
     languages: Sequence[str],
     wikis: Sequence[str],
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: ProgressHook | None = None,
     threads: int | None = None,
     counts: WikidataCounts | None = None,
@@ -98,6 +99,8 @@ def read_entities(
         wikis: Wikis whose sitelinks are wanted, such as "enwiki".
         allow_truncated: Keep what came before the place where the file is cut off or damaged, and
             warn, rather than raise.
+        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
+            nothing tells whether it is whole.
         progress: Called after every chunk.
         threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the items and the entities of other types, which are passed over.
@@ -108,14 +111,20 @@ def read_entities(
     Raises:
         ValueError: If a property is no property identifier.
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off or damaged; names file, line and byte.
+        DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
+            is longer than 64 MiB or too deeply nested; names file, line and byte.
         MissingDependencyError: If msgspec is not installed.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
     wanted = _checked(properties)
-    options = {"allow_truncated": allow_truncated, "progress": progress, "threads": threads}
+    options = {
+        "allow_truncated": allow_truncated,
+        "require_end_mark": require_end_mark,
+        "progress": progress,
+        "threads": threads,
+    }
     decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
     for number, entity in items:
         labels = _present(languages, decoder.labels(entity.labels))
@@ -140,6 +149,7 @@ def read_entity_batches(
     fallback_languages: Sequence[str] = ("mul",),
     batch_size: int = _BATCH_ITEMS,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: ProgressHook | None = None,
     threads: int | None = None,
     counts: WikidataCounts | None = None,
@@ -156,6 +166,8 @@ def read_entity_batches(
         batch_size: Items a batch.
         allow_truncated: Keep what came before the place where the file is cut off or damaged, and
             warn, rather than raise.
+        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
+            nothing tells whether it is whole.
         progress: Called after every chunk.
         threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the items and the entities of other types, which are passed over.
@@ -166,7 +178,8 @@ def read_entity_batches(
     Raises:
         ValueError: If a property is no property identifier, or `batch_size` is below 1.
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off or damaged; names file, line and byte.
+        DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
+            is longer than 64 MiB or too deeply nested; names file, line and byte.
         MissingDependencyError: If msgspec is not installed.
 
     Warns:
@@ -176,7 +189,12 @@ def read_entity_batches(
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
     wanted = _checked(properties)
     languages = tuple(dict.fromkeys((language, *fallback_languages)))
-    options = {"allow_truncated": allow_truncated, "progress": progress, "threads": threads}
+    options = {
+        "allow_truncated": allow_truncated,
+        "require_end_mark": require_end_mark,
+        "progress": progress,
+        "threads": threads,
+    }
     decoder, items = _open_items(path, wanted, languages, (wiki,), counts, options)
     columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
     for number, entity in items:

@@ -235,7 +235,7 @@ def test_reading_rejects_numbers_that_stand_twice(tmp_path):
         ("", "no prompts; the file needs at least one line"),
         ("{}", "field 'prompt_id': Field required"),
         ("not json", "not a AuditPrompt"),
-        ('{"prompt_id": "1"}', "field 'prompt_id'"),
+        ('{"prompt_id": 1.5}', "field 'prompt_id'"),
     ],
 )
 def test_reading_rejects_what_is_no_prompt(tmp_path, line, message):
@@ -250,3 +250,35 @@ def test_writing_rejects_empty_aliases_and_writes_nothing(tmp_path):
         write_audit_prompts(tmp_path / "p.jsonl", [prompt(), prompt(3, subject_aliases=(" ",))])
 
     assert list(tmp_path.iterdir()) == []
+
+
+ROW = {
+    "prompt_id": "7",
+    "fact_id": "usa-capital",
+    "subject": "USA",
+    "gold_object": "Washington",
+    "prompt_text": "What is the capital of USA?",
+    "gold_object_aliases": ["Washington, D.C."],
+    "answer_aliases": "DC",
+}
+
+
+def test_prompts_are_read_under_the_names_that_the_audit_reads(tmp_path):
+    path = tmp_path / "prompts_cloze.jsonl"
+    path.write_text(json.dumps(ROW) + "\n", "utf-8")
+    database = make_database(
+        [
+            Triplet("usa", "Capital", "Washington"),
+            Triplet("USA", "Seat of Government", "DC"),
+            Triplet("USA", "Largest City", "New York"),
+        ]
+    )
+
+    [prompt] = read_audit_prompts(path, database=database)
+    with pytest.raises(RecordError, match="prompt_id 7 has no relation, and no database was given"):
+        read_audit_prompts(path)
+
+    assert prompt.prompt_id == 7
+    assert prompt.fact_id == read_audit_prompts(path, database=database)[0].fact_id > 10**6
+    assert prompt.object_aliases == ("Washington, D.C.", "DC")
+    assert (prompt.relation, prompt.relation_aliases) == ("Capital", ("Seat of Government",))

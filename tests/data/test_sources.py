@@ -409,7 +409,9 @@ def test_fetch_repository_downloads_data_files_only(hub, rows):
         {"type": "file", "path": path, "size": len(content), "oid": f"{number:040x}"}
         for number, path in enumerate(["test.jsonl", "figure.png", "data/more.csv"])
     ]
-    hub[f"/api/datasets/o/n/tree/{COMMIT}"] = (200, {}, json.dumps(tree).encode())
+    # huggingface-hub 2 lists the tree of the commit, 1 that of the branch.
+    for revision in (COMMIT, "main"):
+        hub[f"/api/datasets/o/n/tree/{revision}"] = (200, {}, json.dumps(tree).encode())
     for number, path in ((0, "test.jsonl"), (2, "data/more.csv")):
         headers = {
             "X-Repo-Commit": COMMIT,

@@ -79,7 +79,8 @@ def test_paired_by_agrees_with_a_naive_loop(frame, by):
 
     result = paired_by(frame, by=by, n_resamples=50)
 
-    assert [tuple(key) for key in result[list(by)].itertuples(index=False)] == list(expected)
+    keys = [tuple(row[name] for name in by) for row in result.to_dict("records")]
+    assert keys == list(expected)
     for (_, row), members in zip(result.iterrows(), expected.values(), strict=True):
         table = paired_table(
             [member["first_correct"] for member in members],

@@ -74,7 +74,7 @@ def test_pageviews_of_a_real_day(data_files: Path) -> None:
 def test_pageview_line(tmp_path: Path, line: str, row: Row) -> None:
     path = tmp_path / "pageviews"
     path.write_bytes(
-        f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1".encode()
+        f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1\n".encode()
     )
 
     assert rows_of(path) == [row]

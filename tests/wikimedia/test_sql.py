@@ -44,6 +44,7 @@ INSERT INTO `categorylinks` VALUES (10,'Redirects_from_moves','""" + (
     rb"""','2006-09-08 04:16:04','','uca-default-u-kn','page'),(12,'Foo_(bar),(baz)','""" + b"\x80"
     rb"""','2014-10-26 04:50:23','O\'Brien','uca-default-u-kn','subcat');
 /*!40000 ALTER TABLE `categorylinks` ENABLE KEYS */;
+-- Dump completed on 2023-01-01  0:00:00
 """
 )
 

@@ -12,12 +12,17 @@ __all__ = ["LOOKUP_TOKENS", "WrittenLookup", "parse_lookups", "strip_lookups"]
 LOOKUP_TOKENS: Final = ("<|db_entity|>", "<|db_relationship|>", "<|db_return|>", "<|db_end|>")
 """What opens the entity, the relation and the value of a lookup, and what ends it."""
 
+# Nothing of a lookup reaches over a line's end or the beginning of the next lookup.
+_LEGACY_PART = r"(?:(?!\[dblookup)[^\n])*?"
 _LEGACY = re.compile(
-    r"""\[dblookup\(\s*(['"])(?P<entity>.*?)\1\s*,\s*(['"])(?P<relation>.*?)\3\s*\)\s*->"""
-    r"\s*(?P<value>[^\]]*)\]",
-    re.DOTALL,
+    rf"""\[dblookup\(\s*(['"])(?P<entity>{_LEGACY_PART})\1\s*,\s*"""
+    rf"""(['"])(?P<relation>{_LEGACY_PART})\3\s*\)\s*->"""
+    r"(?:\s*(?P<value>[^\[\]\n]*)(?P<end>\]))?"
 )
-_LEGACY_UNCLOSED = re.compile(r"\[dblookup[^\]]*\Z")
+_LEGACY_START = re.compile(r"\[dblookup")
+_LEGACY_BROKEN = re.compile(
+    r"\[dblookup(?:(?!\[dblookup)[^\]\n])*\]|\[dblookup[^)\n\[\]]*\)?(?:\s*->)?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +47,18 @@ class WrittenLookup:
     is_closed: bool
     """Whether it was written to its end."""
 
+    is_malformed: bool = False
+    """Whether it begins as a lookup of the older format, does not name an entity and a relation as
+    one must, and the text goes on; what follows its bracket or its arrow is prose."""
+
 
 def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[WrittenLookup, ...]:
     """Find the lookups in a text, whole or not, in both formats.
 
     `<|db_entity|> E<|db_relationship|> R<|db_return|> V<|db_end|>`, and the older
     `[dblookup('E', 'R') -> V]`. A second entity before the result replaces the first (the query of
-    a nested lookup is its innermost one); a new lookup within a value ends the one before it.
+    a nested lookup is its innermost one); a new lookup within a value ends the one before it. An
+    older one that ends with its arrow has no value yet; what follows without a bracket is prose.
 
     Args:
         text: What a model wrote, the inserted results included.
@@ -163,24 +173,20 @@ def _lookup(
 
 
 def _legacy(text: str) -> Iterator[WrittenLookup]:
-    """Find the lookups of the older format."""
-    if "[dblookup" not in text:
-        return
-    for found in _LEGACY.finditer(text):
+    """Find the lookups of the older format; of broken ones what cannot be prose."""
+    end = 0
+    for start in _LEGACY_START.finditer(text):
+        if start.start() < end:
+            continue
+        found = _LEGACY.match(text, start.start())
+        broken = None if found else _LEGACY_BROKEN.match(text, start.start())
+        end = found.end() if found else broken.end() if broken else start.end()
         yield WrittenLookup(
-            entity=found["entity"].strip(),
-            relation=found["relation"].strip(),
-            value=found["value"].strip(),
-            start=found.start(),
-            end=found.end(),
-            is_closed=True,
-        )
-    if unclosed := _LEGACY_UNCLOSED.search(text):
-        yield WrittenLookup(
-            entity="",
-            relation="",
-            value=None,
-            start=unclosed.start(),
-            end=len(text),
-            is_closed=False,
+            entity=found["entity"].strip() if found else "",
+            relation=found["relation"].strip() if found else "",
+            value=found["value"].strip() if found and found["end"] else None,
+            start=start.start(),
+            end=end,
+            is_closed=bool(found and found["end"]),
+            is_malformed=found is None and end < len(text),
         )

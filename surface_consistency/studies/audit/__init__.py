@@ -10,7 +10,7 @@ from surface_consistency.studies.audit.conditions import (
 )
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict, score_generation
 from surface_consistency.studies.audit.plan import AuditPlan, plan_audit
-from surface_consistency.studies.audit.published import published_tables
+from surface_consistency.studies.audit.published import published_tables, score_published_results
 from surface_consistency.studies.audit.settings import (
     STATES,
     AuditOrganism,
@@ -57,4 +57,5 @@ __all__ = [
     "published_tables",
     "retrievers_by_name",
     "score_generation",
+    "score_published_results",
 ]

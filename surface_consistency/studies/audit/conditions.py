@@ -241,7 +241,7 @@ def _read(
     for label, (file, prompt_file) in files.items():
         if file not in databases:
             databases[file] = read_database(file)
-        prompts = tuple(read_audit_prompts(prompt_file))
+        prompts = tuple(read_audit_prompts(prompt_file, database=databases[file]))
         try:
             fit = database_coverage(databases[file], prompts, max_missing=max_missing)
         except DataError as error:

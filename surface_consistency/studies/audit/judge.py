@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.matching.audit import CLEANERS, EQUIVALENCES, judge_answer
+from surface_consistency.matching.audit import CLEANERS, EQUIVALENCES, judge_answer, parse_lookups
 from surface_consistency.schemas import Verdict
 from surface_consistency.schemas.audit import Attribution
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, MemoryState
@@ -50,6 +50,10 @@ class AuditVerdict(Verdict):
 
     n_blank: int | None = Field(ge=0)
     """Those that asked for nothing."""
+
+    n_malformed: int | None = Field(ge=0)
+    """Beginnings of lookups in the text that name no entity and relation; None without an
+    answer."""
 
     has_gold: bool | None
     """Whether a retained candidate states the fact; None without traces."""
@@ -160,6 +164,7 @@ def score_generation(
             for name in ("is_correct", "contains", "is_unknown", "precision", "recall", "f1")
         },
     }
+    told["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
     if lookups is None:
         return told
     # With retrieval off the model may write lookups, but nobody answers them.

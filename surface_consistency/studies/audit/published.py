@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import pandas as pd
 
+from surface_consistency.data.audit_files import AuditResult, read_audit_results
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.matching.audit import judge_answer
 from surface_consistency.metrics import (
     PairedTable,
     contamination_by,
@@ -23,13 +25,19 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas.memory import RetrievalTrace
+from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
 from surface_consistency.studies.study import Scored
 
-__all__ = ["CROSS_STATE_COLUMNS", "PER_STATE_COLUMNS", "export_published", "published_tables"]
+__all__ = [
+    "CROSS_STATE_COLUMNS",
+    "PER_STATE_COLUMNS",
+    "export_published",
+    "published_tables",
+    "score_published_results",
+]
 
 _MEANS: Final = {
     "exact_match": "is_correct",
@@ -72,8 +80,10 @@ _SLICES: Final = {"all": (), "topology": ("topology",), "domain": ("domain",), "
 def export_published(scored: Scored) -> None:
     """Write the answers and means of a scored run as the published audit did.
 
-    The folder gets `results/<database>/<style>.jsonl`, the answers, each with the trace of its
-    first lookup, the one whose value the published code takes for the answer;
+    The folder gets `results/<database>/<style>.jsonl`, the answers: `model_output` is the cleaned
+    answer that was judged, as the published rows have it, `raw_output` beside it what the model
+    wrote; each has the trace of its first lookup, the one whose value the published code takes for
+    the answer;
     `per_state_metrics.csv`, means by condition and state; and `cross_state_metrics.csv`, means by
     condition with leakage, mediated correctness and artifacts. There the artifact rate is missing
     where a trace is, and the paired rates where there are no pairs.
@@ -82,19 +92,17 @@ def export_published(scored: Scored) -> None:
         scored: The run.
     """
     verdicts = scored.verdicts[list(_MEANS.values())].astype(float)
-    rows = scored.targets.assign(**verdicts)
+    answers = scored.verdicts["prediction"].to_numpy()
+    rows = scored.targets.assign(**verdicts, answer=answers)
     judged = rows[scored.verdicts["is_correct"].notna()]
     pairs = scored.outcomes.groupby(["database", "style"], sort=False)
-    per_state, cross_state = [], []
+    per_state: list[dict[str, Any]] = []
+    cross_state: list[dict[str, Any]] = []
     for key, part in judged.groupby(["database", "style"], sort=False):
         _write_results(scored.folder, part)
         first = part.iloc[0]
         head = {"prompt_file": first["prompt_file"], "database_path": first["database_file"]}
-        for state in STATES:
-            answers = part[part["state"] == state]
-            if len(answers):
-                unpaired = {"paired_count": 0, **dict.fromkeys(_RATES, 0.0)}
-                per_state.append(head | {"state": state} | _means(answers) | unpaired)
+        per_state += _state_means(part, head)
         cross_state.append(head | _means(part) | _paired_rates(pairs.get_group(key)))
     for table, columns, name in (
         (per_state, PER_STATE_COLUMNS, "per_state_metrics"),
@@ -108,7 +116,7 @@ def _write_results(folder: RunFolder, answers: pd.DataFrame) -> None:
     first = answers.iloc[0]
     path = folder.path / "results" / first["database"] / f"{first['style']}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = target_rows(answers, "state", "text", "lookups")
+    rows = target_rows(answers, "state", "text", "lookups", "answer")
     write_text(path, "".join(map(_result_line, rows)))
 
 
@@ -136,8 +144,9 @@ def _result_line(row: Mapping[Any, Any]) -> str:
         "prompt": prompt.prompt_text,
         "ground_truth": prompt.gold_object,
         "object_aliases": prompt.object_aliases,
-        "model_output": row["text"],
+        "model_output": row["answer"],
         "retrieval_trace": trace.model_dump(mode="json", exclude={"is_fallback"}),
+        "raw_output": row["text"],
     }
     return json.dumps(told, ensure_ascii=False) + "\n"
 
@@ -163,6 +172,121 @@ def _paired_rates(outcomes: pd.DataFrame) -> dict[str, Any]:
         rate = (right & ~paired["has_gold"].astype(bool)).mean()
         found["retrieval_artifact_rate"] = rate
     return found
+
+
+def score_published_results(
+    files: Mapping[str, str | os.PathLike[str]], *, equivalence: str = "published"
+) -> dict[str, pd.DataFrame]:
+    """Score answers that an audit has published, or that this package wrote in its rows.
+
+    Args:
+        files: Result files by the label of their condition, such as "countries/alias/cloze";
+            database and style of the outcomes are what stands before and after the last slash.
+        equivalence: Name of an equivalence, one of `matching.audit.EQUIVALENCES`. The answers are
+            cleaned already and are judged as they stand.
+
+    Returns:
+        "per_state" and "cross_state": the tables of the published audit, the label as their
+        `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
+        DEL-OFF, with database, style, fact_id, pair_id, subject, relation, gold_object, prompt,
+        full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
+        asked) and has_gold (None without a trace), as `metrics.forgetting_by`, `paired_by` and
+        `compare` take them.
+
+    Raises:
+        SourceNotFoundError: If a file is missing.
+        DataError: If a line is no result row, or an answer to one prompt in one state stands twice.
+        ValueError: If the equivalence is unknown.
+    """
+    per_state: list[dict[str, Any]] = []
+    cross_state: list[dict[str, Any]] = []
+    outcomes: list[pd.DataFrame] = []
+    for label, file in files.items():
+        database, _, style = label.rpartition("/")
+        rows = pd.DataFrame(
+            [_scored_result(result, equivalence) for result in read_audit_results(file)]
+        )
+        keys = ["fact_id", "prompt"]
+        repeated = rows[rows[[*keys, "state"]].duplicated()]
+        if len(repeated):
+            where = repeated.iloc[0]
+            raise DataError(
+                f"{file}: fact {where['fact_id']} stands twice in {where['state']}; score the "
+                "results of one run"
+            )
+        found = _paired_results(rows, keys).assign(database=database or label, style=style or label)
+        found["pair_id"] = [
+            f"{label}/{fact}/{place}" for place, fact in enumerate(found["fact_id"])
+        ]
+        found["fact_id"] = [f"{database or label}/{fact}" for fact in found["fact_id"]]
+        outcomes.append(found)
+        head = {"prompt_file": label, "database_path": database or label}
+        per_state += _state_means(rows, head)
+        cross_state.append(head | _means(rows) | _paired_rates(found))
+    return {
+        "per_state": pd.DataFrame(per_state, columns=list(PER_STATE_COLUMNS)),
+        "cross_state": pd.DataFrame(cross_state, columns=list(CROSS_STATE_COLUMNS)),
+        "outcomes": pd.concat(outcomes, ignore_index=True) if outcomes else pd.DataFrame(),
+    }
+
+
+def _scored_result(result: AuditResult, equivalence: str) -> dict[str, Any]:
+    """Judge one published answer as it stands."""
+    prompt = AuditPrompt(
+        prompt_id=0,
+        fact_id=result.fact_id,
+        subject=result.subject,
+        relation=result.relation or "?",
+        gold_object=result.ground_truth,
+        prompt_text=result.prompt or "?",
+        object_aliases=result.object_aliases,
+    )
+    judged = judge_answer(
+        result.model_output, prompt, cleaner=_as_it_stands, equivalence=equivalence
+    )
+    trace = result.retrieval_trace
+    return {
+        "fact_id": result.fact_id,
+        "subject": result.subject,
+        "relation": result.relation,
+        "gold_object": result.ground_truth,
+        "prompt": result.prompt,
+        "state": result.state,
+        **{field: float(getattr(judged, field)) for field in _MEANS.values()},
+        "has_gold": None
+        if trace is None
+        else any(candidate.supports_target_fact for candidate in trace.retained_candidates),
+    }
+
+
+def _as_it_stands(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
+    """Clean nothing."""
+    return text
+
+
+def _paired_results(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Put the states of each fact side by side."""
+    names = {"FULL": "full_correct", "DEL-ON": "first_correct", "DEL-OFF": "second_correct"}
+    told = [*keys, "subject", "relation", "gold_object"]
+    asked = rows[rows["state"] != "FULL"].drop_duplicates(keys)[told]
+    for state, name in names.items():
+        part = rows[rows["state"] == state]
+        columns = part[keys].assign(**{name: part["is_correct"].astype(bool)})
+        if state == "DEL-ON":
+            columns["has_gold"] = part["has_gold"]
+        asked = asked.merge(columns, on=keys, how="left")
+        asked[name] = asked[name].astype("boolean")
+    return asked.astype({"has_gold": "boolean"}).reset_index(drop=True)
+
+
+def _state_means(rows: pd.DataFrame, head: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Average the answers of each state; what is paired is 0 there, as published."""
+    unpaired = {"paired_count": 0, **dict.fromkeys(_RATES, 0.0)}
+    return [
+        {**head, "state": state, **_means(answers), **unpaired}
+        for state in STATES
+        if len(answers := rows[rows["state"] == state])
+    ]
 
 
 def published_tables(

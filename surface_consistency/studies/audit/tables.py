@@ -184,9 +184,9 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
         verdicts: Row by row those of `targets`, columns of `AuditVerdict`.
 
     Returns:
-        n_answers, n_without_lookup, n_lookups, n_abstained, n_fallback and n_blank.
+        n_answers, n_without_lookup, n_lookups, n_abstained, n_fallback, n_blank and n_malformed.
     """
-    names = ["n_lookups", "n_abstained", "n_fallback", "n_blank"]
+    names = ["n_lookups", "n_abstained", "n_fallback", "n_blank", "n_malformed"]
     counts = verdicts[names].astype("Float64").fillna(0).astype(int)
     found = targets[["database", "state"]].assign(
         n_answers=1, n_without_lookup=(counts["n_lookups"] == 0).astype(int), **counts

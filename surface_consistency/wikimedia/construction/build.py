@@ -34,7 +34,7 @@ from surface_consistency.wikimedia.construction.progress import (
     step_counts,
 )
 from surface_consistency.wikimedia.construction.rows import BuiltRow, read_rows, write_rows
-from surface_consistency.wikimedia.construction.staging import StagedTables, stage
+from surface_consistency.wikimedia.construction.staging import END_MARKED, StagedTables, stage
 from surface_consistency.wikimedia.construction.steps_facts import Unambiguous
 from surface_consistency.wikimedia.construction.steps_surfaces import pair_with_surfaces
 from surface_consistency.wikimedia.wikis import WikiConfig, load_wiki
@@ -113,6 +113,7 @@ def build_redirectqa(
     memory_limit: str = "2GB",
     threads: int | None = None,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: BuildHook | None = None,
 ) -> BuildResult:
     """Build RedirectQA (RedirectQA section 2.3) from dumps of one wiki and of Wikidata.
@@ -139,6 +140,7 @@ def build_redirectqa(
         memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to the work folder.
         threads: Threads for reading and for DuckDB; as many as there are processors when None.
         allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
+        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
         progress: Called as dumps are read and before each step.
 
     Returns:
@@ -180,6 +182,7 @@ def build_redirectqa(
         memory_limit=memory_limit,
         threads=threads,
         allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
         progress=progress,
     )
 
@@ -224,6 +227,7 @@ def run_build(
     memory_limit: str,
     threads: int | None,
     allow_truncated: bool,
+    require_end_mark: bool,
     progress: BuildHook | None,
 ) -> BuildResult:
     """Do what is left to do of a build: read the dumps, run its steps, write its rows.
@@ -247,6 +251,7 @@ def run_build(
             folder / "staged",
             config,
             allow_truncated=allow_truncated,
+            require_end_mark=require_end_mark,
             threads=threads,
             tracker=tracker,
         )
@@ -298,7 +303,10 @@ def _empty_message(counts: tuple[StepCount, ...]) -> str:
     emptied = (
         count
         for count in counts
-        if count.rows_in and not count.rows_out and count.step not in _MAY_BE_EMPTY
+        if count.rows_in
+        and not count.rows_out
+        and count.step not in _MAY_BE_EMPTY
+        and count.unit != END_MARKED
     )
     last = next(emptied, None)
     where = "no dump held a row for them" if last is None else f"step {last.step!r} left none"

@@ -221,6 +221,12 @@ def _notes(
             "matched to Wikidata by its own sitelinks alone"
         )
     months = [dump for dump in dumps if dump.role == "pageviews" and dump.path is not None]
+    plain = [dump.name for dump in months if not dump.name.endswith((".bz2", ".gz"))]
+    if plain:
+        yield (
+            f"{len(plain)} pageview files are not packed ({plain[0]}); nothing marks their end, so "
+            "that a cut between two lines cannot be told; --require-end-mark refuses them"
+        )
     if 0 < len(months) < len(_MONTHS):
         yield f"page views of {len(months)} files are summed; the paper sums the 12 months of 2024"
 

@@ -51,6 +51,7 @@ def augment_popqa(
     memory_limit: str = "2GB",
     threads: int | None = None,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     progress: BuildHook | None = None,
 ) -> BuildResult:
     """Ask given facts under their subjects' redirects (RedirectQA, appendix B.1).
@@ -70,6 +71,7 @@ def augment_popqa(
         memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to the work folder.
         threads: Threads for reading and for DuckDB; as many as there are processors when None.
         allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
+        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
         progress: Called as dumps are read and before each step.
 
     Returns:
@@ -108,6 +110,7 @@ def augment_popqa(
         memory_limit=memory_limit,
         threads=threads,
         allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
         progress=progress,
     )
 

@@ -71,6 +71,8 @@ class Tracker:
         self._stage = ""
         self.truncated: dict[Path, ReadProgress] = {}
         """Dumps that ended early, of those read since this start, and where."""
+        self.unmarked: set[Path] = set()
+        """Dumps read since this start of which nothing tells whether they are whole."""
 
     def begin(self, stage: str, path: Path | None = None) -> None:
         """Tell that a dump or step begins."""
@@ -99,6 +101,8 @@ class Tracker:
         self._read[state.path] = state.read_bytes
         if state.is_truncated:
             self.truncated.setdefault(state.path, state)
+        if state.is_end_unmarked:
+            self.unmarked.add(state.path)
         self._tell(state.path)
 
     def _tell(self, path: Path | None, *, is_reused: bool = False) -> None:

@@ -42,13 +42,15 @@ from surface_consistency.wikimedia.wikis import WikiConfig
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["StagedTables", "stage"]
+__all__ = ["END_MARKED", "StagedTables", "stage"]
 
 TableBatches = Mapping[str, "pa.RecordBatch"]
 
 _PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values()))
 _VERSION = 2
 _TO_THE_END = "dumps read to their end"
+END_MARKED = "dumps whose end is marked"
+"""Unit of the attrition line of a plain dump of which nothing tells whether it is whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,7 @@ def stage(
     config: WikiConfig,
     *,
     allow_truncated: bool = False,
+    require_end_mark: bool = False,
     threads: int | None = None,
     progress: BuildHook | None = None,
     tracker: Tracker | None = None,
@@ -91,6 +94,7 @@ def stage(
         folder: Where the tables go; about a tenth of the dumps' size.
         config: The wiki.
         allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
+        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
         threads: Threads for unpacking; as many as there are processors when None.
         progress: Called as the dumps are read.
         tracker: What `build_redirectqa` counts with; replaces `progress`.
@@ -110,6 +114,7 @@ def stage(
         config,
         tracker or Tracker(progress, dumps.paths, n_steps=0),
         allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
         threads=threads,
     )
     _stage_tables(reader, dumps)
@@ -138,6 +143,7 @@ class _DumpReader:
         tracker: Tracker,
         *,
         allow_truncated: bool,
+        require_end_mark: bool,
         threads: int | None,
     ) -> None:
         self.config = config
@@ -147,6 +153,8 @@ class _DumpReader:
             "threads": threads,
         }
         """Options of every reader of dumps."""
+        self.marked = {**self.options, "require_end_mark": require_end_mark}
+        """Options of the readers of dumps that may lack the mark of an end; XML has one."""
         self.files: dict[str, list[Path]] = {table: [] for table in TABLES}
         """Files by table."""
         self.digests: dict[str, list[str]] = {table: [] for table in TABLES}
@@ -189,11 +197,14 @@ class _DumpReader:
 
     def sql(self, path: Path, columns: tuple[str, ...]) -> "Iterator[pa.RecordBatch]":
         """Read columns of an SQL dump."""
-        return read_sql(path, columns, **self.options)
+        return read_sql(path, columns, **self.marked)
 
     def _finished(self, path: Path, name: str, digest: str) -> Marker | None:
         """Find what an earlier start made of a dump; of one that ended early, only if allowed."""
         marker = self._checkpoints.find(name, digest)
+        units = {count.unit for count in marker.counts} if marker else set()
+        if END_MARKED in units and self.marked["require_end_mark"]:
+            return None
         cuts = [count for count in marker.counts if count.unit == _TO_THE_END] if marker else []
         if not cuts:
             return marker
@@ -224,6 +235,12 @@ class _DumpReader:
                     writer.write(batches[table])
         removed = dict(sorted(tally.removed.items()))
         counts = step_counts(step, unit, tally.n_in, tally.n_out, removed)
+        if path in self._tracker.unmarked:
+            reason = (
+                f"{path.name} is not packed and has no mark at its end, so that a cut between two "
+                "lines or statements cannot be told"
+            )
+            counts += step_counts(step, END_MARKED, 1, 0, {reason: 1})
         cut = self._tracker.truncated.get(path)
         if cut is None:
             return counts
@@ -315,7 +332,7 @@ def _stage_views(reader: _DumpReader, path: Path) -> None:
 
     def rows(tally: Tally) -> Iterator[TableBatches]:
         """Read the lines of one project."""
-        batches = read_pageviews(path, project=project, **reader.options)
+        batches = read_pageviews(path, project=project, **reader.marked)
         return ({"views": batch} for batch in staged.view_rows(batches, tally))
 
     unit = "lines of the wiki"
@@ -334,7 +351,7 @@ def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
             properties=_PROPERTIES,
             language=config.language,
             wiki=config.wiki,
-            **reader.options,
+            **reader.marked,
         ):
             tables = {"entities": staged.entity_rows(batch.entities, tally)}
             for table, found in (("aliases", batch.aliases), ("claims", batch.claims)):

@@ -127,3 +127,38 @@ def test_strip_lookups_is_free_of_tokens(text):
     visible = strip_lookups(text)
 
     assert not any(token in visible for token in LOOKUP_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "visible"),
+    [
+        # The text ends with the arrow, where a store would put the value.
+        (
+            "[dblookup('Hexol', 'First Described By') ->",
+            [("Hexol", "First Described By", None, False)],
+            "",
+        ),
+        (
+            "[dblookup('A', 'B') -> goes on\nSee [1].",
+            [("A", "B", None, False)],
+            " goes on\nSee [1].",
+        ),
+        (
+            "[dblookup('A, 'B') -> It is Rome. [dblookup('C', 'D') -> E].",
+            [("", "", None, True), ("C", "D", "E", False)],
+            " It is Rome. E.",
+        ),
+        (
+            "[dblookup('A' 'B') -> V] It is Rome. [dblookup('C', 'D') -> E].",
+            [("", "", None, True), ("C", "D", "E", False)],
+            " It is Rome. E.",
+        ),
+        ("One [dblookup two\nthree", [("", "", None, True)], "One\nthree"),
+    ],
+    ids=["arrow", "prose", "quote", "comma", "line"],
+)
+def test_broken_legacy_lookups_leave_the_prose(text, expected, visible):
+    found = parse_lookups(text)
+
+    assert [(one.entity, one.relation, one.value, one.is_malformed) for one in found] == expected
+    assert strip_lookups(text) == visible

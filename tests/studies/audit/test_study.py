@@ -1,6 +1,8 @@
 """Audits run, killed, taken up, scored again; sweeps; runners of all kinds."""
 
 import json
+import re
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -8,12 +10,14 @@ import pytest
 
 from surface_consistency.errors import (
     ContaminationWarning,
+    DataError,
     RunLogError,
     RunMismatchError,
     RunnerError,
     UnscoredWarning,
 )
 from surface_consistency.inference import FakeRunner
+from surface_consistency.metrics import paired_by
 from surface_consistency.retrieval import FuzzyRetriever
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
@@ -28,7 +32,9 @@ from surface_consistency.studies.audit import (
     LookupModel,
     RetrieverFactory,
     retrievers_by_name,
+    score_published_results,
 )
+from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
 from surface_consistency.studies.reporting import build_page
 from surface_consistency.studies.scoring import score_run
@@ -122,6 +128,7 @@ def test_result_rows_have_the_published_fields(audit, score):
     assert set(row) == {
         *("fact_id", "subject", "subject_aliases", "relation", "relation_aliases", "state"),
         *("prompt", "ground_truth", "object_aliases", "model_output", "retrieval_trace"),
+        "raw_output",
     }
     trace = row["retrieval_trace"]
     assert set(trace) == {
@@ -134,6 +141,87 @@ def test_result_rows_have_the_published_fields(audit, score):
     off = next(row for row in rows if row["fact_id"] == 0 and row["state"] == "DEL-OFF")
     assert not off["retrieval_trace"]["retrieval_enabled"]
     assert off["retrieval_trace"]["all_candidates"] == []
+
+
+def published_metric(rows):
+    """The published metrics, written down once more: means over rows of results."""
+
+    def words(text):
+        return re.findall(r"\d+\.\d+|\w+(?:[-']\w+)*", text.casefold())
+
+    scores = []
+    for row in rows:
+        answer = words(row["model_output"])
+        golds = [words(name) for name in (row["ground_truth"], *row["object_aliases"])]
+        exact = bool(answer) and answer in golds
+        flat = " ".join(answer)
+        inside = any(gold and (flat in gold or gold in flat) for gold in map(" ".join, golds))
+        shared = sum((Counter(answer) & Counter(golds[0])).values())
+        precision = 1.0 if exact else shared / max(1, len(answer))
+        recall = 1.0 if exact else shared / max(1, len(golds[0]))
+        scores.append((exact, exact or (bool(answer) and inside), precision, recall))
+    means = [sum(column) / len(rows) for column in zip(*scores, strict=True)]
+    return dict(zip(("exact_match", "contains_match", "precision", "recall"), means, strict=True))
+
+
+def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, score):
+    """Held against a second writing of it: `model_output` is the answer, not what was generated."""
+    folder = audit(known=KNOWN)
+    score(folder, scoring=AuditScoring(cleaner="published", equivalence="published"))
+    per_state = pd.read_csv(folder.path / "per_state_metrics.csv")
+    cross_state = pd.read_csv(folder.path / "cross_state_metrics.csv")
+    labels = [condition_label(file) for file in cross_state["prompt_file"]]
+    files = {
+        f"{label.database}/{label.style}": folder.path
+        / "results"
+        / label.database
+        / f"{label.style}.jsonl"
+        for label in labels
+    }
+
+    scored = score_published_results(files)
+
+    for place, file in enumerate(files.values()):
+        rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        for state in ("FULL", "DEL-ON", "DEL-OFF"):
+            ours = per_state[
+                (per_state["prompt_file"] == cross_state["prompt_file"][place])
+                & (per_state["state"] == state)
+            ].iloc[0]
+            theirs = published_metric([row for row in rows if row["state"] == state])
+            assert theirs == pytest.approx({name: ours[name] for name in theirs})
+        assert any("db_entity" in row["raw_output"] for row in rows)
+        assert not any("db_entity" in row["model_output"] for row in rows)
+    assert per_state["exact_match"].max() == 1
+    numbers = [name for name in PER_STATE_COLUMNS if name not in ("prompt_file", "database_path")]
+    pd.testing.assert_frame_equal(scored["per_state"][numbers], per_state[numbers])
+    numbers.remove("state")
+    pd.testing.assert_frame_equal(scored["cross_state"][numbers], cross_state[numbers])
+    outcomes = scored["outcomes"]
+    assert len(outcomes) == cross_state["paired_count"].sum()
+    table = paired_by(outcomes, by=["style"], n_resamples=50)
+    assert table["n"].sum() == len(outcomes)
+
+
+def test_score_published_results_rejects_two_answers_to_one_prompt(tmp_path):
+    row = {
+        "fact_id": "a-1",
+        "subject": "USA",
+        "relation": "Capital",
+        "state": "FULL",
+        "prompt": "?",
+        "ground_truth": "Washington, D.C.",
+        "model_output": "washington d.c",
+    }
+    path = tmp_path / "prompts_cloze_results.jsonl"
+    path.write_text(json.dumps(row) + "\n", "utf-8")
+    [one] = score_published_results({"x/cloze": path})["per_state"].to_dict("records")
+    assert (one["count"], one["exact_match"]) == (1, 1.0)
+
+    path.write_text(2 * (json.dumps(row) + "\n"), "utf-8")
+
+    with pytest.raises(DataError, match=r"results.jsonl: fact .* stands twice in FULL"):
+        score_published_results({"x/cloze": path})
 
 
 def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score, asking):

@@ -22,7 +22,7 @@ from surface_consistency.wikimedia.construction import (
     build_redirectqa,
     find_dumps,
 )
-from surface_consistency.wikimedia.construction.staging import stage
+from surface_consistency.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency.wikimedia.wikis import load_wiki
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -167,7 +167,7 @@ def test_build_names_a_missing_library_before_any_work(tiny, library, monkeypatc
 
 
 def test_build_does_without_the_fast_decoders(tiny, monkeypatch):
-    """isal and indexed_bzip2 only make it faster."""
+    """isal only makes it faster."""
     tiny.write()
     with_them = tiny.build().path.read_bytes()
     for name in ("page.sql", "wikidata-20260101-all.json", "pageviews-202401-user"):
@@ -175,7 +175,6 @@ def test_build_does_without_the_fast_decoders(tiny, monkeypatch):
         path.with_name(f"{path.name}.bz2").write_bytes(bz2.compress(path.read_bytes()))
         path.unlink()
     monkeypatch.setitem(sys.modules, "isal", None)
-    monkeypatch.setitem(sys.modules, "indexed_bzip2", None)
 
     again = tiny.build()
 
@@ -231,6 +230,37 @@ def test_cut_off_dump_of_an_earlier_start_does_not_pass_without_permission(cut):
         cut.build()
 
 
+def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
+    """The tables here are compact ones; the entities stand in an array, whose end is checked."""
+    tiny.write()
+    plan = find_dumps(tiny.folder, "enwiki")
+
+    counts = tiny.build().attrition
+
+    told = {count.step: count.reason for count in counts if count.unit == END_MARKED}
+    assert told.keys() == {
+        "read page",
+        "read redirect",
+        "read page_props",
+        "read linktarget",
+        "read categorylinks",
+        "read pageviews-202401-user",
+    } & {count.step for count in counts}
+    assert re.search(r"page.sql is not packed and has no mark at its end", told["read page"])
+    assert any("1 pageview files are not packed" in note for note in plan.notes)
+    with pytest.raises(DumpError, match=r"page\.sql: .*--require-end-mark"):
+        tiny.build(require_end_mark=True)
+
+
+def test_a_torn_line_of_pageviews_ends_the_build(tiny):
+    tiny.write()
+    [path] = tiny.folder.glob("*pageviews-202401-user")
+    path.write_bytes(path.read_bytes()[:-3])
+
+    with pytest.raises(DumpError, match="the last line has no line feed, so it is torn"):
+        tiny.build()
+
+
 def test_changed_middle_of_a_plain_dump_is_seen(tiny):
     """Size, start and end are the same."""
     tiny.write()
@@ -271,6 +301,7 @@ def test_work_folder_is_for_one_build_at_a_time(tiny):
 KILLED = """
 import os, signal, sys
 from surface_consistency.wikimedia.construction import build_redirectqa, find_dumps
+from surface_consistency.wikimedia.construction.staging import END_MARKED
 
 def kill(progress):
     if progress.stage == "read wikidata":
