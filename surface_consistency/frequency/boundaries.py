@@ -98,7 +98,7 @@ def _may_break_nfc(characters: str) -> list[int]:
             found.add(ord(character))
         parts = unicodedata.decomposition(character)
         if parts and parts[0] != "<":
-            first, *second = parts.split()
+            _, *second = parts.split()
             found.update(int(code, 16) for code in second)
             if unicodedata.normalize("NFC", character) != character:
                 found.add(ord(character))

@@ -19,7 +19,7 @@ from surface_consistency.frequency.engines import (
 from surface_consistency.frequency.surfaces import SurfaceTable, arrow_strings
 from surface_consistency.frequency.texts import Case, PackedTexts, comparable_texts
 
-__all__ = ["Counts", "SurfaceCounter", "merge_counts"]
+__all__ = ["Counts", "SurfaceCounter", "longest_hits", "merge_counts"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -99,16 +99,11 @@ class SurfaceCounter:
 
     def _reset(self) -> None:
         """Start at zero."""
-        self._counters = np.zeros(4 * len(self._finder_names), dtype=np.int64)
+        self._counters = np.zeros(4 * (self._owners[0].size - 1), dtype=np.int64)
         self._counters[3::4] = -1
         self._entity_counters = np.zeros(2 * self.table.n_entities, dtype=np.int64)
         self._entity_counters[1::2] = -1
         self._documents = self._n_bytes = self._n_repaired = 0
-
-    @property
-    def _finder_names(self) -> Int64s:
-        """One number a pattern."""
-        return self._owners[0][1:]
 
     @property
     def engine(self) -> str:
@@ -145,15 +140,43 @@ class SurfaceCounter:
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         prepared = self._finder.prepare(packed)
         hits = self._finder.find(prepared)
-        columns = (self._documents, self._counters, *self._owners, self._entity_counters)
         if isinstance(self._finder, NumbaFinder):
-            self._finder.accumulate(hits, *columns)
+            self._finder.accumulate(
+                hits, self._documents, self._counters, *self._owners, self._entity_counters
+            )
         else:
-            _accumulate(hits, *columns)
+            self._accumulate(hits)
         self._documents += len(packed)
         self._n_bytes += int(packed.buffer.size)
         self._n_repaired += packed.n_repaired
         return prepared, hits
+
+    def _accumulate(self, hits: Hits) -> None:
+        """Add hits to the counts, as the kernel does."""
+        counts = self._counters.reshape(-1, 4)
+        n_keys, n_entities = len(counts), self.table.n_entities
+        counts[:, 0] += np.bincount(hits.keys, minlength=n_keys)
+        counts[:, 1] += np.bincount(hits.keys[longest_hits(hits)], minlength=n_keys)
+        seen = np.unique(hits.texts * n_keys + hits.keys)
+        counts[:, 2] += np.bincount(seen % n_keys, minlength=n_keys)
+        places, entities = self.entities_of(seen % n_keys)
+        named = np.unique(seen[places] // n_keys * n_entities + entities) % n_entities
+        self._entity_counters[::2] += np.bincount(named, minlength=n_entities)
+
+    def entities_of(self, keys: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
+        """Return the entities that each of some hits may name.
+
+        Args:
+            keys: Keys of hits of `locate`.
+
+        Returns:
+            Places in `keys`, each once for each entity, and the numbers of the entities.
+        """
+        offsets, entities = self._owners
+        sizes = np.diff(offsets)[keys]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places = np.repeat(np.arange(keys.size), sizes)
+        return places, entities[np.repeat(offsets[keys], sizes) + within]
 
     def result(self) -> Counts:
         """Return the counts so far.
@@ -222,31 +245,6 @@ def _owners_of_patterns(
     starts = np.zeros(n_patterns + 1, dtype=np.int64)
     np.cumsum(np.bincount(pairs // table.n_entities, minlength=n_patterns), out=starts[1:])
     return starts, (pairs % table.n_entities).astype(np.int32)
-
-
-def _accumulate(
-    hits: Hits,
-    first_document: int,
-    counters: Int64s,
-    owner_offsets: Int64s,
-    owners: npt.NDArray[np.int32],
-    entity_counters: Int64s,
-) -> None:
-    """Add hits to the counts, as the kernel does."""
-    counts = counters.reshape(-1, 4)
-    n_keys, n_entities = len(counts), entity_counters.size // 2
-    counts[:, 0] += np.bincount(hits.keys, minlength=n_keys)
-    seen = np.unique(hits.texts * n_keys + hits.keys)
-    counts[:, 2] += np.bincount(seen % n_keys, minlength=n_keys)
-    places = [(seen // n_keys, seen % n_keys)]
-    sizes = np.diff(owner_offsets)[places[0][1]]
-    texts = np.repeat(places[0][0], sizes)
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    named = owners[np.repeat(owner_offsets[places[0][1]], sizes) + within]
-    entities = np.unique(texts * n_entities + named) % n_entities
-    entity_counters[::2] += np.bincount(entities, minlength=n_entities)
-    longest = longest_hits(hits)
-    counts[:, 1] += np.bincount(hits.keys[longest], minlength=n_keys)
 
 
 def longest_hits(hits: Hits) -> npt.NDArray[np.bool_]:

@@ -29,7 +29,7 @@ class PackedTexts:
 
     Examples:
         >>> texts = PackedTexts.pack(["Édith", "", "Paris"])
-        >>> len(texts), texts[0], list(texts.offsets)
+        >>> len(texts), texts[0], texts.offsets.tolist()
         (3, 'Édith', [0, 6, 6, 11])
     """
 
