@@ -1,6 +1,7 @@
 """In how many documents two entities are named together."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -89,6 +90,13 @@ class PairCounter:
         )
         self._both = np.zeros(len(self.pairs), dtype=np.int64)
         self._of_entity = np.zeros(table.n_entities, dtype=np.int64)
+
+    def sibling(self) -> "PairCounter":
+        """Return a counter at zero that shares the tables of this one, for another thread."""
+        other = copy(self)
+        other.surfaces = self.surfaces.sibling()
+        other._both, other._of_entity = np.zeros_like(self._both), np.zeros_like(self._of_entity)
+        return other
 
     def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
         """Count pairs and names in more documents.

@@ -34,7 +34,7 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Column, Table
-from surface_consistency.studies.processes import map_processes
+from surface_consistency.runs.processes import map_processes
 
 if TYPE_CHECKING:
     from surface_consistency.runs.loader import Run

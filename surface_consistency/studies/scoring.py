@@ -31,7 +31,7 @@ from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
-from surface_consistency.studies.processes import map_processes
+from surface_consistency.runs.processes import map_processes
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
 
 __all__ = [
