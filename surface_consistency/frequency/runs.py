@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+import time
 import unicodedata
 import warnings
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,8 @@ _TASKS: Final = {"surfaces": NameTask, "pairs": NameTask, "ngrams": NgramTask}
 _SHARD_BYTES: Final = 256 << 20
 _SMALLEST_PART: Final = 1 << 20
 _SHOWN: Final = 5
+_WAIT_SECONDS: Final = 60.0
+_OWN_NAMES: Final = frozenset({"inputs", "shards", "manifest.json", ".plan.lock"})
 
 
 class CorpusSettings(Settings):
@@ -112,9 +115,7 @@ class CountRun:
         self._plan: dict[str, Any] = manifest["plan"]
 
     @classmethod
-    def plan(
-        cls, folder: str | os.PathLike[str], task: CountTask, corpus: CorpusSettings
-    ) -> Self:
+    def plan(cls, folder: str | os.PathLike[str], task: CountTask, corpus: CorpusSettings) -> Self:
         """Plan a run, or take up the one that is there.
 
         Args:
@@ -134,16 +135,20 @@ class CountRun:
         if place.exists() and not place.is_dir():
             raise DataError(f"{place} is a file; give --out a folder")
         manifest = place / "manifest.json"
-        if not manifest.is_file() and place.is_dir() and any(place.iterdir()):
-            raise DataError(f"{place} holds other things than a count; give --out another folder")
         place.mkdir(parents=True, exist_ok=True)
-        before = cls.open(place) if manifest.is_file() else None
-        n_shards = corpus.shards or (len(before._plan["shards"]) if before else None)
-        plan = _make_plan(task, corpus, n_shards)
-        if before is not None:
-            _refuse_other_plan(place, before._plan, plan)
-            return cls(place, before.manifest, task)
-        with cls._lock(place, "plan"):
+        foreign = sorted({item.name for item in place.iterdir()} - _OWN_NAMES)
+        if foreign and not manifest.is_file():
+            raise DataError(
+                f"{place} holds other things than a count, such as {foreign[0]}; give --out "
+                "another folder"
+            )
+        with cls._planning(place):
+            before = cls.open(place) if manifest.is_file() else None
+            n_shards = corpus.shards or (before.n_shards if before else None)
+            plan = _make_plan(task, corpus, n_shards)
+            if before is not None:
+                _refuse_other_plan(place, before._plan, plan)
+                return cls(place, before.manifest, task)
             task.save(place)
             told = {
                 "format": _FORMAT,
@@ -389,6 +394,18 @@ class CountRun:
                     "another folder"
                 )
 
+    @classmethod
+    def _planning(cls, folder: Path) -> FileLock:
+        """Wait for others that plan the same run, as the tasks of an array job do."""
+        until = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                return cls._lock(folder, "plan")
+            except RunLogLockedError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+
     @staticmethod
     def _lock(folder: Path, name: str) -> FileLock:
         """Keep other processes out."""
@@ -415,7 +432,9 @@ def _make_plan(task: CountTask, corpus: CorpusSettings, n_shards: int | None) ->
     files = corpus_files(corpus.corpus)
     described = [_stat(path) for path in files]
     total = sum(item["n_bytes"] for item in described)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     n = n_shards or max(cores, math.ceil(total / _SHARD_BYTES))
     return {
         "task": task.describe(),
@@ -480,9 +499,7 @@ def _n_row_groups(path: Path) -> int:
         return 1
 
 
-def _refuse_other_plan(
-    folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]
-) -> None:
+def _refuse_other_plan(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Say in what a plan differs from the one that is there."""
     ours, theirs = _named(now), _named(before)
     differing = [

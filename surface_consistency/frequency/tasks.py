@@ -225,7 +225,9 @@ class NameTask:
             write_parquet(folder / "pairs.parquet", pairs)
         write_parquet(
             folder / "surfaces.parquet",
-            surface_table(self.table, counts, n_folded=None if folded is None else np.asarray(folded)),
+            surface_table(
+                self.table, counts, n_folded=None if folded is None else np.asarray(folded)
+            ),
         )
         write_parquet(folder / "entities.parquet", entity_table(self.table, counts))
         if self.instances is not None:
