@@ -6,7 +6,7 @@ _CONSONANTS = "bcdfghjklmnprstvwz"
 _VOWELS = ["a", "e", "i", "o", "u", "an", "er", "or", "en", "in"]
 _ACCENTS = str.maketrans("aeou", "áéöü")
 _SYLLABLES = [c + v for c in _CONSONANTS for v in _VOWELS]
-_COMMON = (
+_COMMON = (  # noqa: SIM905
     "the of and in to a was is for as on by with he that at from his it an were are which this be "
     "had also or has their first one its not after but who new they have her two been other when "
     "during there all into she more time years most some over year city only between such about "
@@ -78,3 +78,16 @@ def _word(number):
 def _zipf(rng, size, n):
     """Draw ranks whose frequency falls with the rank."""
     return np.minimum(size ** rng.random(n), size - 1).astype(np.int64)
+
+
+def arrow_names(n):
+    """Make distinct names as an Arrow table, a chunk at a time."""
+    import pyarrow as pa
+
+    chunks = []
+    for start in range(0, n, 1_000_000):
+        numbers = range(start, min(start + 1_000_000, n))
+        names = [f"{_word(i % 99_991).capitalize()} {_word(i).capitalize()}" for i in numbers]
+        entities = [f"Q{i}" for i in numbers]
+        chunks.append(pa.table({"entity_id": entities, "surface": names}))
+    return pa.concat_tables(chunks)

@@ -47,8 +47,8 @@ class NameSource(Settings):
             return _read_names(self.names), None, ()
         from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
 
-        source = SAMPLE_PATH if self.data == "sample" else self.data
-        questions = load_redirectqa(source).questions
+        source = str(SAMPLE_PATH) if self.data == "sample" else self.data
+        questions = load_redirectqa(str(source)).questions
         instances = instance_rows(questions)
         pairs = zip(instances["subject_id"], instances["object_id"], strict=True)
         return SurfaceTable.from_questions(questions), instances, tuple(dict.fromkeys(pairs))
@@ -96,19 +96,13 @@ def add(count: App) -> None:
     Args:
         count: The command `count`.
     """
-    common = {"corpus": CorpusSettings, "work": WorkSettings}
-    count.command(
-        record_command(_surfaces, source=NameSource, names=NameSettings, **common), name="surfaces"
-    )
-    count.command(
-        record_command(
-            _pairs, source=PairSource, names=NameSettings, together=PairSettings, **common
-        ),
-        name="pairs",
-    )
-    count.command(
-        record_command(_ngrams, source=NgramSource, ngrams=NgramSettings, **common), name="ngrams"
-    )
+    common: dict[str, Any] = {"corpus": CorpusSettings, "work": WorkSettings}
+    names = common | {"names": NameSettings}
+    count.command(record_command(_surfaces, source=NameSource, **names), name="surfaces")
+    pairs = names | {"together": PairSettings}
+    count.command(record_command(_pairs, source=PairSource, **pairs), name="pairs")
+    ngrams = common | {"ngrams": NgramSettings}
+    count.command(record_command(_ngrams, source=NgramSource, **ngrams), name="ngrams")
     count.command(_merge, name="merge")
 
 

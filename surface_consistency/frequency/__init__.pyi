@@ -33,6 +33,7 @@ from .runs import (
     CountResult as CountResult,
     CountRun as CountRun,
 )
+from .scale import CountStep as CountStep, MergeStep as MergeStep
 from .surfaces import (
     SURFACE_ROLES as SURFACE_ROLES,
     SurfaceRole as SurfaceRole,

@@ -49,10 +49,10 @@ _inlined = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always"
 
 
 @intrinsic
-def _load(typing, buffer, place):  # type: ignore[no-untyped-def]
+def _load(typing, buffer, place):
     """Read eight bytes from any place, the first as the lowest."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         address = builder.gep(array.data, [arguments[1]])
         word = ir.IntType(64)
@@ -62,10 +62,10 @@ def _load(typing, buffer, place):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _fetch(typing, array, place):  # type: ignore[no-untyped-def]
+def _fetch(typing, array, place):
     """Ask for the memory of an item before it is needed."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
@@ -81,17 +81,17 @@ def _fetch(typing, array, place):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _trailing_zeros(typing, value):  # type: ignore[no-untyped-def]
+def _trailing_zeros(typing, value):
     """Count the zero bits below the lowest set bit; 64 where none is set."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 
 
 @_inlined
-def _beyond_words(chunk):  # type: ignore[no-untyped-def]
+def _beyond_words(chunk):
     """Set the high bit of each of eight bytes that is no ASCII letter, digit or underscore."""
     low = chunk & _LOW_BITS
     letters = low | _CASE_BITS
@@ -102,14 +102,14 @@ def _beyond_words(chunk):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def _mixed(h, mask):  # type: ignore[no-untyped-def]
+def _mixed(h, mask):
     """Spread a hash over all bits."""
     h = (h ^ (h >> _U29)) * _MIX
     return (h ^ (h >> _U32)) & mask
 
 
 @_inlined
-def _chained(h, token, is_spaced):  # type: ignore[no-untyped-def]
+def _chained(h, token, is_spaced):
     """Add a token to a chain."""
     h = ((h << _U13) | (h >> _U51)) + token
     if is_spaced:
@@ -118,7 +118,7 @@ def _chained(h, token, is_spaced):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _decode(buffer, i):  # type: ignore[no-untyped-def]
+def _decode(buffer, i):
     """Return code point and width of the character at a place beyond ASCII."""
     lead = np.int64(buffer[i])
     if lead < 0xE0:
@@ -138,7 +138,7 @@ def _decode(buffer, i):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _tokenize(  # type: ignore[no-untyped-def]
+def _tokenize(
     buffer,
     i,
     stop,
@@ -240,25 +240,25 @@ def _tokenize(  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _same(buffer, start, stop, blob, offsets, key):  # type: ignore[no-untyped-def]
+def _same(buffer, start, stop, blob, offsets, key):
     """Compare the bytes of a text with those of a name."""
     first = np.int64(offsets[key])
     if np.int64(offsets[key + 1]) - first != stop - start:
         return False
-    for k in range(stop - start):
+    for k in range(stop - start):  # noqa: SIM110 - compiled
         if buffer[start + k] != blob[first + k]:
             return False
     return True
 
 
 @_inlined
-def _place(h, size):  # type: ignore[no-untyped-def]
+def _place(h, size):
     """Find the first slot of a hash."""
     return np.int64(((h >> _U32) * np.uint64(size)) >> _U32)
 
 
 @_jit
-def count_tokens(blob, offsets, classes, joins, begins, ends, scratch):  # type: ignore[no-untyped-def]
+def count_tokens(blob, offsets, classes, joins, begins, ends, scratch):
     """Count the tokens of names: of all, and the most of one."""
     hashes, starts, stops, flags = scratch
     no_edges = np.zeros(0, np.uint8)
@@ -287,9 +287,7 @@ def count_tokens(blob, offsets, classes, joins, begins, ends, scratch):  # type:
 
 
 @_jit
-def build(  # type: ignore[no-untyped-def]
-    blob, offsets, classes, joins, begins, ends, table, heads, mask, scratch
-):
+def build(blob, offsets, classes, joins, begins, ends, table, heads, mask, scratch):
     """Enter names into the table.
 
     Args:
@@ -363,9 +361,7 @@ def build(  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _look_up(  # type: ignore[no-untyped-def]
-    first, until, n, hashes, flags, table, heads, mask, most_tokens, walks, found
-):
+def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, walks, found):
     """Follow names from each of some tokens on, comparing hashes alone.
 
     Enters first token, last token, and slot of what may be a name; returns how many there are and
@@ -421,7 +417,7 @@ def _look_up(  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _verify(  # type: ignore[no-untyped-def]
+def _verify(
     found,
     n_found,
     starts,
@@ -447,13 +443,13 @@ def _verify(  # type: ignore[no-untyped-def]
         tag = held >> _U32
         while held != _U0:
             key = np.int64((held & _LOW) >> _U1) - 1
-            if held >> _U32 == tag and key >= 0:
-                if _same(buffer, start, stop, blob, offsets, key):
-                    out_starts[n_hits] = start
-                    out_stops[n_hits] = stop
-                    out_keys[n_hits] = key
-                    n_hits += 1
-                    break
+            is_other = held >> _U32 != tag or key < 0
+            if not is_other and _same(buffer, start, stop, blob, offsets, key):
+                out_starts[n_hits] = start
+                out_stops[n_hits] = stop
+                out_keys[n_hits] = key
+                n_hits += 1
+                break
             slot += 1
             if slot == size:
                 slot = 0
@@ -462,7 +458,7 @@ def _verify(  # type: ignore[no-untyped-def]
 
 
 @_jit
-def find(  # type: ignore[no-untyped-def]
+def find(
     buffer,
     offsets,
     first_text,
@@ -562,7 +558,7 @@ def find(  # type: ignore[no-untyped-def]
 
 
 @_jit
-def accumulate(  # type: ignore[no-untyped-def]
+def accumulate(
     texts, starts, stops, keys, first_document, counters, entity_offsets, entities, entity_counters
 ):
     """Add hits, in the order of text, start and end, to the counts.
@@ -597,7 +593,7 @@ def accumulate(  # type: ignore[no-untyped-def]
 
 
 @_jit
-def needs_nfc(buffer, offsets, classes, bit, needs):  # type: ignore[no-untyped-def]
+def needs_nfc(buffer, offsets, classes, bit, needs):
     """Mark the texts that hold a character without which they would be in NFC."""
     for text in range(offsets.shape[0] - 1):
         i, stop = np.int64(offsets[text]), np.int64(offsets[text + 1])

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, cast
 
 import numpy as np
 
@@ -39,7 +39,10 @@ _LONGEST: Final = 1 << 30
 _SHOWN: Final = 5
 _LINES: Final = (".jsonl", ".ndjson", ".json")
 _PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
-_FORMATS: Final = ".jsonl, .ndjson, .json (an object a line) and .txt, each also as .gz, .zst, .bz2 or .xz; .parquet"
+_FORMATS: Final = (
+    ".jsonl, .ndjson, .json (an object a line) and .txt, each also as .gz, .zst, .bz2 or .xz; "
+    ".parquet"
+)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -97,15 +100,14 @@ class ReadReport:
         Returns:
             The sentences; none where nothing was.
         """
+        done = {"invalid UTF-8": "repaired", "NUL": "counted"}
         said = [
-            f"{n:,} documents: {kind} "
-            f"({'repaired' if kind == 'invalid UTF-8' else 'counted' if kind == 'NUL' else 'left out'}"
-            f"), first at {', '.join(self.places[kind])}"
+            f"{n:,} documents: {kind} ({done.get(kind, 'left out')}), first at "
+            f"{', '.join(self.places[kind])}"
             for kind, n in self.faults.items()
         ]
-        return said + [
-            f"{name} ended early; what came before was counted" for name in self.truncated
-        ]
+        early = [f"{name} ended early; what came before was counted" for name in self.truncated]
+        return said + early
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +298,10 @@ class DocumentReader:
             names = file.schema_arrow.names
             wanted = [self._text] if self._id is None else [self._text, self._id]
             if missing := [name for name in wanted if name not in names]:
+                role = "text" if missing[0] == self._text else "id"
                 raise DataError(
-                    f"{part.path} has no column {missing[0]!r}; it has {', '.join(names)}. Name the "
-                    f"column (`{'text' if missing[0] == self._text else 'id'}`)"
+                    f"{part.path} has no column {missing[0]!r}; it has {', '.join(names)}. Name "
+                    f"the column (`{role}`)"
                 )
             first = sum(file.metadata.row_group(k).num_rows for k in range(part.start))
             groups = range(part.start, file.num_row_groups if part.stop is None else part.stop)
@@ -308,13 +311,12 @@ class DocumentReader:
                     texts = texts.cast(pa.large_binary())
                 ids = batch.column(1).to_pylist() if self._id is not None else None
                 for index, text in enumerate(texts.to_pylist()):
-                    row = (
-                        {self._text: text}
-                        if ids is None
-                        else {self._text: text, self._id: ids[index]}
-                    )
+                    row = {self._text: text}
+                    if ids is not None and self._id is not None:
+                        row[self._id] = ids[index]
                     place = f"{part.path.name}:{first + index}"
-                    found = self._row(row, f"{part.path}:row {first + index}", place)
+                    where = f"{part.path}:row {first + index}"
+                    found = self._row(row, where, place)
                     if found is not None:
                         yield found
                 first += batch.num_rows
@@ -479,7 +481,8 @@ def _file_lines(
         n_waiting += len(first)
         if n_waiting > _LONGEST:
             raise DataError(
-                f"{part.path}: the line at byte {offset} is longer than {_LONGEST:,} bytes; {_SPLIT}"
+                f"{part.path}: the line at byte {offset} is longer than {_LONGEST:,} bytes; "
+                f"{_SPLIT}"
             )
         for following in rest:
             line = b"".join(waiting)
@@ -526,8 +529,8 @@ def _open_gzip(path: Path) -> IO[bytes]:
     try:
         from isal import igzip
     except ImportError:
-        return gzip.open(path)
-    opened: IO[bytes] = igzip.open(path)
+        return cast(IO[bytes], gzip.open(path))
+    opened: IO[bytes] = igzip.open(path)  # type: ignore[no-untyped-call]
     return opened
 
 

@@ -37,7 +37,7 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    rows = {}
+    rows: dict[tuple[str, str], dict[str, object]] = {}
     for question in questions:
         triple = question.triple
         surface = comparable(" ".join(question.surface.text.split()), "exact")

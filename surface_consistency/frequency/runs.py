@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -48,7 +49,7 @@ from surface_consistency.settings_options import Settings
 __all__ = ["CorpusSettings", "CountResult", "CountRun"]
 
 _FORMAT: Final = 1
-_TASKS: Final = {"surfaces": NameTask, "pairs": NameTask, "ngrams": NgramTask}
+_KINDS: Final = ("surfaces", "pairs", "ngrams")
 _SHARD_BYTES: Final = 256 << 20
 _SMALLEST_PART: Final = 1 << 20
 _SHOWN: Final = 5
@@ -189,10 +190,10 @@ class CountRun:
             raise DataError(
                 f"{path} is no manifest of a count ({error}); restore it or count anew"
             ) from error
-        if version != _FORMAT or kind not in _TASKS:
+        if version != _FORMAT or kind not in _KINDS:
             raise DataError(
-                f"{path} is of format {version}, kind {kind!r}; this version reads format {_FORMAT}, "
-                f"kinds {', '.join(_TASKS)}: update surface-consistency"
+                f"{path} is of format {version}, kind {kind!r}; this version reads format "
+                f"{_FORMAT}, kinds {', '.join(_KINDS)}: update surface-consistency"
             )
         return cls(Path(folder), told)
 
@@ -211,7 +212,8 @@ class CountRun:
         """What is counted."""
         if self._task is not None:
             return self._task
-        task = _TASKS[self.manifest["kind"]].load(self.folder, self._plan["task"])
+        kind = NgramTask if self.manifest["kind"] == "ngrams" else NameTask
+        task: CountTask = kind.load(self.folder, self._plan["task"])
         if task.describe() != self._plan["task"]:
             raise RunMismatchError(
                 f"{self.folder / 'inputs'} was changed since the run was planned; count anew in "
@@ -319,7 +321,8 @@ class CountRun:
         meta = json.dumps(told | {"report": asdict(report)}).encode()
         self._file(shard).parent.mkdir(exist_ok=True)
         with atomic_path(self._file(shard)) as part, part.open("wb") as file:
-            np.savez_compressed(file, **state, meta=np.frombuffer(meta, dtype=np.uint8))
+            arrays: dict[str, Any] = {**state, "meta": np.frombuffer(meta, dtype=np.uint8)}
+            np.savez_compressed(file, **arrays)
 
     def merge(self) -> CountResult:
         """Add all shards and write the tables.
@@ -470,7 +473,7 @@ def _share_out(files: Sequence[Path], sizes: Sequence[int], n: int) -> list[list
         if path.suffix.lower() == ".parquet":
             end = _n_row_groups(path)
         bounds = [end * k // units for k in range(units + 1)]
-        parts += [(size // units, number, a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+        parts += [(size // units, number, a, b) for a, b in pairwise(bounds)]
     loads = [0] * n
     shards: list[list[list[int | None]]] = [[] for _ in range(n)]
     for size, number, start, stop in sorted(parts, key=lambda part: (-part[0], *part[1:3])):

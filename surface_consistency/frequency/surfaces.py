@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -233,7 +233,7 @@ class SurfaceTable:
         digest = hashlib.sha256()
         for part in (self.keys, self.entities):
             digest.update(part.offsets.tobytes())
-            digest.update(part.buffer)
+            digest.update(part.buffer.tobytes())
         for column in (self.rows.entity, self.rows.key, self.rows.role):
             digest.update(column.tobytes())
         return digest.hexdigest()
@@ -269,6 +269,9 @@ class SurfaceTable:
             for name, n, is_inside in zip(self.keys, n_entities, inside, strict=True)
         ]
         return pd.DataFrame({"surface": list(self.keys), "n_entities": n_entities, "flags": flags})
+
+
+_Table = TypeVar("_Table", bound=SurfaceTable)
 
 
 class _Distinct:
@@ -312,7 +315,7 @@ class _Builder:
         self._seen[_checked(number, entity, surface, role)] = None
         self._n += 1
 
-    def table(self, kind: type[SurfaceTable]) -> Any:  # noqa: ANN401 - of that class
+    def table(self, kind: type[_Table]) -> _Table:
         """Make the table."""
         entities, keys = _Distinct(), _Distinct()
         entities.add([row[0] for row in self._seen])
@@ -322,13 +325,13 @@ class _Builder:
 
 
 def _table(
-    kind: type[SurfaceTable],
+    kind: type[_Table],
     entities: _Distinct,
     keys: _Distinct,
     roles: list[npt.NDArray[np.uint8]],
     *,
     n_given: int | None = None,
-) -> Any:  # noqa: ANN401 - of that class
+) -> _Table:
     """Number the strings and drop repeated rows."""
     names_of_entities, entity = entities.numbered()
     names, key = keys.numbered()

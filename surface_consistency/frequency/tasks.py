@@ -95,8 +95,10 @@ class NgramSettings(Settings):
 class CountTask(Protocol):
     """What a run counts."""
 
-    kind: str
-    """Name of the kind of run."""
+    @property
+    def kind(self) -> str:
+        """Name of the kind of run."""
+        ...
 
     def describe(self) -> dict[str, Any]:
         """Return settings and digests of what is counted, as JSON."""
@@ -291,7 +293,10 @@ class NgramTask:
     settings: NgramSettings = field(default_factory=NgramSettings)
     """What an n-gram is."""
 
-    kind = "ngrams"
+    @property
+    def kind(self) -> str:
+        """Name of the kind of run."""
+        return "ngrams"
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "NgramTask":

@@ -27,11 +27,11 @@ from surface_consistency.runs.files import atomic_path, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.generations import replace_surrogates
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
-from surface_consistency.runs.processes import map_processes
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
 
 __all__ = [

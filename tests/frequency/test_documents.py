@@ -9,8 +9,12 @@ import pytest
 import zstandard
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.frequency import FilePart, corpus_files, read_documents
-from surface_consistency.frequency import documents as documents_module
+from surface_consistency.frequency import (
+    FilePart,
+    corpus_files,
+    documents as documents_module,
+    read_documents,
+)
 from surface_consistency.frequency.documents import DocumentReader
 
 ROWS = [{"text": "New York", "id": 1}, {"text": "Zoë", "id": 2}, {"id": 3, "text": ""}]
@@ -231,7 +235,7 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
         ".hidden.jsonl",
         "a.jsonl",
     ][1:]
-    with pytest.raises(SourceNotFoundError, match="no documents at .*nothing"):
+    with pytest.raises(SourceNotFoundError, match=r"no documents at .*nothing"):
         corpus_files(str(tmp_path / "nothing*"))
     with pytest.raises(DataError, match=r"cannot read .*d\.csv; the kinds are"):
         corpus_files(tmp_path / "d.csv")

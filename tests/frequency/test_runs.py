@@ -404,12 +404,12 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
     frame = pd.read_parquet(tmp_path / "counts" / "ngrams.parquet")
     assert frame["counts"][0].tolist() == [45]
     file.write_text(file.read_text().replace("Times", "Time"))
-    with pytest.raises(RunMismatchError, match="tokenizer was [0-9a-f]{12}, now"):
+    with pytest.raises(RunMismatchError, match=r"tokenizer was [0-9a-f]{12}, now"):
         plan(tmp_path, corpus, task)
     file.write_text("{}")
     with pytest.raises(DataError, match=r"tokenizer\.json is no tokenizer"):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter("auto")
-    with pytest.raises(SourceNotFoundError, match="no tokenizer .*none"):
+    with pytest.raises(SourceNotFoundError, match=r"no tokenizer .*none"):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter("auto")
 
 
