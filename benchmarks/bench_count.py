@@ -169,9 +169,7 @@ def ten_million(n_bytes):
     """Build the tables of ten million names and count; print the peak of this process."""
     corpus = SyntheticCorpus(1_000)
     documents = corpus.documents(n_bytes)
-    seconds, names = cpu(lambda: arrow_names(10_000_000))
-    made, table = cpu(lambda: SurfaceTable.from_frame(names))
-    del names
+    made, table = cpu(lambda: SurfaceTable.from_frame(arrow_names(10_000_000)))
     pa.default_memory_pool().release_unused()
     built, counter = cpu(lambda: SurfaceCounter(table))
     spent, _ = cpu(lambda: counter.feed(documents))
