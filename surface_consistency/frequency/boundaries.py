@@ -136,9 +136,9 @@ def boundary_tables(rule: BoundaryRule) -> BoundaryTables:
     joins = np.zeros((16, 16), dtype=np.uint8)
     if rule in {"substring", "segmented"}:
         return BoundaryTables(joins, joins + np.uint8(1), joins + np.uint8(1))
+    beside: tuple[int, ...] = _LETTERS if rule == "word" else _SPACED
     if rule == "word":
         _set(joins, _LETTERS, _LETTERS)
-        beside = _LETTERS
     else:
         _set(joins, _SPACED, _SPACED)
         _set(joins, _LETTERS, (MARK, UNSPACED_MARK))
@@ -146,7 +146,6 @@ def boundary_tables(rule: BoundaryRule) -> BoundaryTables:
             for script in (HAN, HIRAGANA, KATAKANA, UNSPACED):
                 _set(joins, (script,), (script,))
             _set(joins, (UNSPACED_MARK,), (UNSPACED,))
-        beside = _SPACED
     begins, ends = 1 - joins, 1 - joins
     _set(begins, beside, (OTHER,), 0)
     _set(ends, (OTHER,), beside, 0)

@@ -243,7 +243,7 @@ class NumbaFinder(_Base):
             texts.buffer, texts.offsets, character_classes(), MAY_BREAK_NFC, needs
         )
         return texts.changed(
-            np.flatnonzero(needs).tolist(), lambda text: comparable(text, self._case)
+            {i: comparable(texts[i], self._case) for i in np.flatnonzero(needs).tolist()}
         )
 
     def find(self, texts: PackedTexts) -> Hits:

@@ -1,7 +1,7 @@
 """Many texts as one block of UTF-8, and the form in which names and texts are compared."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Self, get_args
 
@@ -89,22 +89,21 @@ class PackedTexts:
         """
         return self.buffer[self.offsets[index] : self.offsets[index + 1]].tobytes()
 
-    def changed(self, indices: Iterable[int], change: Callable[[str], str]) -> Self:
+    def changed(self, texts: Mapping[int, str]) -> Self:
         """Replace some texts.
 
         Args:
-            indices: Their numbers.
-            change: Makes the new text of the old.
+            texts: The new ones by number.
 
         Returns:
             All texts; itself where none is to be replaced.
         """
-        new = {index: change(self[index]).encode() for index in indices}
-        if not new:
+        if not texts:
             return self
+        new = {index: texts[index].encode() for index in sorted(texts)}
         parts: list[bytes] = []
         done = 0
-        for index in sorted(new):
+        for index in new:
             parts += [self.buffer[self.offsets[done] : self.offsets[index]].tobytes(), new[index]]
             done = index + 1
         parts.append(self.buffer[self.offsets[done] : self.offsets[-1]].tobytes())
@@ -168,15 +167,16 @@ def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:
         The texts in that form.
     """
     if case == "exact":
-        return texts.changed(_may_change(texts), lambda text: comparable(text, case))
+        return texts.changed({i: comparable(texts[i], case) for i in _may_change(texts)})
     plain = texts.buffer
-    if not (plain & 0x80).any():
-        is_upper = (plain >= 65) & (plain <= 90)
-        folded = plain | (is_upper * np.uint8(32))
-        # One kind of array, so that the kernel is compiled once.
-        folded.flags.writeable = False
-        return PackedTexts(folded, texts.offsets, texts.n_repaired)
-    return texts.changed(range(len(texts)), lambda text: comparable(text, case))
+    is_upper = (plain >= ord("A")) & (plain <= ord("Z"))
+    folded = plain | (is_upper * np.uint8(32))
+    # One kind of array, so that the kernel is compiled once.
+    folded.flags.writeable = False
+    beyond = np.unique(np.searchsorted(texts.offsets, np.flatnonzero(plain & 0x80), side="right"))
+    return PackedTexts(folded, texts.offsets, texts.n_repaired).changed(
+        {i: comparable(texts[i], case) for i in (beyond - 1).tolist()}
+    )
 
 
 def _may_change(texts: PackedTexts) -> list[int]:

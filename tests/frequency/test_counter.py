@@ -8,15 +8,18 @@ import pytest
 import regex
 from hypothesis import given, settings, strategies as st
 
+from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency.frequency import (
     Counts,
     PackedTexts,
     SurfaceCounter,
     SurfaceTable,
+    engines,
     merge_counts,
 )
 from surface_consistency.frequency.boundaries import boundary_tables, character_classes
 from surface_consistency.frequency.engines import NumbaFinder, make_finder
+from surface_consistency.frequency.texts import comparable, comparable_texts
 from surface_consistency.text import tokenize
 
 ENGINES = ("numba", "ahocorasick", "python")
@@ -406,6 +409,40 @@ def test_options_that_are_no_choices(options, message):
 def test_repeated_names_are_refused_by_every_engine(engine):
     with pytest.raises(ValueError, match="names must be distinct"):
         make_finder(PackedTexts.pack(["a", "b", "a"]), engine=engine)
+
+
+def test_more_names_than_can_be_numbered(monkeypatch):
+    monkeypatch.setattr(engines, "_MOST_NAMES", 2)
+
+    with pytest.raises(DataError, match="3 names are more than 2; count them in parts"):
+        SurfaceCounter(table_of("a", "b", "c"))
+
+
+@pytest.mark.parametrize("library", ["numba", "ahocorasick_rs"])
+def test_an_engine_that_is_not_installed_names_the_extra(monkeypatch, library):
+    monkeypatch.setattr(engines, "find_spec", lambda name: None if name == library else object())
+    engine = {"numba": "numba", "ahocorasick_rs": "ahocorasick"}[library]
+
+    with pytest.raises(MissingDependencyError, match=rf"{library}.*surface-consistency\[count\]"):
+        SurfaceCounter(table_of("a"), engine=engine)
+    assert SurfaceCounter(table_of("a")).engine != engine
+
+
+def test_without_libraries_the_dictionary_counts(monkeypatch):
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+
+    assert SurfaceCounter(table_of("a")).engine == "python"
+
+
+@given(st.lists(texts, max_size=6), st.sampled_from(["exact", "fold"]))
+@settings(max_examples=150, deadline=None)
+def test_packed_texts_take_the_form_that_one_by_one_they_take(documents, case):
+    packed = PackedTexts.pack(documents)
+
+    assert list(comparable_texts(packed, case)) == [comparable(text, case) for text in documents]
+    assert list(make_finder(PackedTexts.pack(["a"]), case=case).prepare(packed)) == [
+        comparable(text, case) for text in documents
+    ]
 
 
 def test_scripts_without_spaces_are_those_of_tokenize():
