@@ -25,8 +25,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-from synthetic_corpus import SyntheticCorpus, arrow_names
+from synthetic_corpus import SyntheticCorpus, write_names
 
 from surface_consistency.frequency import (
     PackedTexts,
@@ -197,8 +196,10 @@ def ten_million(n_bytes):
     """Build the tables of ten million names and count; print the peak of this process."""
     corpus = SyntheticCorpus(1_000)
     documents = corpus.documents(n_bytes)
-    made, table = cpu(lambda: SurfaceTable.from_frame(arrow_names(10_000_000)))
-    pa.default_memory_pool().release_unused()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "names.parquet")
+        write_names(path, 10_000_000)
+        made, table = cpu(lambda: SurfaceTable.read(path))
     built, counter = cpu(lambda: SurfaceCounter(table))
     spent, _ = cpu(lambda: counter.feed(documents))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -80,14 +80,15 @@ def _zipf(rng, size, n):
     return np.minimum(size ** rng.random(n), size - 1).astype(np.int64)
 
 
-def arrow_names(n):
-    """Make distinct names as an Arrow table, a chunk at a time."""
+def write_names(path, n):
+    """Write distinct names as Parquet, a chunk at a time."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    chunks = []
-    for start in range(0, n, 1_000_000):
-        numbers = range(start, min(start + 1_000_000, n))
-        names = [f"{_word(i % 99_991).capitalize()} {_word(i).capitalize()}" for i in numbers]
-        entities = [f"Q{i}" for i in numbers]
-        chunks.append(pa.table({"entity_id": entities, "surface": names}))
-    return pa.concat_tables(chunks)
+    schema = pa.schema({"entity_id": pa.string(), "surface": pa.string()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, n, 100_000):
+            numbers = range(start, min(start + 100_000, n))
+            names = [f"{_word(i % 99_991).capitalize()} {_word(i).capitalize()}" for i in numbers]
+            rows = {"entity_id": [f"Q{i}" for i in numbers], "surface": names}
+            writer.write_table(pa.table(rows, schema=schema))

@@ -187,9 +187,9 @@ class SurfaceCounter:
         """
         bounded, longest, documents, _ = self._counters.reshape(-1, 4).T
         return Counts(
-            n_bounded=bounded[self._pattern_of_key],
-            n_longest=longest[self._pattern_of_key],
-            n_documents=documents[self._pattern_of_key],
+            n_bounded=bounded[self._pattern_of_key].copy(),
+            n_longest=longest[self._pattern_of_key].copy(),
+            n_documents=documents[self._pattern_of_key].copy(),
             entity_documents=self._entity_counters[::2].copy(),
             documents=self._documents,
             n_bytes=self._n_bytes,
@@ -220,10 +220,10 @@ def merge_counts(parts: Sequence[Counts]) -> Counts:
     return Counts(**summed)
 
 
-def _patterns(table: SurfaceTable, case: Case) -> tuple[PackedTexts, npt.NDArray[np.int64]]:
+def _patterns(table: SurfaceTable, case: Case) -> tuple[PackedTexts, Int64s | slice]:
     """Return the distinct forms of the names that are looked for, and which is each name's."""
     if case != "fold":
-        return table.keys, np.arange(table.n_keys)
+        return table.keys, slice(None)
     import pyarrow as pa
 
     folded = arrow_strings(comparable_texts(table.keys, case)).dictionary_encode()
@@ -234,11 +234,11 @@ def _patterns(table: SurfaceTable, case: Case) -> tuple[PackedTexts, npt.NDArray
 
 
 def _owners_of_patterns(
-    table: SurfaceTable, pattern_of_key: Int64s, n_patterns: int
+    table: SurfaceTable, pattern_of_key: Int64s | slice, n_patterns: int
 ) -> tuple[Int64s, npt.NDArray[np.int32]]:
     """Return the entities of each pattern, as `SurfaceTable.owners` does of each name."""
     offsets, entities = table.owners
-    if n_patterns == table.n_keys:
+    if isinstance(pattern_of_key, slice):
         return offsets, entities
     patterns = np.repeat(pattern_of_key, np.diff(offsets))
     pairs = np.unique(patterns * table.n_entities + entities)

@@ -121,22 +121,8 @@ class SurfaceTable:
                 f"the table of names has no column {' and no '.join(missing)}; it has "
                 f"{', '.join(table.column_names)}"
             )
-        names = [name for name in _COLUMNS if name in table.column_names]
-        done, chunks = 0, []
-        entities, keys, roles = _Distinct(), _Distinct(), []
-        for batch in table.select(names).to_batches(max_chunksize=_CHUNK):
-            columns = [column.to_pylist() for column in batch.columns]
-            given = columns[2] if len(columns) == 3 else ["alias"] * batch.num_rows
-            checked = [
-                _checked(done + place, *row)
-                for place, row in enumerate(zip(*columns[:2], given, strict=True), start=1)
-            ]
-            entities.add([row[0] for row in checked])
-            keys.add([row[1] for row in checked])
-            roles.append(np.array([row[2] for row in checked], dtype=np.uint8))
-            done += batch.num_rows
-            chunks.append(batch.num_rows)
-        return _table(cls, entities, keys, roles)
+        columns = [name for name in _COLUMNS if name in table.column_names]
+        return _of_batches(cls, table.select(columns).to_batches(max_chunksize=_CHUNK))
 
     @classmethod
     def from_questions(cls, questions: "Iterable[QuestionRealization]") -> Self:
@@ -186,7 +172,11 @@ class SurfaceTable:
         if not Path(path).is_file():
             raise SourceNotFoundError(f"no table of names {path}; check the path")
         try:
-            return cls.from_frame(pq.read_table(path))
+            file = pq.ParquetFile(path)
+            given = [name for name in _COLUMNS if name in file.schema_arrow.names]
+            if not {*_COLUMNS[:2]} <= {*given}:
+                return cls.from_frame(file.read())
+            return _of_batches(cls, file.iter_batches(_CHUNK, columns=given))
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path}: cannot be read as Parquet ({error})") from error
 
@@ -241,6 +231,9 @@ class SurfaceTable:
     @cached_property
     def owners(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Entities of each name: where they begin, shape `(n_keys + 1,)`, and their numbers."""
+        if len(self) == self.n_keys:
+            # Names are numbered in order of appearance.
+            return np.arange(self.n_keys + 1), self.rows.entity
         pairs = np.unique(self.rows.key.astype(np.int64) * self.n_entities + self.rows.entity)
         offsets = np.zeros(self.n_keys + 1, dtype=np.int64)
         np.cumsum(np.bincount(pairs // self.n_entities, minlength=self.n_keys), out=offsets[1:])
@@ -292,15 +285,18 @@ class _Distinct:
 
         given = pa.chunked_array(self._chunks, type=pa.large_string())
         self._chunks = []
-        coded = given.combine_chunks().dictionary_encode()
+        coded = given.dictionary_encode()
         del given
-        if isinstance(coded, pa.ChunkedArray):
-            coded = coded.combine_chunks()
-        _, offsets, values = coded.dictionary.buffers()
-        n = len(coded.dictionary)
+        if not coded.num_chunks:
+            return PackedTexts.pack([]), np.zeros(0, dtype=np.int32)
+        # The chunks share the dictionary of all.
+        dictionary = coded.chunk(coded.num_chunks - 1).dictionary
+        numbers = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+        _, offsets, values = dictionary.buffers()
+        n = len(dictionary)
         starts = np.frombuffer(offsets, dtype=np.int64, count=n + 1).copy()
         block = np.frombuffer(values, dtype=np.uint8, count=int(starts[-1]))
-        return PackedTexts(block, starts), coded.indices.to_numpy().astype(np.int32, copy=False)
+        return PackedTexts(block, starts), numbers.astype(np.int32, copy=False)
 
 
 class _Builder:
@@ -324,6 +320,27 @@ class _Builder:
         return _table(kind, entities, keys, roles, n_given=self._n)
 
 
+def _of_batches(kind: type[_Table], batches: "Iterable[pa.RecordBatch]") -> _Table:
+    """Make a table of columns, a chunk at a time."""
+    import pyarrow as pa
+
+    entities, keys, roles = _Distinct(), _Distinct(), []
+    done = 0
+    for batch in batches:
+        # By name: Parquet gives columns in the order of the file.
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        given = columns.get("role", ["alias"] * batch.num_rows)
+        rows = zip(columns["entity_id"], columns["surface"], given, strict=True)
+        checked = [_checked(done + place, *row) for place, row in enumerate(rows, start=1)]
+        entities.add([row[0] for row in checked])
+        keys.add([row[1] for row in checked])
+        roles.append(np.array([row[2] for row in checked], dtype=np.uint8))
+        done += batch.num_rows
+    table = _table(kind, entities, keys, roles)
+    pa.default_memory_pool().release_unused()
+    return table
+
+
 def _table(
     kind: type[_Table],
     entities: _Distinct,
@@ -338,6 +355,9 @@ def _table(
     role = np.concatenate(roles) if roles else np.zeros(0, dtype=np.uint8)
     if not role.size:
         raise DataError("there are no names to count; give at least one row")
+    if len(names) == role.size:
+        n_repeated = (n_given or role.size) - role.size
+        return kind(names, names_of_entities, _Rows(entity, key, role), n_repeated)
     code = (entity.astype(np.int64) * len(names) + key) * len(SURFACE_ROLES) + role
     _, first = np.unique(code, return_index=True)
     kept = slice(None) if first.size == role.size else np.sort(first)

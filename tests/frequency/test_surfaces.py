@@ -1,9 +1,10 @@
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.frequency import SurfaceTable, entity_id, instance_rows
+from surface_consistency.frequency import SurfaceTable, entity_id, instance_rows, surfaces
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 
 ROWS = [
@@ -27,8 +28,11 @@ def test_mappings_frames_arrow_and_files_give_the_same_table(tmp_path):
     table = SurfaceTable.from_records(ROWS)
     records = [dict(zip(("entity_id", "surface", "role"), row, strict=True)) for row in ROWS]
     table.write(tmp_path / "names.parquet")
+    turned = pa.Table.from_pylist(records).select(["role", "surface", "entity_id"])
+    pq.write_table(turned, tmp_path / "turned.parquet")
 
     for other in (
+        SurfaceTable.read(tmp_path / "turned.parquet"),
         SurfaceTable.from_records(records),
         SurfaceTable.from_frame(pd.DataFrame(records)),
         SurfaceTable.from_frame(pa.Table.from_pylist(records)),
@@ -36,6 +40,21 @@ def test_mappings_frames_arrow_and_files_give_the_same_table(tmp_path):
     ):
         assert other.digest == table.digest
         assert other.to_arrow().to_pylist() == table.to_arrow().to_pylist()
+
+
+def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
+    rows = [(f"Q{i % 50}", f"name {i % 80}") for i in range(300)]
+    frame = pd.DataFrame(rows, columns=["entity_id", "surface"])
+    whole = SurfaceTable.from_records(rows)
+    monkeypatch.setattr(surfaces, "_CHUNK", 7)
+
+    in_chunks = SurfaceTable.from_frame(frame)
+
+    assert in_chunks.digest == whole.digest
+    assert in_chunks.n_repeated == whole.n_repeated == 300 - len(set(rows))
+    offsets, entities = in_chunks.owners
+    of_first = {in_chunks.entities[n] for n in entities[offsets[0] : offsets[1]]}
+    assert of_first == {entity for entity, name in rows if name == "name 0"}
 
 
 def test_tables_of_other_names_roles_or_entities_have_other_digests():
