@@ -5,9 +5,9 @@ names by Zipf's law, names of 1 to 8 words, some with accents, hyphens, initials
 engines find every whole-word occurrence, overlapping ones too, by the same boundary table, and both
 count occurrences, longest occurrences and documents; their counts are compared name by name. Times
 are CPU time of the process, medians over interleaved rounds. The exit status is 1 where a budget is
-missed: 4 times ahocorasick_rs with 100,000 names, 3 times and 150 MB of tables with a million, 2 GB
-of memory with ten million (no Python string a name), 5 s of fixed cost of a run, 1.7 times with two
-threads (wall time; only told where other work shares the cores).
+missed: 4 times ahocorasick_rs with 100,000 names, 3 times and 150 MB of tables with a million,
+2 GiB of memory with ten million (no Python string a name), 5 s of fixed cost of a run, 1.7 times
+with two threads (wall time; only told where other work shares the cores).
 """
 
 import argparse
@@ -225,7 +225,7 @@ def main():
     options = parser.parse_args()
     n_bytes = options.megabytes * MEGABYTE
     if options.ten_million_only:
-        raise SystemExit(int(ten_million(n_bytes) > 2_000 * MEGABYTE))
+        raise SystemExit(int(ten_million(n_bytes) > 2 << 30))
     cores = len(os.sched_getaffinity(0))
     load = os.getloadavg()[0]
     versions = f"Python {platform.python_version()}, numpy {np.__version__}"
@@ -253,7 +253,7 @@ def main():
         missed.append(f"fixed cost of {cost:.1f} s; the budget is 5")
     sys.stdout.flush()
     if subprocess.run([sys.executable, __file__, "--ten-million-only"], check=False).returncode:
-        missed.append("ten million names took more than 2 GB, or failed")
+        missed.append("ten million names took more than 2 GiB, or failed")
     if missed:
         raise SystemExit(f"missed: {'; '.join(missed)}")
 

@@ -24,6 +24,7 @@ __all__ = [
     "FilePart",
     "ReadReport",
     "corpus_files",
+    "is_splittable",
     "read_documents",
 ]
 

@@ -31,7 +31,18 @@ from surface_consistency.frequency.texts import (
     comparable_texts,
 )
 
-__all__ = ["ENGINES", "EngineName", "Finder", "Hits", "Segmenter", "choose_engine", "make_finder"]
+__all__ = [
+    "ENGINES",
+    "AhoCorasickFinder",
+    "EngineName",
+    "Finder",
+    "Hits",
+    "NumbaFinder",
+    "PythonFinder",
+    "Segmenter",
+    "choose_engine",
+    "make_finder",
+]
 
 EngineName = Literal["auto", "numba", "ahocorasick", "python"]
 """Which engine finds names; "auto" takes the first of the others that is installed."""

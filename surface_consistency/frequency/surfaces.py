@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from surface_consistency.schemas import QuestionRealization
 
-__all__ = ["SURFACE_ROLES", "SurfaceRole", "SurfaceTable"]
+__all__ = ["SURFACE_ROLES", "SurfaceRole", "SurfaceTable", "arrow_strings"]
 
 SurfaceRole = Literal["canonical", "redirect", "alias", "answer", "blocker"]
 """What a name is to its entity; a "blocker" is counted only to keep shorter names out of it."""

@@ -467,6 +467,6 @@ def test_texts_without_marked_characters_are_in_nfc():
     rng = random.Random(0)
 
     assert unicodedata.is_normalized("NFC", "".join(free))
-    for _ in range(20):
+    for _ in range(2):
         rng.shuffle(free)
         assert unicodedata.is_normalized("NFC", "".join(free))
