@@ -28,6 +28,7 @@ _COMMANDS = {
     "analyse": "Add an analysis to the page of runs.",
     "compare": "The paired table, or page, of anyone's verdicts.",
     "build": "Build a data set from its sources.",
+    "count": "Count names, pairs of entities or n-grams in a corpus.",
     "demo": "Train a small model on planted facts and run the whole study on it.",
 }
 _OPTIONS = {

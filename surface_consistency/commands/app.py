@@ -21,6 +21,7 @@ _MADE: Final = {
     "report": ("report", "make_report"),
     "score": ("score", "make_score"),
 }
+_GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
     "run": ("study", "studies", "run", "make_run"),
     "analyse": ("analysis", "analyses", "report", "make_analyse"),
@@ -102,7 +103,7 @@ def install_completion() -> str:
     from cyclopts.completion.detect import ShellDetectionError
 
     app = _new("surface-consistency", "")
-    for command in (*_PLUGINS, *_MADE, "build"):
+    for command in (*_PLUGINS, *_MADE, *_GROUPS):
         _add(app, command, None, "")
     try:
         return f"wrote {app.install_completion()}; start a new shell to use it"
@@ -133,8 +134,8 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
         app.command(_imported(*_MADE[command])(rest or ()), name=command)
         return
     within = _new(command, text)
-    if command == "build":
-        _imported("build", "add")(within)
+    if command in _GROUPS:
+        _imported(command, "add")(within)
     else:
         # Reading what packages register takes longer than reading the options of `compare`.
         from surface_consistency.plugins import Plugins

@@ -37,9 +37,9 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Column, Table
+from surface_consistency.runs.processes import map_processes
 from surface_consistency.studies.answer_agreement import answer_agreement, check_answers
 from surface_consistency.studies.contrast_tables import COUNTS, ContrastTables
-from surface_consistency.studies.processes import map_processes
 
 if TYPE_CHECKING:
     from surface_consistency.runs.loader import Run

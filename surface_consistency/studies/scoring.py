@@ -34,12 +34,12 @@ from surface_consistency.runs.files import atomic_path, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
 from surface_consistency.schemas.prompts import GenerationParams
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import count_replies, make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
-from surface_consistency.studies.processes import map_processes
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
 
 __all__ = [

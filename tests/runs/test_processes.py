@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from surface_consistency.errors import MissingDependencyError, UnscoredWarning, WorkerLostError
-from surface_consistency.studies.processes import map_processes
+from surface_consistency.runs.processes import map_processes
 
 
 def square(number):

@@ -1,0 +1,56 @@
+"""Questions as rows of an analysis: which entity, name and pair each of them needs counts of."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from surface_consistency.frequency.texts import comparable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from surface_consistency.schemas import Entity, QuestionRealization
+
+__all__ = ["entity_id", "instance_rows"]
+
+
+def entity_id(entity: "Entity") -> str:
+    """Return what an entity is known by in tables: its Wikidata item, else its name.
+
+    Args:
+        entity: The entity.
+
+    Returns:
+        The id.
+    """
+    return entity.id or f"name:{entity.name}"
+
+
+def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
+    """List the surface instances of questions: a fact under one name, in whatever wording.
+
+    Args:
+        questions: The questions.
+
+    Returns:
+        One row an instance: fact_id, surface_id ("FACT|SURFACE", of the name as it is counted),
+        subject_id, object_id, surface, is_canonical.
+    """
+    import pandas as pd
+
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    for question in questions:
+        triple = question.triple
+        surface = comparable(" ".join(question.surface.text.split()), "exact")
+        rows.setdefault(
+            (triple.id, surface),
+            {
+                "fact_id": triple.id,
+                "surface_id": f"{triple.id}|{surface}",
+                "subject_id": entity_id(triple.subject),
+                "object_id": entity_id(triple.object),
+                "surface": surface,
+                "is_canonical": question.surface.is_canonical,
+            },
+        )
+    columns = ["fact_id", "surface_id", "subject_id", "object_id", "surface", "is_canonical"]
+    return pd.DataFrame(list(rows.values()), columns=columns)
