@@ -35,7 +35,8 @@ class GoldenRun:
         for name, table in self.tables.items():
             self.texts[f"{name}.csv"] = as_csv(table, sort=name == "outcomes")
         if self.page is not None:
-            self.texts["page.txt"] = "".join(map(visible_text, main_sections(self.page)))
+            parts = main_sections(self.page) or [self.page]
+            self.texts["page.txt"] = "".join(map(visible_text, parts))
 
 
 def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:

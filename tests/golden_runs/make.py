@@ -12,6 +12,7 @@ They are never made anew to turn a test green: a number that changes on purpose 
 """
 
 import re
+import shutil
 import sys
 import tempfile
 import warnings
@@ -403,6 +404,7 @@ def main(names: list[str]) -> None:
     warnings.simplefilter("ignore")
     for name in names or RUNS:
         with tempfile.TemporaryDirectory() as home:
+            shutil.rmtree(EXPECTED / name, ignore_errors=True)
             for file, text in RUNS[name](Path(home)).texts.items():
                 target = EXPECTED / name / file
                 target.parent.mkdir(parents=True, exist_ok=True)
