@@ -200,7 +200,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         (["--max-new-tokens", "0"], "--max-new-tokens must be 1 or more, got 0"),
         (["--model", "organism"], "--model organism: the study redirectqa has no model organism"),
         (["--rule", "vibes"], "--rule"),
-        (["--cluster", "relation"], "--cluster must be one of fact_id, subject_id"),
+        (["--cluster", "shape"], "--cluster must be one of subject_id, fact_id, relation"),
         (["--runner", "nobody"], "nobody"),
         (["--runner-option", "colour=red"], "colour"),
     ],
@@ -303,7 +303,12 @@ def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
     assert row["consistency"] == 0.75
     assert row["signed_alignment"] == -0.25
     assert row["flip_rate"] == 0.25
-    assert row["mcnemar"] == {"statistic": 0.0, "p_value": 0.0625, "method": "exact"}
+    assert row["mcnemar"] == {
+        "statistic": 0.0,
+        "p_value": 0.0625,
+        "p_value_holm": 0.125,
+        "method": "exact",
+    }
     low, high = row["interval"]["flip_rate"]
     assert 0 <= low < 0.25 < high <= 1
     assert row["n_missing"] == 1
@@ -532,7 +537,7 @@ def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questi
     file = tmp_path / "p.csv"
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
-    assert score(tmp_path, "--predictions", file) == 0
+    assert score(tmp_path, "--predictions", file) == 3
     said = capsys.readouterr().err
     assert "predictions are blank; they count as missing, and their pairs are left out; " in said
     assert "to count them as wrong answers set blank (--blank) to wrong" in said

@@ -142,7 +142,7 @@ def test_places_that_cannot_be_written_are_refused_before_reading(tmp_path, caps
 
     for more, message in (
         (("--out", tmp_path / "file"), "cannot be a folder"),
-        (("--out", ""), "--out is needed"),
+        (("--out", ""), "--out names no folder"),
         (("--out", mine), "holds files that no such build wrote (README.md)"),
         (("--out", tmp_path / "out", "--work", tmp_path / "file"), "work"),
         (("--out", tmp_path / "out", "--memory-limit", "lots"), "--memory-limit must be"),

@@ -171,7 +171,9 @@ def test_own_studies_are_described_without_import(monkeypatch):
 
 
 def test_unknown_analysis_is_refused(capsys):
-    with pytest.raises(PluginError, match="no analysis 'nothing'; available: none; or name"):
+    with pytest.raises(
+        PluginError, match="no analysis 'nothing'; available: .*linking_vs_consistency.*; or name"
+    ):
         find_analysis("nothing")
     assert main(["analyse", "nothing", "x", "--out", "y"]) == 2
     assert "no analysis 'nothing'" in capsys.readouterr().err

@@ -170,7 +170,7 @@ from .prediction import (
     predict_correctness as predict_correctness,
 )
 from .regression import frequency_regression as frequency_regression
-from .roc import AreaUnderCurve as AreaUnderCurve, clustered_auc as clustered_auc
+from .roc import AreaUnderCurveResult as AreaUnderCurveResult, clustered_auc as clustered_auc
 from .score_split import (
     SplitAccuracyResult as SplitAccuracyResult,
     median_split as median_split,

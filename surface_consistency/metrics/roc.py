@@ -11,11 +11,11 @@ from scipy import special, stats
 from surface_consistency.metrics._correlations import average_ranks
 from surface_consistency.metrics._inputs import check_confidence_level, warn_undefined
 
-__all__ = ["AreaUnderCurve", "clustered_auc"]
+__all__ = ["AreaUnderCurveResult", "clustered_auc"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AreaUnderCurve:
+class AreaUnderCurveResult:
     """How well scores tell positives from negatives; see `clustered_auc`."""
 
     auc: float
@@ -42,7 +42,7 @@ def clustered_auc(
     clusters: Sequence[Hashable] | npt.NDArray[np.generic] | None = None,
     *,
     confidence_level: float = 0.95,
-) -> AreaUnderCurve:
+) -> AreaUnderCurveResult:
     """Compute the area under the ROC curve with an interval that respects clusters.
 
     Args:
@@ -53,13 +53,17 @@ def clustered_auc(
         confidence_level: Nominal coverage, in (0, 1).
 
     Returns:
-        The area and its interval: on the logit scale, with Obuchowski's variance and quantiles of
-        Student's t with one degree of freedom less than there are clusters. An area of 0 or 1 has
-        no variance; its interval is Wilson's for as many trials as there are clusters.
+        The area and its interval.
 
     Raises:
         ValueError: If lengths differ, a score is NaN, a label is neither 0 nor 1, or the confidence
             level is out of range.
+
+    Notes:
+        The interval is symmetric on the logit scale, with Obuchowski's variance and quantiles of
+        Student's t with one degree of freedom less than there are clusters. An area of 0 or 1 has
+        no variance; its interval is Wilson's for as many trials as there are clusters. The order of
+        the examples does not matter. Without both labels the area is NaN, with a warning.
 
     References:
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data, Biometrics 53, 567.
@@ -95,7 +99,7 @@ def clustered_auc(
             "negatives",
             stacklevel=2,
         )
-    return AreaUnderCurve(
+    return AreaUnderCurveResult(
         auc=auc,
         auc_interval=interval,
         n_positive=n_positive,

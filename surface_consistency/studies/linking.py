@@ -45,7 +45,14 @@ from surface_consistency.studies.redirectqa import RedirectQASource, RedirectQAS
 from surface_consistency.studies.study import Plan, PromptGroup, Report, Study, StudySettings
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 
-__all__ = ["LinkingJudge", "LinkingReport", "LinkingScoring", "LinkingSettings", "LinkingStudy"]
+__all__ = [
+    "LinkingJudge",
+    "LinkingReport",
+    "LinkingScoring",
+    "LinkingSettings",
+    "LinkingStudy",
+    "log_odds",
+]
 
 _ORDERS: Final = get_args(LinkingOrder)
 _NOTHING: Final = "N/A"

@@ -398,7 +398,8 @@ def align_predictions(
     if "question" in targets:
         # A prompt with several targets asks for more than the question of one of them.
         is_alone = ~targets["prompt_id"].duplicated(keep=False)
-        questions = targets["question"].where(is_alone, None).loc[ids.index].tolist()
+        alone = targets["question"].astype(object).where(is_alone, None)
+        questions = alone.loc[ids.index].tolist()
     if isinstance(predictions, Predictions):
         reading = reading or predictions.settings
         facts, answers = (

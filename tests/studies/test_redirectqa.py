@@ -159,7 +159,7 @@ def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
 
     floor = pd.read_csv(folder.checks / "noise_floor.csv")
     assert list(floor["flip_rate"]) == [1.0]
-    assert 0.7 < floor["flip_rate_low"][0] < 1.0
+    assert 0.2 < floor["flip_rate_low"][0] < 1.0
     assert list(floor["n_text_changes"]) == [12]
 
 

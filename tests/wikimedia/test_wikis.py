@@ -198,8 +198,8 @@ def test_file_over_a_base_changes_what_it_gives(tmp_path):
     [
         ("a.toml", "name = ", "a.toml: not TOML"),
         ("a.json", "{", "a.json: not JSON"),
-        ("a.json", "[" * 100_000, "a.json: not JSON: maximum recursion"),
-        ("a.toml", "a = " + "[" * 100_000, "a.toml: not TOML: .*recursion|a.toml: not TOML"),
+        ("a.json", "[" * 100_000, "a.json: nested more than 64 levels"),
+        ("a.toml", "a = " + "[" * 100_000, "a.toml: nested more than 64 levels"),
         ("a.json", "[]", "a table of fields"),
         ("a.toml", 'base = "xxwiki"', "base must be one of enwiki"),
         ("a.toml", 'name = "x"', "a.toml: field 'wiki': Field required"),
