@@ -13,6 +13,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import cluster_bootstrap, clustered_auc
+from surface_consistency.metrics.intervals import Part, of_shares
 from surface_consistency.report.page import Section
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run, load_runs, study_name
@@ -198,6 +199,7 @@ def _row(part: pd.DataFrame, report: Report) -> dict[str, Any]:
     }
 
 
+@of_shares(Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))
 def _difference(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Take the flip rate of linked pairs less that of pairs not linked."""
     flips, linked, other_flips, others = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)

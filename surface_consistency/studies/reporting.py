@@ -320,8 +320,12 @@ def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
             level="look here",
             title="Unanswered prompts",
             text=[
-                f"{run.label}: {count} prompts have no answer, so their pairs are left out. The "
-                "same command asks them again."
+                f"{run.label}: {count} prompts have no answer, so their pairs are left out. "
+                + (
+                    "The predictions hold none, or a blank one."
+                    if run.manifest.runner.get("runner") == "stored"
+                    else "The same command asks them again."
+                )
             ],
         )
         for run in runs
