@@ -70,7 +70,7 @@ def _compare(
     ] = None,
     cluster: Annotated[
         str | None,
-        Parameter(help="Column of what is resampled as a whole; fact_id if there by default."),
+        Parameter(help="Column of what intervals take as a whole; fact_id if there by default."),
     ] = None,
     by: Annotated[
         tuple[str, ...],

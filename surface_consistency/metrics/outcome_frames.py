@@ -168,7 +168,10 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
 
 def _refuse_unused(facts: list[str], correct: str) -> None:
     """Refuse names of columns that nothing reads where each row is a pair."""
-    for role, column, default in (("fact", "/".join(facts), "fact_id"), ("correct", correct, "correct")):
+    for role, column, default in (
+        ("fact", "/".join(facts), "fact_id"),
+        ("correct", correct, "correct"),
+    ):
         if column != default:
             raise ValueError(
                 f"{role}={column!r} is for rows of one condition each, and without `condition` "

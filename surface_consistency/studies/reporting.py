@@ -183,7 +183,7 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study:
 
 
 def cluster_of(study: Study, settings: ReportSettings, *, runs: Sequence[Run] = ()) -> str:
-    """Say what the bootstrap resamples as a whole.
+    """Say what intervals and tests take as a whole.
 
     Args:
         study: The study.

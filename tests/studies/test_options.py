@@ -182,7 +182,9 @@ class Renders(Knows):
 
 def test_options_are_not_scored_within_a_thought():
     prompt = Prompt(
-        id="q", messages=(Message(role="user", content="Capital of Italy?"),), options=("Rome", "Oslo")
+        id="q",
+        messages=(Message(role="user", content="Capital of Italy?"),),
+        options=("Rome", "Oslo"),
     )
 
     with pytest.raises(RunnerError, match=r"opens a thought before the answer.*--read generate"):
