@@ -333,6 +333,9 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
         (["--first", "category", "--second", "redirect"], "category"),
         ([*COMPARE, "--resamples", "0"], "--resamples must be"),
         ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),
+        ([*COMPARE, "--out", "page", "--test", "exact"], "the page of --out has the default test"),
+        ([*COMPARE, "--out", "page", "--confidence", "0.9"], "leave out --out, or --test"),
+        ([*COMPARE, "--fact", "triplet_id"], "--fact='triplet_id' is for rows of one condition"),
     ],
 )
 def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):

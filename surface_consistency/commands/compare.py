@@ -70,7 +70,7 @@ def _compare(
     ] = None,
     cluster: Annotated[
         str | None,
-        Parameter(help="Column of what is resampled as a whole; fact_id if there by default."),
+        Parameter(help="Column of what intervals take as a whole; fact_id if there by default."),
     ] = None,
     by: Annotated[
         tuple[str, ...],
@@ -92,9 +92,15 @@ def _compare(
             help="Form of McNemar's test; auto is Obuchowski's where clusters hold several pairs."
         ),
     ] = "auto",
+    interval: Annotated[
+        Literal["auto", "percentile", "bca"],
+        Parameter(help="How intervals are made; auto also holds near 0 and 1 and takes no draws."),
+    ] = "auto",
     confidence: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.95,
-    resamples: Annotated[int, Parameter(help="Bootstrap resamples.")] = 10_000,
-    seed: Annotated[int, Parameter(help="Seed of the bootstrap.")] = 0,
+    resamples: Annotated[
+        int, Parameter(help="Bootstrap resamples of --interval percentile and bca.")
+    ] = 10_000,
+    seed: Annotated[int, Parameter(help="Seed of these resamples.")] = 0,
     out: Annotated[
         Path | None, Parameter(help="Folder for a page and tables besides what is printed.")
     ] = None,
@@ -112,6 +118,11 @@ def _compare(
         raise ValueError(f"--resamples must be 1 or more, got {resamples}")
     if not 0 < confidence < 1:
         raise ValueError(f"--confidence must lie between 0 and 1, got {confidence}")
+    if out is not None and (test, interval, confidence) != ("auto", "auto", 0.95):
+        raise ValueError(
+            "the page of --out has the default test and 95 % intervals, so its numbers would not "
+            "be those printed; leave out --out, or --test, --interval and --confidence"
+        )
     try:
         frame = read_verdicts(
             verdicts[0] if len(verdicts) == 1 else verdicts,
@@ -131,6 +142,7 @@ def _compare(
             by=by,
             separator=separator,
             test=test,
+            interval=interval,
             confidence_level=confidence,
             n_resamples=resamples,
             rng=seed,

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.inference.runner import ConversationRenderer, Rebatchable, Scorer
+from surface_consistency.inference.thoughts import thought_tags
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
@@ -92,7 +93,8 @@ class OptionRunner:
             One generation for each prompt, the chosen option its text.
 
         Raises:
-            RunnerError: If a prompt has no options, or an option cannot be scored.
+            RunnerError: If a prompt has no options or ends within a thought, or an option cannot
+                be scored.
             PromptTooLongError: If a prompt and an option do not fit the model's context.
         """
         requests = [request for prompt in prompts for request in self._requests(prompt)]
@@ -123,6 +125,13 @@ class OptionRunner:
                     "of plain text"
                 )
             context, bos = self._runner.render(prompt), "none"
+            if thought_tags().is_opened_by(context):
+                raise RunnerError(
+                    f"the chat template of runner {self.name!r} opens a thought before the answer "
+                    "(the prompt ends with an opening tag such as <think>), so options would be "
+                    "scored as thoughts; ask with --read generate, or with a template that opens "
+                    "none"
+                )
         for number, option in enumerate(prompt.options):
             yield ScoringRequest(
                 id=_id(prompt, number),

@@ -197,7 +197,7 @@ def frequency_curves(
         surface_frequency: Column of how often it is mentioned under this surface.
         is_canonical: Column that tells canonical surfaces (True) from redirects (False).
         by: Columns whose groups are binned apart.
-        cluster: Column of what is resampled as a whole; None takes rows for independent.
+        cluster: Column of what intervals take as a whole; None takes rows for independent.
         n_bins: Number of bins of about equally many rows.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
         interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.

@@ -103,7 +103,7 @@ def forgetting_by(
         full: Column of verdicts with the database whole; None where it was not asked.
         has_gold: Column that says whether a retained candidate was gold-equivalent; None without
             traces.
-        cluster: Column of what is resampled as a whole: the fact, since it stands under several
+        cluster: Column of what intervals take as a whole: the fact, since it stands under several
             prompts; None takes each row for a cluster of its own.
         test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
         interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.

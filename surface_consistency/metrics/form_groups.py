@@ -66,7 +66,7 @@ def forms_by(
         fact: Column of the fact, or columns that name it together.
         form: Column of the form: a surface, a permutation, a prompt style.
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
-        cluster: Column of what is resampled as a whole, such as the subject; None resamples facts.
+        cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
         estimator: "unbiased" or "plug-in", as in `form_consistency`.
         interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).

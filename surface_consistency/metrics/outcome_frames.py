@@ -7,7 +7,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.errors import ColumnNotFoundError, IncompletePairWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    IncompletePairWarning,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import is_missing
 
@@ -162,6 +166,36 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
     return names
 
 
+def _refuse_unused(facts: list[str], correct: str) -> None:
+    """Refuse names of columns that nothing reads where each row is a pair."""
+    for role, column, default in (
+        ("fact", "/".join(facts), "fact_id"),
+        ("correct", correct, "correct"),
+    ):
+        if column != default:
+            raise ValueError(
+                f"{role}={column!r} is for rows of one condition each, and without `condition` "
+                "every row is a pair: leave it out, or name the column of conditions through "
+                "`condition`; what belongs together, such as repeated measures, is named through "
+                "`cluster`"
+            )
+
+
+def _warn_repeated(pairs: pd.DataFrame, facts: list[str], names: "pd.Series[Any]") -> None:
+    """Say where facts that share a value of a column are taken for independent of each other."""
+    n_facts = names.nunique()
+    counts = {column: len(set(_identifiers(pairs, column))) for column in facts}
+    column = max(facts, key=counts.__getitem__)
+    if len(facts) > 1 and counts[column] < n_facts:
+        warnings.warn(
+            f"{n_facts} facts, named by {' and '.join(facts)}, count as {n_facts} independent "
+            f"clusters, though they share {counts[column]} values of {column!r}: if the rows of "
+            f"one {column} are repeated measures, name it through `cluster` (--cluster {column})",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
+        )
+
+
 def _warn_incomplete(first: set[str], second: set[str]) -> None:
     """Say how many facts lack a condition."""
     if not first & second:
@@ -221,7 +255,13 @@ def outcomes_frame(
         TypeError: When `source` is none of the above.
         ValueError: When there are no rows, a cell is no verdict (row and value are named), a pair
             id stands twice, an id is empty, a fact has several `first` rows, no fact has both
-            conditions, or a column of the source has a name that the frame needs.
+            conditions, a column of the source has a name that the frame needs, or `fact` or
+            `correct` is given without `condition`.
+
+    Warns:
+        IncompletePairWarning: When facts lack a condition.
+        SurfaceConsistencyWarning: When several columns name the facts, none of them alone tells
+            the facts apart, and no cluster is named: repeated measures would count as independent.
 
     Notes:
         Verdicts may be text as in CSV files (`to_verdict`); an empty cell is a missing verdict.
@@ -245,7 +285,9 @@ def outcomes_frame(
         raise ValueError(f"first and second must differ; both are {first!r}")
     if frame.empty:
         raise ValueError("the source has no rows")
+    facts = column_names(fact)
     if condition is None:
+        _refuse_unused(facts, correct)
         for role, column in (("first", first), ("second", second)):
             _need_column(frame, column, role)
         pairs = frame.drop(columns=[first, second])
@@ -262,7 +304,6 @@ def outcomes_frame(
         default_id = [str(number) for number in range(1, len(pairs) + 1)]
         default_fact = None
     else:
-        facts = column_names(fact)
         pairs, default_fact = _pair_rows(frame, first, second, condition, correct, facts)
         counts = default_fact.groupby(default_fact, sort=False).cumcount() + 1
         default_id = [f"{f}/{n}" for f, n in zip(default_fact, counts, strict=True)]
@@ -274,6 +315,8 @@ def outcomes_frame(
         clusters = _identifiers(pairs, cluster or "fact_id")
     else:
         clusters = ids if default_fact is None else list(default_fact)
+        if default_fact is not None:
+            _warn_repeated(pairs, facts, default_fact)
     _keep(pairs, {"pair_id": pair_id, "fact_id": cluster})
     names = {"first_condition": first, "second_condition": second}
     new = {name: value for name, value in names.items() if name not in pairs}

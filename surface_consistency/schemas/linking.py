@@ -67,7 +67,7 @@ class LinkingOutcome(PairedOutcome):
     """The true pair that it is, or that it was made from."""
 
     subject_id: str | None
-    """Wikidata item of the entity: what intervals resample."""
+    """Wikidata item of the entity: what intervals take as a whole."""
 
     kind: LinkingKind
     """Whether it is true, and how it was made false."""

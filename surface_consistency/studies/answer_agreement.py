@@ -95,7 +95,7 @@ def answer_agreement(
         frame: Outcomes: first_correct, second_correct, first_prediction, second_prediction, and the
             columns named below.
         by: Columns that make groups.
-        cluster: What is resampled as a whole.
+        cluster: Column of what intervals take as a whole.
         rule: As for `same_answers`, for the second of the two shares.
         n_resamples: Resamples of clusters.
         rng: Seed of the resampling, generator, or None for fresh entropy.

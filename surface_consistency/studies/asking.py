@@ -26,7 +26,7 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.options import offer_options
-from surface_consistency.studies.study import OptionSettings, Plan, Study
+from surface_consistency.studies.study import OptionSettings, Plan, Study, StudySettings
 
 __all__ = [
     "SWEEP_FILE",
@@ -99,6 +99,7 @@ def run_study(
     )
     asked = study.prepare_runner(runner, plan, settings)
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
+        _refuse_thoughts(settings)
         score = settings.option_score if isinstance(settings, OptionSettings) else "sum"
         asked = OptionRunner(asked, option_score=score)
     manifest = make_manifest(
@@ -252,6 +253,17 @@ def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Ser
     """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
     folder.write_checks(plan.checks)
     folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
+
+
+def _refuse_thoughts(settings: StudySettings) -> None:
+    """Refuse what is said of thoughts where options are scored and nothing is written."""
+    for name in ("max_thought_tokens", "thought_opened"):
+        if value := getattr(settings, name):
+            raise ValueError(
+                f"{name}={value} is for answers that are written; the probabilities of options "
+                "are read right after the prompt, where such a model would still think: ask with "
+                f"--read generate, or leave `{name}` out"
+            )
 
 
 def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics.bootstrap import IntervalMethod
 from surface_consistency.metrics.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
@@ -26,6 +27,7 @@ def compare_verdicts(
     by: str | Sequence[str] = (),
     separator: str | None = None,
     test: PairedTest = "auto",
+    interval: IntervalMethod = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: int = 0,
@@ -37,8 +39,9 @@ def compare_verdicts(
         by: Columns that make the groups; none of them gives one row for all pairs.
         separator: Text that parts several labels in a cell of these columns, such as ";".
         test: Form of the test, as for `metrics.paired_by`.
+        interval: How intervals are made, as for `metrics.paired_by`.
         confidence_level: Nominal coverage of the intervals.
-        n_resamples: Number of resamples of each group.
+        n_resamples: Number of resamples of each group; interval "auto" takes none.
         rng: Seed of the resampling.
 
     Returns:
@@ -72,6 +75,7 @@ def compare_verdicts(
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in _RATES},
         test=test,
+        interval=interval,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         rng=rng,

@@ -77,7 +77,7 @@ _FEW_ROWS: Final = 50_000
 
 _FEW_CLUSTERS: Final = 20
 _REACHING: Final = ("flip_rate", "accuracy_difference")
-"""Rates whose intervals are told by what is resampled."""
+"""Rates whose intervals are told for each kind of cluster."""
 _LEAST_POOLED: Final = 10
 """Groups from which on their rates are pooled."""
 _LOW_ACCURACY: Final = 0.05
@@ -170,7 +170,7 @@ def paired_columns(
     Args:
         conditions: What the conditions are called.
         labels: Columns before the numbers.
-        cluster: What is resampled, in the plural.
+        cluster: What intervals take as a whole, in the plural.
         adjusted: Whether the p-value is that of `adjusted_p_value`.
 
     Returns:
@@ -448,9 +448,9 @@ class PairedReport:
             "generalisation": Table(
                 frame=pd.concat(parts, ignore_index=True),
                 caption="How far the numbers reach",
-                note="An interval that resamples subjects holds for other subjects of the same "
-                "relations; one that resamples relations also for other relations, as far as those "
-                "asked are a sample of them.",
+                note="An interval that takes subjects whole holds for other subjects of the same "
+                "relations; one that takes relations whole also for other relations, as far as "
+                "those asked are a sample of them.",
                 columns=[
                     *self.label_columns(keys),
                     Column(key="cluster", title="For other"),
@@ -614,7 +614,7 @@ class PairedReport:
         return self._sorted(table.rename(columns=dict(self.study.singular)), keys)
 
     def _cluster_within(self, keys: Sequence[str]) -> str:
-        """Name what is resampled in groups: within one relation, not relations."""
+        """Name what intervals take whole in groups: within one relation, not relations."""
         if self.report.cluster not in keys:
             return self.report.cluster
         others = [name for name in self.study.clusters if name not in keys]

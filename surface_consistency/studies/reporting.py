@@ -183,7 +183,7 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study:
 
 
 def cluster_of(study: Study, settings: ReportSettings, *, runs: Sequence[Run] = ()) -> str:
-    """Say what the bootstrap resamples as a whole.
+    """Say what intervals and tests take as a whole.
 
     Args:
         study: The study.
@@ -320,8 +320,12 @@ def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
             level="look here",
             title="Unanswered prompts",
             text=[
-                f"{run.label}: {count} prompts have no answer, so their pairs are left out. The "
-                "same command asks them again."
+                f"{run.label}: {count} prompts have no answer, so their pairs are left out. "
+                + (
+                    "The predictions hold none, or a blank one."
+                    if run.manifest.runner.get("runner") == "stored"
+                    else "The same command asks them again."
+                )
             ],
         )
         for run in runs

@@ -328,7 +328,7 @@ def retest_flip_rate(
         first: Verdicts of the run.
         second: Verdicts of the repetition, on some of the targets.
         stratum: Column of the targets by which the rate is told; None for all together.
-        cluster: Column of the targets that is resampled as a whole.
+        cluster: Column of the targets that intervals take as a whole.
 
     Returns:
         One row a stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
@@ -487,7 +487,7 @@ def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.D
 
 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
-    """Name the column of the targets that is resampled: the study's cluster where it is known."""
+    """Name the column of clusters of the targets: the study's cluster where it is known."""
     first = next(iter(study.clusters))
     return first if first in targets and targets[first].notna().all() else "fact_id"
 

@@ -78,11 +78,20 @@ folder.RunFolder.check_scores = folder.RunFolder.read_scoring
 
 
 def test_hostile_files_are_read_right_or_refused():
-    families = ["verdicts", "run logs", "predictions", "rows", "replies"]
+    families = [
+        "verdicts",
+        "bytes of verdicts",
+        "run logs",
+        "predictions",
+        "rows",
+        "replies",
+        "dumps",
+    ]
 
     told = harness("hostile", "--inputs", 300, "--seconds", 15, *families)
 
     assert told.count("| 0 |") == len(families), told
+    assert "| 0 | 0 |" not in told, told
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    SurfaceConsistencyWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.metrics import (
     adjust_p_values,
     clustered_mcnemar,
@@ -204,7 +209,11 @@ def test_repeated_measures_show_how_many_clusters_there_are():
     options = {"first": "short", "second": "long", "condition": "condition"}
     rows = repeated_measures()
 
-    alone = compare(rows, fact=["item", "seed"], **options)[0]
+    with pytest.warns(
+        SurfaceConsistencyWarning,
+        match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*--cluster item",
+    ):
+        alone = compare(rows, fact=["item", "seed"], **options)[0]
     items = compare(rows, fact=["item", "seed"], cluster="item", **options)[0]
 
     assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
@@ -221,6 +230,41 @@ def test_repeated_measures_show_how_many_clusters_there_are():
     low, high = items["interval"]["accuracy_difference"]
     assert f"{items['accuracy_difference']:.3f} [{low:.3f}, {high:.3f}]" in line
     assert " 50 " in line
+
+
+def test_facts_that_one_column_tells_apart_are_not_repeated_measures():
+    rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
+    options = {"first": "short", "second": "long", "condition": "condition"}
+
+    assert compare(rows, fact=["item", "id"], **options)[0]["n_clusters"] == 150
+
+
+@pytest.mark.parametrize("named", [{"fact": "item"}, {"correct": "right"}])
+def test_names_for_rows_of_one_condition_are_not_passed_over(named):
+    """One row a pair: whoever names the item as the fact would get each row as a cluster."""
+    rows = [{"item": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
+
+    with pytest.raises(ValueError, match=r"without `condition` every row is a pair.*`cluster`"):
+        compare(rows, first="a", second="b", **named)
+
+
+def test_the_way_of_intervals_and_their_draws_can_be_chosen():
+    rows = [{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)]
+    frame = read_verdicts(rows, first="a", second="b")
+
+    found = [
+        compare_verdicts(frame, interval=interval, n_resamples=n, rng=seed)[0]["interval"]
+        for interval, n, seed in (
+            ("auto", 99, 0),
+            ("auto", 50, 1),
+            ("percentile", 99, 0),
+            ("percentile", 99, 1),
+        )
+    ]
+
+    assert found[0] == found[1] != found[2] != found[3]
+    expected = paired_by(frame, by=[], interval="percentile", n_resamples=99, rng=0)
+    assert found[2]["flip_rate"] == expected[["flip_rate_low", "flip_rate_high"]].values[0].tolist()
 
 
 def test_undefined_numbers_are_null():

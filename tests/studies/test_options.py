@@ -6,7 +6,8 @@ import pytest
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError, RunnerError
 from surface_consistency.inference import FakeRunner
-from surface_consistency.schemas import DataSource, GenerationParams, Prompt
+from surface_consistency.inference.options import OptionRunner
+from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import run_study, score_run
 from surface_consistency.studies.options import offer_options
@@ -149,3 +150,44 @@ def test_a_runner_without_log_probabilities_is_refused_before_anything_is_writte
             settings=settings,
         )
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("said", [{"thought_opened": True}, {"max_thought_tokens": 9}])
+def test_settings_of_thoughts_are_refused_where_nothing_is_written(tmp_path, said):
+    """An option without a closing tag would be a thought that was never closed."""
+    settings = RedirectQASettings(read="multiple-choice", options=2, **said)
+
+    with pytest.raises(ValueError, match=r"is for answers that are written.*--read generate"):
+        run_study(
+            RedirectQAStudy(),
+            load_sample(),
+            Knows(set()),
+            tmp_path / "run",
+            model="m",
+            settings=settings,
+        )
+    assert not (tmp_path / "run").exists()
+
+
+class Renders(Knows):
+    """Has a chat template, which may open a thought."""
+
+    def __init__(self, end):
+        super().__init__(set())
+        self._end = end
+
+    def render(self, prompt):
+        return f"Q: {prompt.messages[-1].content}{self._end}"
+
+
+def test_options_are_not_scored_within_a_thought():
+    prompt = Prompt(
+        id="q",
+        messages=(Message(role="user", content="Capital of Italy?"),),
+        options=("Rome", "Oslo"),
+    )
+
+    with pytest.raises(RunnerError, match=r"opens a thought before the answer.*--read generate"):
+        list(OptionRunner(Renders("<assistant><think>\n")).generate([prompt], GenerationParams()))
+    closed = OptionRunner(Renders("<assistant><think>\n\n</think>\n"))
+    assert [one.text for one in closed.generate([prompt], GenerationParams())] == ["Rome"]

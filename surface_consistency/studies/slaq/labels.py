@@ -1,7 +1,6 @@
 """Labels that people give: a sheet to fill in, and what the labels say of a judge."""
 
 import csv
-import io
 import os
 import warnings
 from collections.abc import Mapping
@@ -28,7 +27,7 @@ from surface_consistency.metrics import (
     topic_alignment,
     topic_arrays,
 )
-from surface_consistency.runs.files import write_text
+from surface_consistency.runs.files import unguard_cell, write_csv
 
 __all__ = [
     "LABEL_COLUMNS",
@@ -42,7 +41,6 @@ LABEL_COLUMNS: Final = ("prompt_id", "question_id", "is_correct")
 """What a file of labels must have; `is_recalled` may stand beside, for free answers."""
 
 _SHEET: Final = (*LABEL_COLUMNS, "is_recalled", "form", "question", "reference", "answer")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _LABELS: Final[Mapping[str, bool | None]] = {
     **dict.fromkeys(("1", "true", "yes", "right"), True),
     **dict.fromkeys(("0", "false", "no", "wrong"), False),
@@ -143,18 +141,14 @@ def write_labelling_sheet(
     answered = targets[targets["text"].notna()]
     if answered.empty:
         raise ValueError("there is no answer to label; ask the model first")
-    sheet = io.StringIO()
-    writer = csv.writer(sheet, lineterminator="\n")
-    writer.writerow(_SHEET)
-    n_rows = 0
+    rows: list[tuple[str, ...]] = []
     for form, facts in answered.groupby("form", sort=False):
         drawn = random.sample(range(len(facts)), min(n, len(facts)))
         for row in facts.iloc[drawn].to_dict("records"):
-            shown = map(_harmless, (row["question"], row["answers"][0], row["text"]))
-            writer.writerow((row["prompt_id"], row["fact_id"], "", "", form, *shown))
-        n_rows += len(drawn)
-    write_text(target, sheet.getvalue())
-    return n_rows
+            shown = (row["question"], row["answers"][0], row["text"])
+            rows.append((row["prompt_id"], row["fact_id"], "", "", form, *shown))
+    write_csv(target, pd.DataFrame(rows, columns=list(_SHEET), dtype=object))
+    return len(rows)
 
 
 def judge_checks(
@@ -228,11 +222,6 @@ def judge_checks(
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 
 
-def _harmless(text: str) -> str:
-    """Keep a spreadsheet from taking a text for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
 def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None]]:
     """Read the labels row by row."""
     seen: dict[tuple[str, str], int] = {}
@@ -250,7 +239,8 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None]]:
             if not any(row[name] for name in LABEL_COLUMNS):
                 continue
             where = f"{path}:{rows.line_num}"
-            key = (row["prompt_id"] or "", row["question_id"] or "")
+            prompt_id, question_id = (unguard_cell(row[name]) for name in LABEL_COLUMNS[:2])
+            key = (str(prompt_id or ""), str(question_id or ""))
             if key in seen:
                 raise DataError(
                     f"{where}: question {key[1]!r} of prompt {key[0]!r} was labelled in line "

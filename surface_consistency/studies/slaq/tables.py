@@ -73,7 +73,7 @@ def slaq_tables(
 
     Args:
         frame: Outcomes of any models, one below the other, columns of `SlaqOutcome`.
-        cluster: What intervals of scores resample as a whole.
+        cluster: What intervals of scores take as a whole.
         n_resamples: Resamples for intervals.
         n_null: Draws of the null band of momentum.
         seed: Seed of both.
@@ -109,7 +109,7 @@ def grouped_scores(
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
         columns: Columns that make groups besides; missing values make the group "unknown".
-        cluster: What is resampled as a whole.
+        cluster: What intervals take as a whole.
         n_resamples: Resamples of clusters.
         seed: Seed of the resampling.
 

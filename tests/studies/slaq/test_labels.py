@@ -69,6 +69,11 @@ def test_labels_are_never_written_over(tasks, tmp_path):
         ("<script>alert(1)</script>", "<script>alert(1)</script>"),
         ("zwei\nZeilen, mit Komma", "zwei\nZeilen, mit Komma"),
         ("ローマ帝国", "ローマ帝国"),
+        # Read as one row only where the cell is quoted.
+        ("one\rtwo", "one\rtwo"),
+        # A sheet is guarded as every other table is, so that it can be undone.
+        ("'=1", "''=1"),
+        ("-40", "-40"),
     ],
 )
 def test_cells_are_text_to_a_spreadsheet(task, tmp_path, answer, cell):
@@ -77,6 +82,17 @@ def test_cells_are_text_to_a_spreadsheet(task, tmp_path, answer, cell):
     write_labelling_sheet(path, task("short", answer))
 
     assert rows_of(path)[0]["answer"] == cell
+
+
+def test_ids_that_look_like_formulas_go_back_in(tasks, judged, tmp_path):
+    path = tmp_path / "sheet.csv"
+    tasks = tasks.assign(prompt_id="=" + tasks["prompt_id"])
+
+    write_labelling_sheet(path, tasks, n=2)
+    path.write_text(path.read_text().replace(",,,short", ",1,,short"))
+
+    assert rows_of(path)[0]["prompt_id"].startswith("'=")
+    assert sum(one.is_correct is True for one in judged(HumanJudge(path), tasks)) == 2
 
 
 def test_nothing_to_label_is_rejected(task, tmp_path):
