@@ -22,8 +22,9 @@ check: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
 
 # Not a part of .ci/run: making the environment takes minutes, and so do the tests.
+# `make lowest TESTS="tests/metrics tests/runs"` runs a part of them.
 lowest:
-	PYTHON="$(PYTHON)" scripts/lowest
+	PYTHON="$(PYTHON)" scripts/lowest $(TESTS)
 
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/bench

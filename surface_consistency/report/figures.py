@@ -92,7 +92,7 @@ def write_figures(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
         ValueError: If the counts of a block are impossible.
         DataError: If a file cannot be written.
     """
-    matplotlib = _matplotlib("the figures")
+    matplotlib = _matplotlib("drawing figures")
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -223,7 +223,7 @@ def _matplotlib(feature: str) -> Any:  # noqa: ANN401
 
 def _new_axis(width: float, height: float) -> "Axes":
     """Make a figure of one axis."""
-    matplotlib = _matplotlib("a plot")
+    matplotlib = _matplotlib("drawing a plot")
     with matplotlib.rc_context(dict(FIGURE_STYLE)):
         axes: Axes = matplotlib.figure.Figure(figsize=(width, height)).subplots()
     return axes
