@@ -355,7 +355,7 @@ class Study(ABC):
     """What the cells of the square are called."""
 
     clusters: ClassVar[Mapping[str, str]] = {"fact_id": "facts"}
-    """Columns that intervals and tests may take as a whole, the default first, and what they hold."""
+    """Columns that intervals may take as a whole, the default first, and what they hold."""
 
     stratum: ClassVar[str | None] = None
     """Column of the targets by which the noise floor is told; None for all together."""
