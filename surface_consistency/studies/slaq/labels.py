@@ -141,7 +141,7 @@ def write_labelling_sheet(
     answered = targets[targets["text"].notna()]
     if answered.empty:
         raise ValueError("there is no answer to label; ask the model first")
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for form, facts in answered.groupby("form", sort=False):
         drawn = random.sample(range(len(facts)), min(n, len(facts)))
         for row in facts.iloc[drawn].to_dict("records"):
