@@ -13,7 +13,9 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli import main
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import PluginError
+from surface_consistency.studies.redirectqa import RedirectQAStudy
 
 RUNNER = "cli_runner:Knowing"
 
@@ -122,6 +124,24 @@ def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
 
     assert "the same prompts were not asked twice" in capsys.readouterr().out
     assert not (tmp_path / "run" / "checks" / "noise_floor.csv").exists()
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
+def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
+    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.settings())
+    ids = plan.targets["prompt_id"].unique()
+    file = tmp_path / "answers.csv"
+    file.write_text(
+        "id,pred\n" + "".join(f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(ids))
+    )
+    words = ["score", "--study", "redirectqa", "--source", "sample", "--predictions", str(file)]
+
+    assert main([*words, "--out", str(tmp_path / "run")]) == 3
+
+    printed = capsys.readouterr().out
+    assert "3 of 584 prompts have no answer" in printed
+    assert "The predictions hold none, or a blank one." in printed
+    assert "asks them again" not in printed
 
 
 def test_comparing_does_not_replace_a_run(runner, tmp_path, capsys):

@@ -63,7 +63,7 @@ class Scoring(Record):
     """Prompts whose answers were judged."""
 
     n_unanswered: int = 0
-    """Prompts among them that no one answered, or whose answer was an error."""
+    """Prompts without an answer: not asked, failed, or cut off within a thought."""
 
     made_from: dict[str, str] = Field(default_factory=dict)
     """SHA-256 by name of the files that were judged: plan and run logs."""

@@ -253,7 +253,7 @@ def _asks_in_plain_text(run: "Run") -> bool:
     try:
         with run.folder.prompts.open(encoding="utf-8") as lines:
             return json.loads(lines.readline()).get("text") is not None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 

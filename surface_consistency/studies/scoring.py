@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,9 @@ __all__ = [
     "score_files",
     "score_run",
 ]
+
+_UNANSWERED: Final = ("error", "unclosed_thought")
+"""How a reply ends that is no answer and no refusal to give one."""
 
 _ROWS_AT_ONCE = 8_192
 
@@ -297,7 +300,7 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
         checks=tuple(checks),
         command=COMMAND.get(),
         n_prompts=len(prompts),
-        n_unanswered=int((prompts.isna() | (prompts == "error")).sum()),
+        n_unanswered=int((prompts.isna() | prompts.isin(_UNANSWERED)).sum()),
     )
     with folder.replacing_scores(made) as beside:
         write_frame(beside.verdicts, verdicts, study.verdict)

@@ -58,14 +58,6 @@ _MISSED: Final[Mapping[MemoryState, str]] = {
     "DEL-ON": f"DEL-ON was not asked: L, R, I and A need {_PAIRED}",
     "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
 }
-_PROPORTIONS: Final = (
-    "leakage",
-    "retrieval_mediated",
-    "interference",
-    "del_on_accuracy",
-    "artifact_rate",
-    "full_accuracy",
-)
 _GIVEN_FULL: Final = "_given_full"
 # Resamples are seeded by the names of grouping columns; this one keeps intervals as they were.
 _SEEDED_AS: Final = {"topology": "variant"}
