@@ -123,7 +123,7 @@ def corrected_frequency_analysis(
         >>> surface = rng.normal(5, 2, 4000)
         >>> entity = np.logaddexp(surface, rng.normal(5, 2, 4000))
         >>> right = surface > rng.normal(5, 2, 4000)
-        >>> frame = pd.DataFrame({"is_canonical": True, "accuracy": right.astype(float)})
+        >>> frame = pd.DataFrame({"is_canonical": surface > 5, "accuracy": right.astype(float)})
         >>> for k in "12":
         ...     frame[f"s{k}"] = np.exp(surface + rng.normal(0, 1, 4000))
         ...     frame[f"e{k}"] = np.exp(entity + rng.normal(0, 0.2, 4000))
