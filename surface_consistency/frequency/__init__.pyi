@@ -17,7 +17,11 @@ from .engines import (
     Hits as Hits,
     Segmenter as Segmenter,
 )
-from .instances import entity_id as entity_id, instance_rows as instance_rows
+from .instances import (
+    entity_id as entity_id,
+    instance_rows as instance_rows,
+    surface_id as surface_id,
+)
 from .ngrams import (
     NgramCounter as NgramCounter,
     Tokenizer as Tokenizer,
