@@ -15,7 +15,7 @@ from surface_consistency.metrics import frequency_analysis
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
-from surface_consistency.studies.reporting import report_runs
+from surface_consistency.studies.reporting import build_page
 from surface_consistency.taxonomy import types_of
 from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
 
@@ -96,20 +96,20 @@ def counts(tmp_path):
     return folder
 
 
-def analysed(run, out, *paths, **settings):
+def analysed(run, *paths, **settings):
     chosen = FrequencySettings(frequencies=paths, **settings)
-    reported = report_runs([run], out, analyses={FrequencyAnalysis(): chosen})
-    return {name: table.frame for name, table in reported.tables.items() if "frequency" in name}
+    _, tables, _ = build_page([run], analyses={FrequencyAnalysis(): chosen})
+    return {name: table.frame for name, table in tables.items() if "frequency" in name}
 
 
-def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts, tmp_path):
+def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts):
     instances, right = planted()
     instances["accuracy"] = (right["original"].astype(float) + right["paraphrase"]) / 2
     instances["subject_id"] = [f"Q{row // 6}" for row in range(len(instances))]
     expected = frequency_analysis(instances, cluster="subject_id")
     expected = expected.set_index(["subset", "statistic"])
 
-    tables = analysed(run, tmp_path / "out", counts)
+    tables = analysed(run, counts)
 
     plain = tables["frequency_correlations"].set_index("subset")
     partial = tables["frequency_partial"].set_index("subset")
@@ -133,13 +133,10 @@ def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts, tmp_pa
     assert partial.loc["overall", "entity_given_surface_low"] > 0.2
     assert abs(partial.loc["overall", "surface_given_entity"]) < 0.1
     assert tables["frequency_bins"]["n"].sum() > 0
-    page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "Accuracy by the frequency of the entity, titles" in page
-    assert (tmp_path / "out" / "tables" / "frequency_partial.csv").is_file()
 
 
 def test_others_zeros_pairs_and_pageviews_stand_beside(run, counts, tmp_path):
-    tables = analysed(run, tmp_path / "out", counts)
+    tables = analysed(run, counts)
 
     others = tables["frequency_others"].set_index(["subset", "transform", "first", "held"])
     log, log1p = (others.loc[("redirect", kind, "entity", "")] for kind in ("log", "log1p"))
@@ -156,7 +153,7 @@ def test_others_zeros_pairs_and_pageviews_stand_beside(run, counts, tmp_path):
     pd.read_parquet(counts / "instances.parquet").drop(
         columns=["pair_documents", "pageviews"]
     ).to_parquet(bare)
-    tables = analysed(run, tmp_path / "bare-out", bare)
+    tables = analysed(run, bare)
     assert "frequency_pageviews" not in tables
     assert tables["frequency_others"]["held"].unique().tolist() == [""]
 
@@ -173,18 +170,18 @@ def test_a_second_measurement_takes_errors_out(run, counts, tmp_path):
         paths.append(tmp_path / f"{name}.parquet")
         rows.assign(measure=f"linked {name}").to_parquet(paths[-1])
 
-    tables = analysed(run, tmp_path / "out", *paths, measure=("linked a", "linked b"))
+    tables = analysed(run, *paths, measure=("linked a", "linked b"))
 
     row = tables["frequency_corrected"].set_index("subset").loc["overall"]
     assert 0.5 < row["surface_given_entity_reliability"] < 0.95
     assert row["entity_given_surface"] > row["entity_given_surface_plain"] > 0
 
 
-def test_counts_of_part_of_the_names_are_told(run, counts, tmp_path):
+def test_counts_of_part_of_the_names_are_told(run, counts):
     rows = pd.read_parquet(counts / "instances.parquet")
     rows.iloc[30:].to_parquet(counts / "instances.parquet")
 
-    frame = analysed(run, tmp_path / "out", counts)["frequency_correlations"].set_index("subset")
+    frame = analysed(run, counts)["frequency_correlations"].set_index("subset")
 
     assert frame.loc["canonical", "n_missing"] == 10
     assert frame.loc["redirect", "n_missing"] == 20
@@ -214,28 +211,26 @@ def test_instances_meet_by_the_name_as_it_is_counted():
         ),
     ],
 )
-def test_counts_that_do_not_fit_are_refused(
-    run, counts, tmp_path, change, settings, error, message
-):
+def test_counts_that_do_not_fit_are_refused(run, counts, change, settings, error, message):
     path = counts / "instances.parquet"
     change(pd.read_parquet(path)).to_parquet(path)
 
     with pytest.raises(error, match=message):
-        analysed(run, tmp_path / "out", counts, **settings)
+        analysed(run, counts, **settings)
 
 
 def test_folders_without_counts_are_refused(run, counts, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="takes a folder of `count`, or a Parquet file"):
-        analysed(run, tmp_path / "out", tmp_path / "empty")
+        analysed(run, tmp_path / "empty")
     with pytest.raises(DataError, match="twice; a second measurement has"):
-        analysed(run, tmp_path / "out", counts, counts)
+        analysed(run, counts, counts)
     (tmp_path / "empty" / "manifest.json").write_text("{}")
     with pytest.raises(DataError, match="count the names of the questions with --data"):
-        analysed(run, tmp_path / "out", tmp_path / "empty")
+        analysed(run, tmp_path / "empty")
     (tmp_path / "text.parquet").write_text("no table")
     with pytest.raises(DataError, match="no Parquet file of instances"):
-        analysed(run, tmp_path / "out", tmp_path / "text.parquet")
+        analysed(run, tmp_path / "text.parquet")
 
 
 def test_score_takes_the_counts_of_count(tmp_path, capsys):
@@ -265,7 +260,8 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     frame = pd.read_csv(run / "tables" / "frequency_correlations.csv").set_index("subset")
     n = len({(q.triple.id, q.surface.text) for q in data.questions})
     assert frame.loc["overall", ["n", "n_zero", "n_missing"]].tolist() == [n, 0, 0]
-    assert "Frequency and accuracy" in (run / "report.html").read_text("utf-8")
+    page = (run / "report.html").read_text("utf-8")
+    assert "Accuracy by the frequency of the entity, titles" in page
     capsys.readouterr()
     spec = "surface_consistency.studies.frequency:FrequencyAnalysis"
     more = ["--frequencies", str(counts), "--measure", "bounded", "--out", str(tmp_path / "page")]
