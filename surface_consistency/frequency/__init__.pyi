@@ -17,6 +17,12 @@ from .engines import (
     Hits as Hits,
     Segmenter as Segmenter,
 )
+from .entity_maps import (
+    FAILURE_KEYS as FAILURE_KEYS,
+    EntityMap as EntityMap,
+    map_entity_table as map_entity_table,
+    map_pair_table as map_pair_table,
+)
 from .instances import (
     entity_id as entity_id,
     instance_rows as instance_rows,
