@@ -359,7 +359,7 @@ def frequency_analysis(
         cluster=cluster,
         missing=missing,
     )
-    firsts = ("entity",) if others_frequency is None else ("entity", "others")
+    firsts: list[FirstFrequency] = ["entity"] if others_frequency is None else ["entity", "others"]
     groups = group_positions(frame, keys)
     if instance_id is not None:
         check_pair_ids(frame[instance_id], instance_id, keys, groups)

@@ -144,7 +144,7 @@ def corrected_frequency_analysis(
     if not high_frequency_above >= 0.0:
         raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
     measured = [*entity_frequency, *surface_frequency]
-    if len(entity_frequency) != 2 or len(surface_frequency) != 2 or len(set(measured)) != 4:
+    if len(measured) != 4 or len(set(measured)) != 4:
         raise ValueError(
             "entity_frequency and surface_frequency must name two columns each, four in all: the "
             f"correction needs two measurements; got {measured}"
