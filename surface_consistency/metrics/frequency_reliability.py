@@ -45,6 +45,8 @@ _RESULT = (
     *("cluster_p_value", "plain", "reliability", "n", "n_clusters", "n_zero", "n_below"),
     "n_missing",
 )
+_TINY = 1e-10
+"""Variance of accuracies, or share of that of frequencies, below which there is only rounding."""
 _COLUMN_OPTIONS = (
     "accuracy, entity_frequency, surface_frequency, is_canonical, by or cluster of the rows"
 )
@@ -109,11 +111,12 @@ def corrected_frequency_analysis(
         Two halves of a corpus under one linker differ in which documents they drew and have that
         linker's mistakes in common: they correct for sampling alone. Two ways of counting, such as
         linked and expected mentions, correct for what each of them gets wrong by itself; mentions
-        that both misread stay in. Two measurements of one string count share everything and
-        correct nothing. Estimates are NaN, with an `UndefinedMetricWarning`, below 4 rows, where
-        the measurements of a frequency do not go together, or where the corrected slopes explain
-        more than there is. With two equal measurements the result is that of `frequency_analysis`.
-        Where the two differ in reliability the size of an estimate is approximate; its zero is not.
+        that both misread stay in. Two measurements of one string count share everything and correct
+        nothing. Estimates are NaN, with an `UndefinedMetricWarning`, below 4 rows, where an
+        accuracy or a frequency is constant, where the measurements of a frequency do not go
+        together, or where the corrected slopes explain more than there is. With two equal
+        measurements the result is that of `frequency_analysis`. Where the two differ in reliability
+        the size of an estimate is approximate; its zero is not.
 
     References:
         Spearman 1904 (attenuation); Fuller, Measurement Error Models, 1987, section 1.4.
@@ -224,13 +227,12 @@ def _statistics(
     within, _ = data_correlations(x, [y], method="pearson")
     plain = np.mean([_plain(x[:2], y), _plain(x[2:], y)], axis=0)
     _, codes = np.unique(data.clusters[kept], return_inverse=True)
-    # Shared by both measurements of a frequency, so that their slopes stay comparable.
     centred = np.column_stack([*(values - values.mean() for values in x), y - y.mean()])
     moments = moments_of_clusters(centred, np.empty((kept.size, 0)), codes)
     totals = moments.sum(axis=0)
     estimates = _corrected(totals)
-    left_out = _corrected(totals - moments)
     sizes = moments[:, 0]
+    left_out = _corrected(totals - moments) if sizes.size > 1 else np.empty((0, len(_STATISTICS)))
     rows = []
     for k, name in enumerate(_STATISTICS):
         low, high = jackknife_bounds(
@@ -280,7 +282,7 @@ def _partial(covariances: Floats, first: list[int], second: list[int]) -> Floats
     # The two measurements of a frequency must go together more than rounding does.
     determinant = np.linalg.det(across)
     spread = np.prod(np.diagonal(covariances, axis1=-2, axis2=-1)[..., first], axis=-1)
-    usable = (determinant > 1e-10 * spread) & (spread > 0.0)
+    usable = (determinant > _TINY * spread) & (covariances[..., 4, 4] > _TINY)
     inverse = np.linalg.inv(np.where(usable[..., None, None], across, np.eye(len(first))))
     by_second = np.einsum("...ji,...j->...i", inverse, with_second)
     by_first = np.einsum("...ij,...j->...i", inverse, with_first)

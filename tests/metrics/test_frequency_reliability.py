@@ -150,3 +150,26 @@ def test_measurements_that_do_not_go_together_are_undefined():
 def test_corrected_frequency_analysis_rejects_bad_arguments(surface_world, options, error, message):
     with pytest.raises(error, match=message):
         estimates(surface_world.head(30), **options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"accuracy": 0.1}, {"s2": 7}, {"e1": 0}, {"is_canonical": True}],
+    ids=["constant accuracy", "constant count", "zeros alone", "no redirects"],
+)
+def test_what_cannot_be_corrected_is_undefined(surface_world, change):
+    frame = surface_world.head(600).assign(**change)
+
+    with pytest.warns(UndefinedMetricWarning, match="corrected correlations are undefined"):
+        found = estimates(frame)
+
+    subset = "redirect" if "is_canonical" in change else "overall"
+    row = found.loc[(subset, "surface_given_entity")]
+    assert np.isnan(row[["estimate", "estimate_low", "cluster_p_value"]].astype(float)).all()
+
+
+def test_one_cluster_has_no_intervals(surface_world):
+    found = estimates(surface_world.head(600).assign(fact_id=1))
+
+    assert found["estimate"].notna().all()
+    assert found["estimate_low"].isna().all()
