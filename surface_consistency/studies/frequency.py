@@ -91,7 +91,8 @@ class FrequencyAnalysis(Analysis):
             ColumnNotFoundError: If a file of counts lacks a column.
         """
         counts = _measurements(settings)
-        frame = pd.concat([_joined(run, counts[0], report.cluster) for run in report.runs])
+        joined = [_joined(run, counts[0], report.cluster) for run in report.runs]
+        frame = pd.concat(joined, ignore_index=True)
         options: dict[str, Any] = {
             "by": "model",
             "cluster": report.cluster,

@@ -269,3 +269,34 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     assert (tmp_path / "page" / "tables" / "frequency_others.csv").is_file()
     assert main(["score", str(run), "--frequencies", str(tmp_path)]) == 2
     assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
+
+
+def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):  # noqa: F811 - fixtures
+    instances, right = planted()
+    turned = {template: ~verdicts for template, verdicts in right.items()}
+    other = make_run("other", outcomes_of(instances, turned, "other"), make_manifest("other"))
+    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=(counts,))}
+
+    page, tables, _ = build_page([run, other], analyses=chosen)
+
+    frame = tables["frequency_partial"].frame.set_index(["model", "subset"])
+    for subset in ("overall", "canonical", "redirect"):
+        first, second = (
+            frame.loc[(model, subset), "entity_given_surface"] for model in ("organism", "other")
+        )
+        assert first == pytest.approx(-second)
+    figures = [block for block in page.sections[-1].blocks if hasattr(block, "series")]
+    assert [len(figure.series) for figure in figures] == [2] * 6
+
+
+def test_a_corpus_that_names_nobody_leaves_numbers_undefined(run, counts):
+    path = counts / "instances.parquet"
+    nothing = dict.fromkeys(("entity_frequency", "surface_frequency", "pair_documents"), 0)
+    pd.read_parquet(path).assign(**nothing).to_parquet(path)
+
+    tables = analysed(run, counts)
+
+    frame = tables["frequency_correlations"].set_index("subset")
+    assert frame["entity"].isna().all()
+    assert frame.loc["overall", ["n", "n_zero"]].tolist() == [0, 3 * N_FACTS]
+    assert tables["frequency_bins"].empty
