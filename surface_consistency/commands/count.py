@@ -1,7 +1,7 @@
 """`count`: how often a corpus names things."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from surface_consistency.commands.options import Json, Out
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.errors import DataError
 from surface_consistency.frequency.engines import EngineName
-from surface_consistency.frequency.instances import instance_rows
+from surface_consistency.frequency.instances import entity_id, instance_rows
 from surface_consistency.frequency.runs import CorpusSettings, CountResult, CountRun
 from surface_consistency.frequency.surfaces import SurfaceTable
 from surface_consistency.frequency.tasks import (
@@ -23,9 +23,10 @@ from surface_consistency.frequency.tasks import (
     NgramTask,
     PairSettings,
 )
+from surface_consistency.schemas import QuestionRealization
 from surface_consistency.settings_options import Settings
 
-__all__ = ["NameSource", "NgramSource", "PairSource", "WorkSettings", "add"]
+__all__ = ["EntitySource", "NameSource", "NgramSource", "PairSource", "WorkSettings", "add"]
 
 
 class NameSource(Settings):
@@ -45,10 +46,7 @@ class NameSource(Settings):
             raise ValueError("give either `data` or `names`: whose names are counted")
         if self.names is not None:
             return _read_names(self.names), None, ()
-        from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
-
-        source = str(SAMPLE_PATH) if self.data == "sample" else self.data
-        questions = load_redirectqa(str(source)).questions
+        questions = _questions(str(self.data))
         instances = instance_rows(questions)
         pairs = zip(instances["subject_id"], instances["object_id"], strict=True)
         return SurfaceTable.from_questions(questions), instances, tuple(dict.fromkeys(pairs))
@@ -73,6 +71,21 @@ class NgramSource(Settings):
 
     instance_id: str = "id"
     """Field of its id."""
+
+
+class EntitySource(NameSource):
+    """Whose documents are looked up in an entity map."""
+
+    entity_map: Path
+    """The npz file, such as the_pile_entity_map.npz of nkandpa2/pretraining_entities."""
+
+    pairs: Path | None = None
+    """File of pairs, columns subject_id and object_id; subject and object of each fact of --data by
+    default."""
+
+    titles: Path | None = None
+    """File of titles or DBpedia URIs, columns entity_id and title, for entities that the map's
+    DBpedia release knows by another title."""
 
 
 class WorkSettings(Settings):
@@ -103,6 +116,7 @@ def add(count: App) -> None:
     count.command(record_command(_pairs, source=PairSource, **pairs), name="pairs")
     ngrams = common | {"ngrams": NgramSettings}
     count.command(record_command(_ngrams, source=NgramSource, **ngrams), name="ngrams")
+    count.command(record_command(_entities, source=EntitySource), name="entities")
     count.command(_merge, name="merge")
 
 
@@ -186,6 +200,69 @@ def _ngrams(
     _count(NgramTask(instances, ngrams), out, corpus, work, as_json=json)
 
 
+def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
+    """Look up in a published entity map in how many documents entities were linked.
+
+    Written are linked_entities.parquet, linked_pairs.parquet and coverage.json. These are numbers
+    of documents, never of mentions.
+    """
+    from surface_consistency.frequency.entity_maps import (
+        EntityMap,
+        map_entity_table,
+        map_pair_table,
+    )
+    from surface_consistency.runs.files import write_json, write_parquet
+
+    titles, pairs = _titles(source)
+    with EntityMap.open(source.entity_map) as linked:
+        entities = map_entity_table(linked, titles)
+        together = map_pair_table(linked, titles, pairs)
+        told = {
+            "entities": len(titles),
+            "entities_not_found": len(titles) - sum(entities["is_found"].to_pylist()),
+            "pairs": len(together),
+            "entities_in_map": len(linked),
+            **{f"documents {key}": n for key, n in linked.failures.items()},
+        }
+    out.mkdir(parents=True, exist_ok=True)
+    write_parquet(out / "linked_entities.parquet", entities)
+    write_parquet(out / "linked_pairs.parquet", together)
+    write_json(out / "coverage.json", {"entity_map": str(source.entity_map), **told})
+    _print_counts(told, out, as_json=json)
+
+
+def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Take the titles of entities, and which of them are looked up together."""
+    if (source.data is None) == (source.names is None):
+        raise ValueError("give either `data` or `names`: whose documents are looked up")
+    titles: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
+    if source.data is not None:
+        for question in _questions(source.data):
+            subject, target = question.triple.subject, question.triple.object
+            titles.setdefault(entity_id(subject), subject.name)
+            titles.setdefault(entity_id(target), target.name)
+            pairs.append((entity_id(subject), entity_id(target)))
+    else:
+        for place, row in _rows(source.names or Path()):
+            given = row.get("entity_id"), row.get("surface")
+            if not all(isinstance(value, str) and value for value in given):
+                raise DataError(f"{place}: an entity needs entity_id and surface")
+            if row.get("role", "canonical") == "canonical":
+                titles.setdefault(str(given[0]), str(given[1]))
+    if source.titles is not None:
+        for place, row in _rows(source.titles):
+            given = row.get("entity_id"), row.get("title")
+            if not all(isinstance(value, str) and value for value in given):
+                raise DataError(f"{place}: a title needs entity_id and title")
+            titles[str(given[0])] = str(given[1])
+    if source.pairs is not None:
+        pairs = list(_read_pairs(source.pairs))
+        for name in (name for pair in pairs for name in pair if name not in titles):
+            raise DataError(f"{source.pairs}: {name!r} has no title; name it by --titles")
+    return titles, [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+
+
 def _merge(
     folder: Annotated[Path, Parameter(help="Folder of the count.")], *, json: Json = False
 ) -> None:
@@ -219,16 +296,34 @@ def _tell(result: CountResult, *, as_json: bool) -> None:
     for line in report.lines():
         print(f"warning: {line}", file=sys.stderr)
     told = {"documents": report.documents, "n_bytes": report.n_bytes, **result.counted}
+    faults = {"faults": report.faults, "not_sampled": report.not_sampled}
+    _print_counts(told, result.folder, as_json=as_json, more=faults)
+
+
+def _print_counts(
+    told: Mapping[str, int],
+    folder: Path,
+    *,
+    as_json: bool,
+    more: Mapping[str, object] | None = None,
+) -> None:
+    """Print what was counted, and where its tables stand."""
     if as_json:
         import json
 
-        faults = {"faults": report.faults, "not_sampled": report.not_sampled}
-        print(json.dumps({"out": str(result.folder), **told, **faults}))
+        print(json.dumps({"out": str(folder), **told, **(more or {})}))
         return
     width = max(map(len, told))
     for name, value in told.items():
         print(f"{name:<{width}}  {value:>16,}")
-    print(f"\ntables: {result.folder}")
+    print(f"\ntables: {folder}")
+
+
+def _questions(source: str) -> Sequence[QuestionRealization]:
+    """Load the questions of a data set."""
+    from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
+
+    return load_redirectqa(str(SAMPLE_PATH) if source == "sample" else source).questions
 
 
 def _read_names(path: Path) -> SurfaceTable:

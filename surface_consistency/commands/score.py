@@ -15,12 +15,12 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.reporting import report_runs
 from surface_consistency.studies.scoring import score_files, score_run
-from surface_consistency.studies.study import STUDIES, ReportSettings, find_study
+from surface_consistency.studies.study import STUDIES, Analysis, ReportSettings, find_study
 
 __all__ = ["foreign_option", "make_score"]
 
 _DEFAULT = "redirectqa"
-_NO_RUN_AFTER = ("--out", "--label", "--source")
+_NO_RUN_AFTER = ("--out", "--label", "--source", "--frequencies")
 """Options whose values may name a folder with a manifest that is not the run to score."""
 
 
@@ -57,6 +57,14 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         out: Annotated[
             Path | None, Parameter(help="Folder of the new run, with --predictions.")
         ] = None,
+        frequencies: Annotated[
+            tuple[Path, ...],
+            Parameter(
+                help="Folder of `count`: adds how accuracy goes with the frequency of names; see "
+                "`analyse frequency`. Twice for a second measurement.",
+                negative=(),
+            ),
+        ] = (),
         json: Json = False,
         reading: PredictionSettings,
         source: Any,  # noqa: ANN401
@@ -89,7 +97,14 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 ),
                 out,
             )
-        reported = report_runs([f.path for f in folders], home, study=study, settings=reporting)
+        analyses: dict[Analysis, Any] = {}
+        if frequencies:
+            from surface_consistency.studies.frequency import FrequencyAnalysis, FrequencySettings
+
+            analyses[FrequencyAnalysis()] = FrequencySettings(frequencies=frequencies)
+        reported = report_runs(
+            [f.path for f in folders], home, study=study, settings=reporting, analyses=analyses
+        )
         return finish(reported, home, as_json=json)
 
     return record_command(

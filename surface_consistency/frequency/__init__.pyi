@@ -17,7 +17,17 @@ from .engines import (
     Hits as Hits,
     Segmenter as Segmenter,
 )
-from .instances import entity_id as entity_id, instance_rows as instance_rows
+from .entity_maps import (
+    FAILURE_KEYS as FAILURE_KEYS,
+    EntityMap as EntityMap,
+    map_entity_table as map_entity_table,
+    map_pair_table as map_pair_table,
+)
+from .instances import (
+    entity_id as entity_id,
+    instance_rows as instance_rows,
+    surface_id as surface_id,
+)
 from .ngrams import (
     NgramCounter as NgramCounter,
     Tokenizer as Tokenizer,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from surface_consistency.schemas import Entity, QuestionRealization
 
-__all__ = ["entity_id", "instance_rows"]
+__all__ = ["entity_id", "instance_rows", "surface_id"]
 
 
 def entity_id(entity: "Entity") -> str:
@@ -25,6 +25,19 @@ def entity_id(entity: "Entity") -> str:
     return entity.id or f"name:{entity.name}"
 
 
+def surface_id(fact_id: str, surface: str) -> str:
+    """Name a surface instance: a fact under one name.
+
+    Args:
+        fact_id: The fact.
+        surface: The name, as a question spells it.
+
+    Returns:
+        "FACT|SURFACE", the name as it is counted: in NFC, with single spaces.
+    """
+    return f"{fact_id}|{_counted(surface)}"
+
+
 def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
     """List the surface instances of questions: a fact under one name, in whatever wording.
 
@@ -33,24 +46,32 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
 
     Returns:
         One row an instance: fact_id, surface_id ("FACT|SURFACE", of the name as it is counted),
-        subject_id, object_id, surface, is_canonical.
+        subject_id, object_id, surface, is_canonical, pageviews (of the subject, null where the data
+        have none).
     """
     import pandas as pd
 
     rows: dict[tuple[str, str], dict[str, object]] = {}
     for question in questions:
         triple = question.triple
-        surface = comparable(" ".join(question.surface.text.split()), "exact")
+        surface = _counted(question.surface.text)
         rows.setdefault(
             (triple.id, surface),
             {
                 "fact_id": triple.id,
-                "surface_id": f"{triple.id}|{surface}",
+                "surface_id": surface_id(triple.id, surface),
                 "subject_id": entity_id(triple.subject),
                 "object_id": entity_id(triple.object),
                 "surface": surface,
                 "is_canonical": question.surface.is_canonical,
+                "pageviews": triple.subject.pageviews,
             },
         )
     columns = ["fact_id", "surface_id", "subject_id", "object_id", "surface", "is_canonical"]
-    return pd.DataFrame(list(rows.values()), columns=columns)
+    frame = pd.DataFrame(list(rows.values()), columns=[*columns, "pageviews"])
+    return frame.astype({"pageviews": "Int64"})
+
+
+def _counted(surface: str) -> str:
+    """Spell a name as it is counted."""
+    return comparable(" ".join(surface.split()), "exact")

@@ -158,7 +158,8 @@ def instance_table(
         For each instance and measure ("longest", "bounded") a row: fact_id, surface_id,
         is_canonical, entity_frequency (all names of the subject), surface_frequency (this one),
         others_frequency (their difference), pair_documents (documents that name subject and object;
-        null where pairs were not counted), measure. Analyse one measure, or by="measure".
+        null where pairs were not counted), pageviews (of the subject, null where unknown), measure.
+        Analyse one measure, or by="measure".
     """
     import pandas as pd
 
@@ -188,6 +189,7 @@ def instance_table(
                 surface_frequency=counted[key],
                 others_frequency=of_entity[entity] - counted[key],
                 pair_documents=together,
+                pageviews=instances["pageviews"],
                 measure=measure,
             )
         )

@@ -73,6 +73,9 @@ from .forms import (
     form_consistency as form_consistency,
 )
 from .frequency import frequency_analysis as frequency_analysis
+from .frequency_reliability import (
+    corrected_frequency_analysis as corrected_frequency_analysis,
+)
 from .frequency_rows import (
     LogFrequencyResult as LogFrequencyResult,
     log_frequency as log_frequency,

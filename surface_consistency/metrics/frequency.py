@@ -45,7 +45,9 @@ from surface_consistency.metrics.dependent_correlations import (
 )
 from surface_consistency.metrics.frequency_rows import (
     SUBSETS,
+    FirstFrequency,
     FrequencyRows,
+    FrequencyTransform,
     distinct_names,
     read_rows,
     take_subset,
@@ -61,29 +63,36 @@ from surface_consistency.metrics.intervals import (
 
 __all__ = ["frequency_analysis"]
 
-_STATISTICS = (
-    "entity",
-    "surface",
-    "entity_given_surface",
-    "surface_given_entity",
-    "entity_minus_surface",
-)
-"""The statistics of a frequency analysis, in the order of its result."""
+_DIFFERENCE = 4
+"""Place of the difference among the statistics; all others are correlations."""
 
-_N_CONTROLS = (0, 0, 1, 1)
+
+def _names(first: str, controls: Sequence[str]) -> list[str]:
+    """Name the statistics of the first frequency, the surface frequency and what is held constant.
+
+    They are in the order of `_stacked`.
+    """
+    own = [first, "surface", f"{first}_given_surface", f"surface_given_{first}"]
+    given = [f"{control}_given_frequencies" for control in controls]
+    return [*own, f"{first}_minus_surface", *controls, *given]
+
+
+def _n_held(n_controls: int) -> list[int]:
+    """Count what each statistic holds constant, in the order of `_stacked`."""
+    held = n_controls + 1
+    return [0, 0, held, held, 0, *[0] * n_controls, *[held] * n_controls]
 
 
 def _subset_correlations(
     x: list[Floats], y: list[Floats], method: CorrelationMethod
 ) -> tuple[float, Floats]:
-    """Return the entity-surface correlation, and the five statistics by model, shape `(5, m)`."""
-    n = x[0].size
+    """Return how the first two frequencies go together, and the statistics, shape `(k, m)`."""
+    n, held = x[0].size, np.array(_n_held(len(x) - 2))
     if n < 3:
-        return math.nan, np.full((len(_STATISTICS), len(y)), np.nan)
+        return math.nan, np.full((held.size, len(y)), np.nan)
     within, across = data_correlations(x, y, method=method)
-    estimates = _five(within, across)
-    if n < 4:
-        estimates[2:4] = np.nan
+    estimates = _stacked(within, across)
+    estimates[n < 3 + held] = np.nan
     return float(within[0, 1]), estimates
 
 
@@ -93,6 +102,7 @@ def _model_statistics(
     resamples: Floats | None,
     left_out: Floats | None,
     *,
+    names: list[str],
     sizes: Floats,
     n: int,
     method: CorrelationMethod,
@@ -100,17 +110,18 @@ def _model_statistics(
 ) -> list[dict[str, object]]:
     """Return estimate, bounds and p-value of each statistic of one model."""
     comparison = _comparison(estimates, entity_surface, n, confidence_level)
+    held = _n_held((len(names) - _DIFFERENCE - 1) // 2)
     rows: list[dict[str, object]] = []
-    for k, name in enumerate(_STATISTICS):
+    for k, name in enumerate(names):
         estimate = float(estimates[k])
-        if k < len(_N_CONTROLS):
-            p_value, interval = _independent(estimate, _N_CONTROLS[k], n, method, confidence_level)
+        if k != _DIFFERENCE:
+            p_value, interval = _independent(estimate, held[k], n, method, confidence_level)
         else:
             p_value = comparison.p_value if comparison else math.nan
             interval = comparison.difference_interval if comparison else percentile_interval([])
         cluster_p_value, n_undefined = math.nan, 0
         if left_out is not None:
-            scale: Scale = "fisher-z" if k < len(_N_CONTROLS) else "plain"
+            scale: Scale = "plain" if k == _DIFFERENCE else "fisher-z"
             low, high = jackknife_bounds(
                 estimate, left_out[k], confidence_level, scale=scale, sizes=sizes
             )
@@ -124,7 +135,7 @@ def _model_statistics(
         elif resamples is not None:
             values = resamples[k] if not math.isnan(estimate) else np.empty(0)
             interval = percentile_interval(values, confidence_level=confidence_level)
-            cluster_p_value = _normal_p_value(estimate, values, is_correlation=k < 4)
+            cluster_p_value = _normal_p_value(estimate, values, is_correlation=k != _DIFFERENCE)
             n_undefined = int(np.count_nonzero(np.isnan(values)))
         rows.append(
             {
@@ -163,11 +174,13 @@ def _normal_p_value(estimate: float, values: Floats, *, is_correlation: bool) ->
     return math.erfc(abs(estimate) / spread / math.sqrt(2.0)) if spread > 0.0 else math.nan
 
 
-def _five(within: Floats, across: Floats) -> Floats:
-    """Stack the five statistics in front of the models, behind any axis of resamples."""
+def _stacked(within: Floats, across: Floats) -> Floats:
+    """Stack the statistics in front of the models, behind any axis of resamples."""
     partial = partial_of_correlations(within, across)
-    difference = across[..., :1, :] - across[..., 1:, :]
-    return np.concatenate([across, partial, difference], axis=-2)
+    plain, held = across[..., :2, :], across[..., 2:, :]
+    difference = across[..., :1, :] - across[..., 1:2, :]
+    parts = [plain, partial[..., :2, :], difference, held, partial[..., 2:, :]]
+    return np.concatenate(parts, axis=-2)
 
 
 def _comparison(
@@ -196,7 +209,8 @@ _RESULT = (
     *("cluster_p_value", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
 )
 _COLUMN_OPTIONS = (
-    "accuracy, entity_frequency, surface_frequency, is_canonical, by, cluster or instance_id"
+    "accuracy, entity_frequency, surface_frequency, others_frequency, controls, is_canonical, by, "
+    "cluster or instance_id"
 )
 
 
@@ -206,11 +220,14 @@ def frequency_analysis(
     accuracy: str | Sequence[str] = "accuracy",
     entity_frequency: str = "entity_frequency",
     surface_frequency: str = "surface_frequency",
+    others_frequency: str | None = None,
+    controls: str | Sequence[str] = (),
     is_canonical: str = "is_canonical",
     by: str | Sequence[str] = (),
     cluster: str | None = "fact_id",
     instance_id: str | None = None,
     method: CorrelationMethod = "pearson",
+    transform: FrequencyTransform = "log",
     high_frequency_above: float = 10.0,
     interval: Literal["auto", "percentile"] = "auto",
     confidence_level: float = 0.95,
@@ -222,7 +239,9 @@ def frequency_analysis(
 
     Each subset gives five statistics a model: "entity" and "surface", the correlations of accuracy
     with either log frequency; "entity_given_surface" and "surface_given_entity", the partial
-    correlations; and "entity_minus_surface", the difference of the first two.
+    correlations; and "entity_minus_surface", the difference of the first two. The entity's
+    frequency holds the surface's; `others_frequency` takes that part away and asks whether hearing
+    the entity under its other names goes with accuracy.
 
     Args:
         frame: One row a surface instance, with the columns named below.
@@ -230,12 +249,21 @@ def frequency_analysis(
             one a model, which then share their resamples.
         entity_frequency: Column of how often the entity is mentioned under any surface.
         surface_frequency: Column of how often it is mentioned under this surface.
+        others_frequency: Column of how often it is mentioned under any other surface, which is the
+            difference of the two. Adds "others", "others_given_surface", "surface_given_others" and
+            "others_minus_surface", on the rows whose frequency of others is no zero; None leaves
+            them out.
+        controls: Columns of further frequencies, such as that of subject and object together,
+            which every partial correlation holds constant too. Adds for each of them its name,
+            its correlation with accuracy, and "NAME_given_frequencies", given all others.
         is_canonical: Column that tells canonical surfaces (True) from redirects (False).
         by: Columns whose groups are analysed apart, such as the model of a long frame.
         cluster: Column of what is resampled as a whole, the fact or the subject; None takes rows
             for independent and gives intervals without resampling.
         instance_id: Column of instance ids, to make sure that none stands twice in a group.
         method: "pearson", or "spearman" for ranks within the subset.
+        transform: "log" of frequencies, which leaves out zeros as the paper does, or "log1p", the
+            logarithm of 1 + frequency, which keeps them.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
         interval: With `cluster`, "auto" for jackknife t intervals over clusters, correlations on
             the scale of Fisher's z, or "percentile" of resamples.
@@ -249,9 +277,9 @@ def frequency_analysis(
         One row for each group, model, subset ("overall", "canonical", "redirect",
         "redirect_high_frequency") and statistic, with the columns `by`; model (where `accuracy`
         names several); subset, statistic, method; estimate, low, high; p_value, cluster_p_value; n,
-        n_clusters; the rows dropped for a zero frequency (n_zero), a surface frequency up to the
-        threshold (n_below) or a gap (n_missing); and n_undefined, the resamples that leave the
-        statistic undefined.
+        n_clusters; the rows with a zero frequency (n_zero), which "log" drops; the rows dropped for
+        a surface frequency up to the threshold (n_below) or a gap (n_missing); and n_undefined, the
+        resamples that leave the statistic undefined.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -263,16 +291,16 @@ def frequency_analysis(
     Notes:
         Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
         no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
-        of the subset. With `cluster` the intervals are those of `interval`; without, they are
-        Fisher's (Zou's for the difference). `p_value` (Steiger's for the difference) takes rows for
-        independent, as the paper does; `cluster_p_value` (NaN without `cluster`) goes with the
-        interval: by t of the jackknife, or under "percentile" of the estimate over its spread
-        between resamples, correlations by Fisher's z. Ranks are taken anew for each of at most
-        1,000 blocks of clusters that are left out. Estimates are NaN,
-        named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant, the two
-        frequencies are collinear, or fewer than 3 rows (4 for partial correlations) are left;
-        bounds also where there is one cluster. A group's numbers depend on its own rows, the seed
-        and its labels alone.
+        of the subset; under "log1p" n holds the n_zero rows. With `cluster` the intervals are those
+        of `interval`; without, they are Fisher's (Zou's for the difference). `p_value` (Steiger's
+        for the difference) takes rows for independent, as the paper does; `cluster_p_value` (NaN
+        without `cluster`) goes with the interval: by t of the jackknife, or under "percentile" of
+        the estimate over its spread between resamples, correlations by Fisher's z. Ranks are taken
+        anew for each of at most 1,000 blocks of clusters that are left out. Estimates are NaN,
+        named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant, the
+        frequencies are collinear, or fewer than 3 rows are left, and for partial correlations one
+        more for each frequency that is held constant; bounds also where there is one cluster. A
+        group's numbers depend on its own rows, the seed and its labels alone.
 
     References:
         Sections 4.1 to 4.3 and appendices B.3 and B.4 of arXiv 2604.21882 (tables 2, 5 and 6).
@@ -298,7 +326,16 @@ def frequency_analysis(
         raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
     if not high_frequency_above >= 0.0:
         raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+    if transform not in ("log", "log1p"):
+        raise ValueError(f"transform must be 'log' or 'log1p'; got {transform!r}")
+    constants = column_names(controls)
+    taken_names = {*_names("entity", ()), *_names("others", ())}
+    for name in distinct_names(constants, "controls") if constants else ():
+        if name in taken_names:
+            raise ValueError(f"controls: {name!r} is the name of a statistic; rename the column")
     options = _Options(
+        transform=transform,
+        controls=constants,
         clustered=(cluster is not None),
         method=method,
         threshold=high_frequency_above,
@@ -307,7 +344,8 @@ def frequency_analysis(
         n_resamples=check_n_resamples(n_resamples),
         seed=root_seed(rng),
     )
-    needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical]
+    needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical, *constants]
+    needed += [] if others_frequency is None else [others_frequency]
     needed += [column for column in (cluster, instance_id) if column is not None]
     check_frame(frame, needed, options=_COLUMN_OPTIONS, row="surface instance")
     data = read_rows(
@@ -315,10 +353,13 @@ def frequency_analysis(
         accuracies=models,
         entity_frequency=entity_frequency,
         surface_frequency=surface_frequency,
+        others_frequency=others_frequency,
+        controls=constants,
         is_canonical=is_canonical,
         cluster=cluster,
         missing=missing,
     )
+    firsts: list[FirstFrequency] = ["entity"] if others_frequency is None else ["entity", "others"]
     groups = group_positions(frame, keys)
     if instance_id is not None:
         check_pair_ids(frame[instance_id], instance_id, keys, groups)
@@ -328,7 +369,8 @@ def frequency_analysis(
         found = [
             (column, {"model": models[column], **labels, **row})
             for subset in SUBSETS
-            for column, row in _subset(data, positions, subset, labels, options)
+            for first in firsts
+            for column, row in _subset(data, positions, subset, first, labels, options)
         ]
         rows += [row for _, row in sorted(found, key=operator.itemgetter(0))]
     warn_missing(data, len(frame), stacklevel=2)
@@ -340,6 +382,8 @@ def frequency_analysis(
 class _Options:
     """The checked options of an analysis."""
 
+    transform: FrequencyTransform
+    controls: list[str]
     clustered: bool
     method: CorrelationMethod
     threshold: float
@@ -353,11 +397,20 @@ def _subset(
     data: FrequencyRows,
     positions: npt.NDArray[np.intp],
     subset: str,
+    first: FirstFrequency,
     labels: dict[str, object],
     options: _Options,
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the rows of the result for one subset, each with its model's column."""
-    chosen = take_subset(data, positions, subset, options.threshold)
+    chosen = take_subset(
+        data,
+        positions,
+        subset,
+        options.threshold,
+        first=first,
+        keep_zeros=options.transform == "log1p",
+    )
+    repeated = {"surface", *_names(first, options.controls)[_DIFFERENCE + 1 :]}
     names = [*labels, "subset"]
     seed = group_seed(options.seed, names, (*labels.values(), subset))
     for columns in _same_rows(np.isnan(data.accuracies[chosen.positions])):
@@ -369,9 +422,11 @@ def _subset(
             "n_below": chosen.n_below,
             "n_missing": chosen.n_missing + chosen.positions.size - kept.size,
         }
-        results = _statistics(data, kept, columns, np.random.default_rng(seed), options)
+        results = _statistics(data, kept, columns, first, np.random.default_rng(seed), options)
         for column, result in zip(columns, results, strict=True):
             for row in result:
+                if first == "others" and row["statistic"] in repeated:
+                    continue
                 yield column, {"subset": subset, "method": options.method, **counts, **row}
 
 
@@ -387,11 +442,13 @@ def _statistics(
     data: FrequencyRows,
     kept: npt.NDArray[np.intp],
     columns: list[int],
+    first: FirstFrequency,
     rng: np.random.Generator,
     options: _Options,
 ) -> list[list[dict[str, object]]]:
     """Return the statistics of each of some models on the same rows."""
-    x = [np.log(data.entity[kept]), np.log(data.surface[kept])]
+    logarithm = np.log1p if options.transform == "log1p" else np.log
+    x: list[Floats] = [logarithm(values[kept]) for values in data.predictors(first)]
     y = [data.accuracies[kept, column] for column in columns]
     entity_surface, estimates = _subset_correlations(x, y, options.method)
     _, codes = np.unique(data.clusters[kept], return_inverse=True)
@@ -402,20 +459,21 @@ def _statistics(
         left_out = np.empty((*estimates.shape, 0))
         if codes.max(initial=0) > 0:
             *left, sizes = left_out_correlations(x, y, codes, method=options.method)
-            left_out = np.ascontiguousarray(np.moveaxis(_five(*left), 0, -1))
+            left_out = np.ascontiguousarray(np.moveaxis(_stacked(*left), 0, -1))
     elif options.clustered:
         resamples = np.empty((*estimates.shape, 0))
         if codes.max(initial=0) > 0:
             drawn = drawn_correlations(
                 x, y, codes, method=options.method, n_resamples=options.n_resamples, rng=rng
             )
-            resamples = np.ascontiguousarray(np.moveaxis(_five(*drawn), 0, -1))
+            resamples = np.ascontiguousarray(np.moveaxis(_stacked(*drawn), 0, -1))
     return [
         _model_statistics(
             estimates[:, k],
             entity_surface,
             None if resamples is None else resamples[:, k],
             None if left_out is None else left_out[:, k],
+            names=_names(first, options.controls),
             sizes=sizes,
             n=kept.size,
             method=options.method,

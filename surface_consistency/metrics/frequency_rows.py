@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,9 @@ from surface_consistency.metrics._inputs import (
 
 __all__ = [
     "SUBSETS",
+    "FirstFrequency",
     "FrequencyRows",
+    "FrequencyTransform",
     "LogFrequencyResult",
     "distinct_names",
     "log_frequency",
@@ -235,6 +238,12 @@ def _check_keys(frame: pd.DataFrame, names: list[str], template: str) -> None:
         )
 
 
+FirstFrequency = Literal["entity", "others"]
+"""What is held against the surface frequency: all mentions, or those under other surfaces."""
+
+FrequencyTransform = Literal["log", "log1p"]
+"""Logarithm of the frequency, which zeros do not have, or of 1 + frequency."""
+
 SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 """The subsets of a frequency analysis, in the order of its result."""
 
@@ -253,6 +262,14 @@ class FrequencyRows:
     """Accuracies, shape `(n_rows, n_models)`; NaN where missing."""
     clusters: Integers
     """Cluster codes."""
+    others: Floats
+    """Frequencies under other surfaces, NaN where missing; empty unless they were asked for."""
+    controls: tuple[Floats, ...] = ()
+    """Further frequencies that are held constant; NaN where missing."""
+
+    def predictors(self, first: FirstFrequency) -> list[Floats]:
+        """Return the first frequency, that of the surface, and those that are held constant."""
+        return [self.entity if first == "entity" else self.others, self.surface, *self.controls]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +279,7 @@ class _SubsetRows:
     positions: npt.NDArray[np.intp]
     """Rows whose two frequencies can be used."""
     n_zero: int
-    """Rows with a frequency of zero."""
+    """Rows with a frequency of zero, left out unless zeros are kept."""
     n_below: int
     """Rows whose surface frequency is above zero and at most the threshold."""
     n_missing: int
@@ -278,11 +295,14 @@ def read_rows(
     is_canonical: str,
     cluster: str | None,
     missing: MissingPolicy,
+    others_frequency: str | None = None,
+    controls: Sequence[str] = (),
 ) -> FrequencyRows:
     """Read and check the columns of a frame."""
+    others = [] if others_frequency is None else [others_frequency]
     columns = {
         name: number_column(frame, name, most=np.inf)
-        for name in (entity_frequency, surface_frequency)
+        for name in (entity_frequency, surface_frequency, *others, *controls)
     }
     columns |= {name: number_column(frame, name) for name in accuracies}
     for name, column in columns.items():
@@ -297,23 +317,33 @@ def read_rows(
         canonical=canonical == 1,
         accuracies=np.column_stack([columns[name] for name in accuracies]),
         clusters=cluster_codes(frame, cluster),
+        others=columns[others_frequency] if others_frequency is not None else np.empty(0),
+        controls=tuple(columns[name] for name in controls),
     )
 
 
 def take_subset(
-    rows: FrequencyRows, positions: npt.NDArray[np.intp], subset: str, threshold: float
+    rows: FrequencyRows,
+    positions: npt.NDArray[np.intp],
+    subset: str,
+    threshold: float,
+    *,
+    first: FirstFrequency = "entity",
+    keep_zeros: bool = False,
 ) -> _SubsetRows:
     """Return the usable rows of a subset of some rows."""
     if subset != "overall":
         positions = positions[rows.canonical[positions] == (subset == "canonical")]
-    entity, surface = rows.entity[positions], rows.surface[positions]
-    absent = np.isnan(entity) | np.isnan(surface)
-    zero = ~absent & ((entity == 0.0) | (surface == 0.0))
+    frequencies = np.stack([values[positions] for values in rows.predictors(first)])
+    absent = np.isnan(frequencies).any(axis=0)
+    zero = ~absent & (frequencies == 0.0).any(axis=0)
     below = np.zeros(positions.size, dtype=np.bool_)
     if subset == "redirect_high_frequency":
-        below = ~absent & ~zero & (surface <= threshold)
+        below = ~absent & (keep_zeros | ~zero) & (frequencies[1] <= threshold)
+    zero &= ~below
+    left_out = absent | below | (zero & (not keep_zeros))
     return _SubsetRows(
-        positions=positions[~(absent | zero | below)],
+        positions=positions[~left_out],
         n_zero=int(np.count_nonzero(zero)),
         n_below=int(np.count_nonzero(below)),
         n_missing=int(np.count_nonzero(absent)),
@@ -322,8 +352,10 @@ def take_subset(
 
 def warn_missing(rows: FrequencyRows, n_rows: int, *, stacklevel: int) -> None:
     """Say how many rows lack a frequency or an accuracy, where any do."""
-    lacking = np.isnan(rows.entity) | np.isnan(rows.surface)
+    lacking = np.isnan(rows.predictors("entity")).any(axis=0)
     lacking |= np.isnan(rows.accuracies).any(axis=1)
+    if rows.others.size:
+        lacking |= np.isnan(rows.others)
     if lacking.any():
         warnings.warn(
             f"{int(lacking.sum())} of {n_rows} surface instances lack a frequency or an accuracy "

@@ -347,6 +347,9 @@ def test_one_cluster_has_no_intervals():
         ({"fact_id": None}, {}, ValueError, "column 'fact_id' has no cluster id in row 0"),
         ({}, {"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
         ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or 'spearman'"),
+        ({}, {"transform": "sqrt"}, ValueError, "transform must be 'log' or 'log1p'"),
+        ({}, {"controls": "entity"}, ValueError, "'entity' is the name of a statistic"),
+        ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
         ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
         ({}, {"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
         ({}, {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
@@ -365,3 +368,82 @@ def test_frequency_analysis_rejects_what_is_no_frame_or_empty():
         frequency_analysis([{"accuracy": 1}])
     with pytest.raises(ValueError, match="frame has no rows"):
         frequency_analysis(instances(15).iloc[:0], accuracy="small")
+
+
+def with_others(frame):
+    return frame.assign(others=frame["entity_frequency"] - frame["surface_frequency"])
+
+
+def test_others_are_analysed_on_rows_that_have_them():
+    frame = with_others(instances(20))
+    frame.loc[:50, "others"] = 0
+    kept = subset_of(frame, "redirect")
+    kept = kept[kept["others"] > 0]
+    x, y = np.log(kept["others"]), np.log(kept["surface_frequency"])
+
+    rows = frequency_analysis(frame, accuracy="small", others_frequency="others")
+    found = rows.set_index(["subset", "statistic"]).loc["redirect"]
+
+    plain = frequency_analysis(frame, accuracy="small")
+    same = rows[~rows["statistic"].str.contains("others")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, plain)
+    assert found.index[5:].tolist() == [
+        *("others", "others_given_surface", "surface_given_others", "others_minus_surface")
+    ]
+    expected = partial_correlation(x, kept["small"], controls=y)
+    assert found.loc["others_given_surface", "estimate"] == pytest.approx(expected.coefficient)
+    assert found.loc["others_given_surface", "p_value"] == pytest.approx(expected.p_value)
+    assert found.loc["others", "estimate"] == pytest.approx(
+        correlation(x, kept["small"]).coefficient
+    )
+    assert found.loc["others", "n"] == len(kept) < found.loc["entity", "n"]
+    assert found.loc["others", ["n", "n_zero"]].sum() == len(frame) // 2
+
+
+def test_log1p_keeps_rows_of_zero_and_counts_them():
+    frame = instances(21)
+    zeros = int((frame["surface_frequency"] == 0).sum())
+
+    rows = frequency_analysis(frame, accuracy="small", transform="log1p")
+    found = rows.set_index(["subset", "statistic"]).loc["overall"]
+
+    expected = partial_correlation(
+        np.log1p(frame["entity_frequency"]),
+        frame["small"],
+        controls=np.log1p(frame["surface_frequency"]),
+    )
+    assert zeros > 0
+    assert found["n"].unique().tolist() == [len(frame)]
+    assert found["n_zero"].unique().tolist() == [zeros]
+    assert found.loc["entity_given_surface", "estimate"] == pytest.approx(expected.coefficient)
+    high = rows[rows["subset"] == "redirect_high_frequency"].iloc[0]
+    assert high[["n", "n_below"]].sum() == len(frame) // 2
+    assert high["n_zero"] == 0
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_controls_are_held_constant_too(method):
+    frame = instances(22)
+    frame["pairs"] = np.random.default_rng(0).integers(0, 40, len(frame))
+    kept = subset_of(frame, "canonical")
+    kept = kept[kept["pairs"] > 0]
+    entity, surface, pairs = (
+        np.log(kept[name]) for name in ("entity_frequency", "surface_frequency", "pairs")
+    )
+
+    rows = frequency_analysis(frame, accuracy="small", controls="pairs", method=method)
+    found = rows.set_index(["subset", "statistic"]).loc["canonical"]
+
+    expected = {
+        "entity": correlation(entity, kept["small"], method=method),
+        "pairs": correlation(pairs, kept["small"], method=method),
+        "entity_given_surface": partial_correlation(
+            entity, kept["small"], controls=np.column_stack([surface, pairs]), method=method
+        ),
+        "pairs_given_frequencies": partial_correlation(
+            pairs, kept["small"], controls=np.column_stack([entity, surface]), method=method
+        ),
+    }
+    for name, one in expected.items():
+        assert found.loc[name, "estimate"] == pytest.approx(one.coefficient)
+        assert found.loc[name, "p_value"] == pytest.approx(one.p_value)

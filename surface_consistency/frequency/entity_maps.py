@@ -1,0 +1,254 @@
+"""Published maps from entities to the documents of a corpus that were linked to them.
+
+Those of Kandpal et al. 2023 (`nkandpa2/pretraining_entities` on the hub: the Pile, C4, ROOTS,
+OpenWebText, Wikipedia) are npz files with an array of document numbers for each DBpedia URI. They
+tell in how many documents an entity was linked, not how often and under which name.
+"""
+
+import os
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FAILURE_KEYS", "EntityMap", "map_entity_table", "map_pair_table"]
+
+FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
+"""Keys that stand for no entity but for documents without a reply of the linker. The first holds
+documents in which it found nothing, too: pyspotlight raises for these."""
+
+_RESOURCE: Final = "dbpedia.org/resource/"
+_MOST_HELD: Final = 1 << 28
+
+
+class EntityMap:
+    """An entity map that is read an entity at a time; use it as a context manager.
+
+    Opening it reads the list of names, a look-up the one array. Of the arrays that were read last
+    256 MiB are kept; the list takes about 0.8 KB an entity.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "map.npz"
+        >>> np.savez(path, **{
+        ...     "http://dbpedia.org/resource/Paris": np.array([7, 2, 5], dtype=np.int32),
+        ...     "http://dbpedia.org/resource/%C3%89dith_Piaf": np.array([5, 9], dtype=np.int32),
+        ...     "__HTTP_ERROR__": np.array([1], dtype=np.int32)})
+        >>> with EntityMap.open(path) as linked:
+        ...     linked.count("Paris"), linked.pair_count("Paris", "Édith Piaf"), linked.failures
+        (3, 1, {'__HTTP_ERROR__': 1})
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
+        """List the entities of an open archive; see `open`."""
+        self._archive, self._path = archive, path
+        self._members: dict[str, list[zipfile.ZipInfo]] = {}
+        self._held: OrderedDict[str, npt.NDArray[np.int64]] = OrderedDict()
+        self._n_held = 0
+        failures = {}
+        for member in archive.infolist():
+            key = member.filename.removesuffix(".npy")
+            if key in FAILURE_KEYS:
+                failures[key] = member
+            else:
+                self._members.setdefault(_title(key), []).append(member)
+        self.failures: Mapping[str, int] = {
+            key: self._read([failures[key]]).size for key in FAILURE_KEYS if key in failures
+        }
+        """Documents under each failure key: what the map does not cover."""
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a map.
+
+        Args:
+            path: The npz file.
+
+        Returns:
+            The map.
+
+        Raises:
+            SourceNotFoundError: If there is no such file.
+            DataError: If it is no npz file, or holds no entity.
+        """
+        place = Path(path)
+        if not place.is_file():
+            raise SourceNotFoundError(f"there is no entity map {place}")
+        try:
+            archive = zipfile.ZipFile(place)
+        except (zipfile.BadZipFile, OSError) as error:
+            raise DataError(
+                f"{place} is no npz file of arrays by entity ({error}); download it again"
+            ) from error
+        try:
+            made = cls(archive, place)
+            if not len(made):
+                raise DataError(
+                    f"{place} holds no entity, only {', '.join(made.failures) or 'nothing'}: the "
+                    "linker failed on every document"
+                )
+        except BaseException:
+            archive.close()
+            raise
+        return made
+
+    def __enter__(self) -> Self:
+        """Return the map."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self._archive.close()
+
+    def __len__(self) -> int:
+        """Count the entities; keys that are spellings of one title are one."""
+        return len(self._members)
+
+    def __contains__(self, entity: str) -> bool:
+        """Tell whether an entity was linked in any document."""
+        return _title(entity) in self._members
+
+    def documents(self, entity: str) -> npt.NDArray[np.int64]:
+        """List the documents that were linked to an entity.
+
+        Args:
+            entity: Title of its article, with spaces or underscores, or DBpedia URI.
+
+        Returns:
+            Their numbers, rising, each once; none for an entity that is not there.
+
+        Raises:
+            DataError: If the array is damaged, or holds no document numbers.
+        """
+        title = _title(entity)
+        if title in self._held:
+            self._held.move_to_end(title)
+            return self._held[title]
+        found = self._read(self._members.get(title, []))
+        self._held[title] = found
+        self._n_held += found.nbytes
+        while self._n_held > _MOST_HELD and len(self._held) > 1:
+            self._n_held -= self._held.popitem(last=False)[1].nbytes
+        return found
+
+    def count(self, entity: str) -> int:
+        """Count the documents that were linked to an entity.
+
+        Args:
+            entity: As for `documents`.
+
+        Returns:
+            Documents, not mentions; 0 for an entity that is not there.
+        """
+        return self.documents(entity).size
+
+    def pair_count(self, first: str, second: str) -> int:
+        """Count the documents that were linked to both of two entities.
+
+        Args:
+            first: As for `documents`.
+            second: Likewise.
+
+        Returns:
+            Documents.
+        """
+        short, long = sorted((self.documents(first), self.documents(second)), key=len)
+        if not long.size:
+            return 0
+        # Looking the shorter up in the longer spares merging the two.
+        place = np.minimum(np.searchsorted(long, short), long.size - 1)
+        return int(np.count_nonzero(long[place] == short))
+
+    def _read(self, members: Iterable[zipfile.ZipInfo]) -> npt.NDArray[np.int64]:
+        """Read the arrays of an entity, whose numbers stand in no order."""
+        parts = [np.empty(0, dtype=np.int64)]
+        for member in members:
+            try:
+                with self._archive.open(member) as file:
+                    array = np.lib.format.read_array(file, allow_pickle=False)
+            except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+                raise DataError(
+                    f"{self._path}: the array of {member.filename!r} is damaged ({error}); "
+                    "download the map again"
+                ) from error
+            if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
+                raise DataError(
+                    f"{self._path}: {member.filename!r} must hold numbers of documents, a row of "
+                    f"integers from 0; it is {array.dtype}, shape {array.shape}"
+                )
+            parts.append(array.astype(np.int64))
+        return np.unique(np.concatenate(parts))
+
+
+def _title(key: str) -> str:
+    """Return the title that a DBpedia URI or a title of either spelling stands for."""
+    _, is_uri, rest = key.partition(_RESOURCE)
+    # The percent signs of a title are its own.
+    return (unquote(rest) if is_uri else key).replace("_", " ").strip()
+
+
+def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> "pa.Table":
+    """Count the documents of entities.
+
+    Args:
+        linked: The map.
+        titles: Title or DBpedia URI of each entity, by its id. A map has the titles of its DBpedia
+            release: where articles were moved since, give the titles of then.
+
+    Returns:
+        entity_id, title, is_found (whether the map has it), linked_documents (0 where not).
+    """
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "entity_id": pa.array(list(titles), pa.string()),
+            "title": pa.array(list(titles.values()), pa.string()),
+            "is_found": pa.array([title in linked for title in titles.values()], pa.bool_()),
+            "linked_documents": pa.array(
+                [linked.count(title) for title in titles.values()], pa.int64()
+            ),
+        }
+    )
+
+
+def map_pair_table(
+    linked: EntityMap, titles: Mapping[str, str], pairs: Iterable[tuple[str, str]]
+) -> "pa.Table":
+    """Count the documents of pairs of entities.
+
+    Args:
+        linked: The map.
+        titles: As for `map_entity_table`.
+        pairs: (subject id, object id), each among the titles.
+
+    Returns:
+        subject_id, object_id, linked_documents_both, linked_documents_subject,
+        linked_documents_object.
+    """
+    import pyarrow as pa
+
+    # In the order of subjects an array is read once for all their pairs.
+    ordered = sorted(pairs)
+    counts = [
+        (linked.pair_count(titles[a], titles[b]), linked.count(titles[a]), linked.count(titles[b]))
+        for a, b in ordered
+    ]
+    columns = {
+        "subject_id": pa.array([first for first, _ in ordered], pa.string()),
+        "object_id": pa.array([second for _, second in ordered], pa.string()),
+    }
+    for place, name in enumerate(("both", "subject", "object")):
+        values = [row[place] for row in counts]
+        columns[f"linked_documents_{name}"] = pa.array(values, pa.int64())
+    return pa.table(columns)
