@@ -5,8 +5,17 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas.outcomes import PairedOutcome
+from surface_consistency.schemas.verdicts import Verdict
 
-__all__ = ["BenchmarkInstance", "Edit", "PartOfSpeech", "PerturbedInstance"]
+__all__ = [
+    "BenchmarkInstance",
+    "Edit",
+    "LexicalOutcome",
+    "LexicalVerdict",
+    "PartOfSpeech",
+    "PerturbedInstance",
+]
 
 PartOfSpeech = Literal["noun", "verb", "adjective", "adverb"]
 """A part of speech of WordNet."""
@@ -96,3 +105,54 @@ class PerturbedInstance(Record):
     is_broken: bool
     """Whether a word was replaced in some options and not in all, so that they no longer differ in
     the words alone in which their authors let them differ."""
+
+
+class LexicalVerdict(Verdict):
+    """Which option of an instance a model finds the most probable."""
+
+    log_probability: float | None = None
+    """Log-probability of the right option, in nats; None where it was not told."""
+
+
+class LexicalOutcome(PairedOutcome):
+    """A benchmark instance in its authors' words and in others of the same meaning."""
+
+    task: NonEmpty
+    """The task."""
+
+    kind: Literal["functional", "formal"]
+    """Whether it asks for knowledge of the world or of the language."""
+
+    group: str | None
+    """What parts the task further, such as the paradigm of BLiMP."""
+
+    draw: int
+    """Which draw of synonyms."""
+
+    replaced: NonEmpty
+    """Parts of speech of the replaced words, such as "noun and verb"; "none" where no word could be
+    replaced."""
+
+    n_edits: int
+    """Words replaced."""
+
+    is_broken: bool
+    """Whether a word was replaced in some options and not in all."""
+
+    first_surface: NonEmpty
+    """Context and options in the original words."""
+
+    second_surface: NonEmpty
+    """Context and options in other words."""
+
+    first_prediction: str | None
+    """The option chosen in the original words."""
+
+    second_prediction: str | None
+    """The option chosen in other words."""
+
+    first_log_probability: float | None
+    """Log-probability of the right option in the original words, in nats."""
+
+    second_log_probability: float | None
+    """Log-probability of the right option in other words, in nats."""
