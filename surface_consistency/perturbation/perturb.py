@@ -152,7 +152,8 @@ def perturb_all(
         seed=seed,
     )
     tagger = tagger or WordNetTagger(lexicon)
-    found, questions = [], []
+    found: list[tuple[BenchmarkInstance, list[tuple[int, Word]], int]] = []
+    questions: list[tuple[_Key, SenseQuestion]] = []
     for instance in instances:
         places, asked = _replaceable(instance, lexicon, tagger, frozenset(pos), targets=targets)
         found.append((instance, places, len(asked)))

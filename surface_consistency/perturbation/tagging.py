@@ -164,7 +164,8 @@ class WordNetTagger:
         if pos is None:
             return folded, "X"
         if before in _DETERMINERS and pos == "verb":
-            pos = next((other for other in ("noun", "adjective") if other in reading.lemmas), pos)
+            others: tuple[PartOfSpeech, ...] = ("noun", "adjective")
+            pos = next((other for other in others if other in reading.lemmas), pos)
         elif (before in _MODALS or before == "to" or before in _SUBJECTS) and (
             "verb" in reading.lemmas
         ):

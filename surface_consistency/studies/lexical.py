@@ -528,13 +528,16 @@ def _changes(run: Run) -> list[dict[str, object]]:
 
 def _by_draw(run: Run) -> list[dict[str, object]]:
     """Compute the accuracy of each task and draw of a run."""
-    return [
-        {
-            "model": run.label,
-            "task": task,
-            "draw": draw,
-            "n": int(frame["second_correct"].notna().sum()),
-            "perturbed": float(frame["second_correct"].astype("Float64").mean()),
-        }
-        for (task, draw), frame in run.outcomes.groupby(["task", "draw"], sort=False)
-    ]
+    rows: list[dict[str, object]] = []
+    for (task, draw), frame in run.outcomes.groupby(["task", "draw"], sort=False):
+        right = frame["second_correct"].dropna().astype(float)
+        rows.append(
+            {
+                "model": run.label,
+                "task": task,
+                "draw": draw,
+                "n": len(right),
+                "perturbed": float(right.mean()),
+            }
+        )
+    return rows
