@@ -160,9 +160,9 @@ class WordNetTagger:
         reading = self._reading(folded)
         if token[0].isupper() and (not is_begin or reading.is_name):
             return folded, "NNP"
-        pos = reading.usual
-        if pos is None:
+        if reading.usual is None:
             return folded, "X"
+        pos: PartOfSpeech = reading.usual
         if before in _DETERMINERS and pos == "verb":
             others: tuple[PartOfSpeech, ...] = ("noun", "adjective")
             pos = next((other for other in others if other in reading.lemmas), pos)

@@ -497,7 +497,7 @@ def _rouge_l(original: BenchmarkInstance, perturbed: BenchmarkInstance) -> float
 
 def _changes(run: Run) -> list[dict[str, object]]:
     """Compute the row of each task of a run."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for task, frame in run.outcomes.groupby("task", sort=False):
         judged = frame[frame["first_correct"].notna() & frame["second_correct"].notna()]
         first, second = (

@@ -112,6 +112,7 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
         Prefers(("hound", "fellow")),
         tmp_path / "run",
         draws=2,
+        repeat=5,
     )
     score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
