@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.benchmarks import load_benchmark
+from surface_consistency.inference.options import OptionRunner
+from surface_consistency.perturbation import JudgedSense, SenseQuestion, WordNet, write_senses
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import report_runs, run_study, score_run
@@ -264,3 +266,27 @@ def test_accuracy_equals_that_of_lm_evaluation_harness(
         score_run(folder, scoring=LexicalScoring(option_score="per_character"))
         outcomes = pd.read_parquet(folder.outcomes)
         assert outcomes["first_correct"].mean() == result["acc_norm,none"]
+
+
+def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
+    class Second:
+        name = "second"
+
+        def fingerprint(self):
+            return {"runner": self.name}
+
+        def score(self, requests):
+            for request in requests:
+                value = -1.0 if request.continuation == " 2" else -2.0
+                yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+
+    data = data_of(anaphor_agreement=blimp_rows()[:1])
+    lexicon = WordNet(WORDNET)
+    text = data.instances[0].options[0]
+    question = SenseQuestion(text=text, start=5, end=8, synsets=lexicon.synsets("dog", "noun"))
+    chosen = JudgedSense(OptionRunner(Second())).choose([question])
+    write_senses([question], chosen, tmp_path / "senses.jsonl")
+    plan = LexicalStudy().plan(
+        data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))
+    )
+    assert plan.pairs["second_surface"][0] == "Some fellow helped Mary. | Some fellows helps Mary."
