@@ -1,4 +1,4 @@
-"""Published sources to records: RedirectQA, PopQA, SLAQ, audit files; records as Parquet."""
+"""Published sources to records: RedirectQA, PopQA, SLAQ, audits, benchmarks; records as Parquet."""
 
 import lazy_loader
 

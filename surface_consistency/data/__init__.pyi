@@ -13,6 +13,11 @@ from .audit_files import (
     write_database as write_database,
 )
 from .audit_topologies import AuditDatabase as AuditDatabase, build_topology as build_topology
+from .benchmarks import (
+    BLIMP_PARADIGMS as BLIMP_PARADIGMS,
+    Benchmark as Benchmark,
+    load_benchmark as load_benchmark,
+)
 from .build_records import (
     BuildManifest as BuildManifest,
     RowCounts as RowCounts,

@@ -135,7 +135,7 @@ class OptionRunner:
         for number, option in enumerate(prompt.options):
             yield ScoringRequest(
                 id=_id(prompt, number),
-                context=context,
+                context=prompt.contexts[number] if prompt.contexts else context,
                 continuation=option,
                 group=prompt.group,
                 bos=bos,

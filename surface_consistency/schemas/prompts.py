@@ -42,6 +42,10 @@ class Prompt(Record):
     """Continuations among which the model chooses by their probability, each as it would stand
     after the text, its space included; None to let it write."""
 
+    contexts: Items[str] | None = None
+    """A text before each option instead of `text`, where what the options fill in stands within a
+    sentence whose end they have in common; None where all stand after `text`."""
+
     condition: str | None = None
     """What the answer depends on besides the content, such as the state of a store that the model
     reads: prompts of equal content and other conditions are asked apart."""
@@ -53,7 +57,13 @@ class Prompt(Record):
             raise ValueError("a prompt has either `text` or `messages`, exactly one of them")
         if self.messages is not None and not self.messages:
             raise ValueError("`messages` holds at least one message")
-        if self.options is not None and len(set(self.options)) < max(len(self.options), 1):
+        if self.contexts is not None and len(self.contexts) != len(self.options or ()):
+            raise ValueError(
+                f"`contexts` holds a text for each option, got {len(self.contexts)} for "
+                f"{len(self.options or ())} options"
+            )
+        offered = list(zip(self.contexts or self.options or (), self.options or (), strict=True))
+        if self.options is not None and len(set(offered)) < max(len(offered), 1):
             raise ValueError("`options` holds at least one option, and none of them twice")
         return self
 
@@ -75,6 +85,8 @@ class Prompt(Record):
         )
         if self.options is not None:
             content["options"] = list(self.options)
+        if self.contexts is not None:
+            content["contexts"] = list(self.contexts)
         if self.condition is not None:
             content["condition"] = self.condition
         payload = json.dumps(content, ensure_ascii=True, sort_keys=True)

@@ -1,0 +1,5 @@
+"""Texts in other words of the same meaning: WordNet, senses, inflection, replacement."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,16 @@
+from .inflection import (
+    Inflector as Inflector,
+    RuleInflector as RuleInflector,
+    lemminflect_inflector as lemminflect_inflector,
+)
+from .perturb import perturb as perturb, perturb_all as perturb_all
+from .senses import (
+    FirstSense as FirstSense,
+    JudgedSense as JudgedSense,
+    SenseChooser as SenseChooser,
+    SenseQuestion as SenseQuestion,
+    StoredSense as StoredSense,
+    write_senses as write_senses,
+)
+from .tagging import Tagger as Tagger, Word as Word, WordNetTagger as WordNetTagger
+from .wordnet import Synset as Synset, WordNet as WordNet

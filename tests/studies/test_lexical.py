@@ -1,0 +1,292 @@
+"""Benchmarks in other words end to end, on a model with a planted preference and on a tiny one."""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surface_consistency.data.benchmarks import load_benchmark
+from surface_consistency.inference.options import OptionRunner
+from surface_consistency.perturbation import JudgedSense, SenseQuestion, WordNet, write_senses
+from surface_consistency.schemas import Prompt
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies import report_runs, run_study, score_run
+from surface_consistency.studies.lexical import (
+    LexicalData,
+    LexicalScoring,
+    LexicalSettings,
+    LexicalSource,
+    LexicalStudy,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::surface_consistency.errors.UndefinedMetricWarning",
+)
+
+WORDNET = str(Path(__file__).parents[1] / "perturbation" / "wordnet")
+
+BLIMP = [
+    {"sentence_good": f"Some {noun} helped {name}.", "sentence_bad": f"Some {noun}s helps {name}."}
+    for noun in ("dog", "apple", "crime", "story")
+    for name in ("Mary", "John", "Sue", "Tom", "Liz")
+]
+PIQA = [
+    {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat it.", "label": 0},
+    {"goal": "To use an apple,", "sol1": "throw it.", "sol2": "eat it up.", "label": 1},
+]
+COPA = [
+    {
+        "premise": "The man fell.",
+        "choice1": "He slipped.",
+        "choice2": "He slept on it.",
+        "question": question,
+        "label": label,
+    }
+    for question, label in (("cause", 0), ("effect", 1))
+]
+WINOGRANDE = [
+    {
+        "sentence": f"Ann gave {thing} to Sue because _ was kind.",
+        "option1": "Ann",
+        "option2": "Sue",
+        "answer": answer,
+    }
+    for thing, answer in (("dogs", "1"), ("cats", "2"), ("a story", "1"))
+]
+LAMBADA = [{"text": "He had a dog and she had a dog"}, {"text": "They chose a story of the hour"}]
+
+
+class Prefers:
+    """Gives each text the more probability the fewer rare words it holds."""
+
+    name = "prefers"
+
+    def __init__(self, rare):
+        self._rare = rare
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        for request in requests:
+            text = request.context + request.continuation
+            is_right = "helped" in text or "slipped" in text
+            has_rare = any(word in text.lower() for word in self._rare)
+            yield ScoredText(
+                request_id=request.id,
+                token_ids=(1,),
+                log_probabilities=(-1.0 if is_right != has_rare else -2.0,),
+                is_greedy=not has_rare,
+            )
+
+
+def data_of(**tasks):
+    loaded = [load_benchmark(task, rows) for task, rows in tasks.items()]
+    return LexicalData(
+        instances=tuple(instance for item in loaded for instance in item.instances),
+        source=loaded[0].source,
+    )
+
+
+def blimp_rows():
+    return [{**row, "UID": "anaphor_number_agreement"} for row in BLIMP]
+
+
+def run(data, runner, out, **settings):
+    return run_study(
+        LexicalStudy(),
+        data,
+        runner,
+        out,
+        model="m",
+        settings=LexicalSettings(**({"wordnet": WORDNET, "repeat": 0} | settings)),
+    )
+
+
+def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
+    folder = run(
+        data_of(anaphor_agreement=blimp_rows(), lambada=LAMBADA),
+        Prefers(("hound", "fellow")),
+        tmp_path / "run",
+        draws=2,
+        repeat=5,
+    )
+    score_run(folder)
+    outcomes = pd.read_parquet(folder.outcomes)
+    assert len(outcomes) == 2 * (len(BLIMP) + len(LAMBADA))
+    assert outcomes["first_correct"].all()
+    has_rare = outcomes["second_surface"].str.contains("hound")
+    assert has_rare.any()
+    assert (outcomes["second_correct"] == ~has_rare).all()
+    apples = outcomes["first_surface"].str.contains("apple")
+    assert (outcomes.loc[apples, "replaced"] == "none").all()
+    assert not outcomes["is_broken"].any()
+    tables = report_runs([folder.path], tmp_path / "report").tables
+    lexical = tables["lexical"].frame.set_index("task")
+    assert lexical.loc["anaphor_agreement", "original"] == 1.0
+    assert lexical.loc["anaphor_agreement", "perturbed"] == pytest.approx(0.75)
+    assert lexical.loc["anaphor_agreement", "change"] == pytest.approx(-0.25)
+    assert lexical.loc["anaphor_agreement", "unchanged"] == pytest.approx(0.25)
+    assert lexical.loc["lambada", "original_perplexity"] == pytest.approx(2.718281828**2)
+    assert set(tables["lexical_draws"].frame["draw"]) == {0, 1}
+    assert set(tables["by_replaced"].frame["replaced"]) >= {"none", "noun"}
+    plan = LexicalStudy().plan(
+        data_of(anaphor_agreement=blimp_rows()), LexicalSettings(wordnet=WORDNET)
+    )
+    quality = plan.checks["perturbation"]
+    assert quality["n_unchanged"].iloc[0] == 5
+    assert 0.0 < quality["rouge_l"].iloc[0] < 1.0
+
+
+def test_parts_of_speech_and_limit(tmp_path):
+    plan = LexicalStudy().plan(
+        data_of(piqa=PIQA), LexicalSettings(wordnet=WORDNET, pos=("verb",), limit=1)
+    )
+    assert list(plan.pairs["replaced"]) == ["verb"]
+    assert plan.pairs["second_surface"][0].startswith("To select a dog,")
+
+
+def test_tasks_come_from_subfolders(tmp_path):
+    for task, rows in (("piqa", PIQA), ("copa", COPA)):
+        (tmp_path / task).mkdir()
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / task / "validation.jsonl").write_text(lines)
+    loaded = LexicalStudy().load(LexicalSource(task=("piqa", "copa"), source=str(tmp_path)))
+    assert [instance.task for instance in loaded.instances] == ["piqa"] * 2 + ["copa"] * 2
+    assert loaded.source.n_questions == 4
+
+
+def test_contexts_stand_before_each_option_and_belong_to_the_key():
+    prompt = Prompt(id="p", text="x", contexts=("a", "b"), options=(" c", " c"))
+    assert prompt.key != prompt.model_copy(update={"contexts": ("a", "d")}).key
+    with pytest.raises(ValueError, match="a text for each option, got 1 for 2 options"):
+        Prompt(id="p", text="x", contexts=("a",), options=(" c", " d"))
+    with pytest.raises(ValueError, match="none of them twice"):
+        Prompt(id="p", text="x", contexts=("a", "a"), options=(" c", " c"))
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory):
+    """A random GPT-2 with a byte-level tokenizer, which has a begin token."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    folder = tmp_path_factory.mktemp("tiny")
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    raw.train_from_iterator([str(row) for row in (*BLIMP, *PIQA, *COPA, *WINOGRANDE)], trainer)
+    end = "<|endoftext|>"
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, eos_token=end, bos_token=end
+    ).save_pretrained(folder)
+    torch.manual_seed(3)
+    config = transformers.GPT2Config(
+        vocab_size=raw.get_vocab_size(), n_embd=32, n_layer=2, n_head=2, n_positions=256
+    )
+    config.bos_token_id = config.eos_token_id = config.pad_token_id = 0
+    model = transformers.GPT2LMHeadModel(config)
+    for parameter in model.parameters():
+        if parameter.dim() >= 2:
+            torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("task", "rows", "yaml", "split"),
+    [
+        ("piqa", PIQA, "piqa/piqa.yaml", "validation"),
+        ("copa", COPA, "super_glue/copa/default.yaml", "validation"),
+        ("winogrande", WINOGRANDE, "winogrande/default.yaml", "validation"),
+        ("lambada", LAMBADA, "lambada/lambada_openai.yaml", "test"),
+        ("anaphor_agreement", BLIMP, "blimp/anaphor_number_agreement.yaml", "train"),
+    ],
+)
+def test_accuracy_equals_that_of_lm_evaluation_harness(
+    tiny_model, tmp_path, task, rows, yaml, split
+):
+    lm_eval = pytest.importorskip("lm_eval")
+    huggingface = pytest.importorskip("lm_eval.models.huggingface")
+    from lm_eval.api.task import ConfigurableTask
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    from surface_consistency.inference import TransformersRunner
+
+    rows = [{**row, "n": number} for row in rows for number in range(6)]
+    for row in rows:
+        for name in ("goal", "premise", "sentence", "sentence_good", "sentence_bad", "text"):
+            if name in row:
+                row[name] = f"{'Well, ' * row['n']}{row[name]}"
+    path = tmp_path / f"{split}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = load_yaml(Path(lm_eval.__file__).parent / "tasks" / yaml, resolve_func=True)
+    config |= {
+        "dataset_path": "json",
+        "dataset_name": None,
+        "dataset_kwargs": {"data_files": {split: str(path)}, "cache_dir": str(tmp_path / "c")},
+        "training_split": None,
+    }
+    config.pop("include", None)
+    config.pop("tag", None)
+    runner = TransformersRunner(tiny_model, dtype="float32", batch_size=1)
+    harness = huggingface.HFLM(
+        pretrained=runner._engine.model, tokenizer=runner._encoder.tokenizer, batch_size=1
+    )
+    theirs = lm_eval.simple_evaluate(
+        model=harness, tasks=[ConfigurableTask(config=config)], bootstrap_iters=0
+    )
+    (result,) = theirs["results"].values()
+
+    given = [{**row, "UID": "anaphor_number_agreement"} for row in rows]
+    folder = run(data_of(**{task: given}), runner, tmp_path / "run")
+    score_run(folder)
+    outcomes = pd.read_parquet(folder.outcomes)
+    assert outcomes["first_correct"].mean() == result["acc,none"]
+    if task == "lambada":
+        perplexity = math.exp(-outcomes["first_log_probability"].mean())
+        assert perplexity == pytest.approx(result["perplexity,none"], rel=1e-5)
+    else:
+        # Both verdicts occur, so that an agreement says something.
+        assert task == "copa" or 0.0 < result["acc,none"] < 1.0
+    if "acc_norm,none" in result:
+        score_run(folder, scoring=LexicalScoring(option_score="per_character"))
+        outcomes = pd.read_parquet(folder.outcomes)
+        assert outcomes["first_correct"].mean() == result["acc_norm,none"]
+
+
+def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
+    class Second:
+        name = "second"
+
+        def fingerprint(self):
+            return {"runner": self.name}
+
+        def score(self, requests):
+            for request in requests:
+                value = -1.0 if request.continuation == " 2" else -2.0
+                yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+
+    data = data_of(anaphor_agreement=blimp_rows()[:1])
+    lexicon = WordNet(WORDNET)
+    text = data.instances[0].options[0]
+    question = SenseQuestion(text=text, start=5, end=8, synsets=lexicon.synsets("dog", "noun"))
+    chosen = JudgedSense(OptionRunner(Second())).choose([question])
+    write_senses([question], chosen, tmp_path / "senses.jsonl")
+    plan = LexicalStudy().plan(
+        data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))
+    )
+    assert plan.pairs["second_surface"][0] == "Some fellow helped Mary. | Some fellows helps Mary."
