@@ -74,18 +74,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run(words)
             sys.stdout.flush()
         except BrokenPipeError:
-            out.is_closed = True
+            pass  # Whoever read our output has gone.
         except (SurfaceConsistencyError, ValueError, OSError) as error:
             if "--debug" in given:
                 raise
             for line in str(error).splitlines() or [type(error).__name__]:
                 print(f"error: {line}", file=sys.stderr)
-            return 2
+            code = 2
         except KeyboardInterrupt:
             print("interrupted; the same command goes on from here", file=sys.stderr)
-            return 130
+            code = 130
     if out.is_closed:
-        # The reader of our output has gone; devnull keeps the interpreter's last flush quiet.
+        # What is left cannot be written: the interpreter's last flush would say so once more.
         sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
     return code
 
@@ -132,14 +132,15 @@ class _Terminal(io.TextIOBase):
         """Say that it can be written to."""
         return True
 
-    @staticmethod
-    def _tell(act: Callable[..., object], *arguments: str) -> None:
+    def _tell(self, act: Callable[..., object], *arguments: str) -> None:
         """Write or flush; a full disk is named."""
         try:
             act(*arguments)
         except BrokenPipeError:
+            self.is_closed = True
             raise
         except OSError as error:
+            self.is_closed = True
             text = f"what is printed cannot be written ({error.strerror})"
             raise OSError(error.errno, text) from error
 

@@ -1,5 +1,6 @@
 """Pure functions on strings: surfaces from page titles, answers in generations, normal forms."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -37,12 +38,9 @@ _MARKS = re.compile(rf"[^{_LETTER}]+")
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _THAI_LAO_MYANMAR_KHMER = "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"
 _KANA_HAN = "\u3041-\u309f\u3105-\u312f\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = re.compile(rf"[{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}](?<=\w)")
-_UNSPACED_WORD = re.compile(
-    rf"{_UNSPACED.pattern}"
-    rf"(?:(?<=[{_KATAKANA}])[{_KATAKANA}]*)?[^\w\s]*"
-)
-_RUNS = re.compile(
+_UNSPACED = rf"[{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}](?<=\w)"
+_UNSPACED_WORD = rf"{_UNSPACED}(?:(?<=[{_KATAKANA}])[{_KATAKANA}]*)?[^\w\s]*"
+_RUNS = (
     "|".join(
         f"[{letters}]+"
         for letters in (
@@ -59,6 +57,12 @@ _RUNS = re.compile(
     )
     + rf"|[^{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}\s]+"
 )
+
+
+@functools.cache
+def _compiled(pattern: str) -> "re.Pattern[str]":
+    """Compile one of the large patterns when it is first asked for: starting takes no time."""
+    return re.compile(pattern)
 
 
 class _Kept(dict[str, str]):
@@ -201,7 +205,7 @@ def has_unspaced_script(text: str) -> bool:
         >>> has_unspaced_script("in 東京"), has_unspaced_script("서울은")
         (True, False)
     """
-    return not text.isascii() and _UNSPACED.search(text) is not None
+    return not text.isascii() and _compiled(_UNSPACED).search(text) is not None
 
 
 def token_key(text: str) -> str:
@@ -303,7 +307,7 @@ def script_runs(text: str) -> list[str]:
         >>> script_runs("2020年の東京タワー")
         ['2020', '年', 'の', '東京', 'タワー']
     """
-    return _RUNS.findall(text)
+    return _compiled(_RUNS).findall(text)
 
 
 def padded_words(texts: Sequence[str]) -> list[str]:
@@ -354,7 +358,7 @@ def _padded(text: str) -> str:
 
 def _with_spaces(text: str) -> str:
     """Put spaces around the words of scripts that are written without."""
-    return text if text.isascii() else _UNSPACED_WORD.sub(r" \g<0> ", text)
+    return text if text.isascii() else _compiled(_UNSPACED_WORD).sub(r" \g<0> ", text)
 
 
 def _words(text: str) -> str:

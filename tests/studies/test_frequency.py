@@ -263,9 +263,8 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     page = (run / "report.html").read_text("utf-8")
     assert "Accuracy by the frequency of the entity, titles" in page
     capsys.readouterr()
-    spec = "surface_consistency.studies.frequency:FrequencyAnalysis"
     more = ["--frequencies", str(counts), "--measure", "bounded", "--out", str(tmp_path / "page")]
-    assert main(["analyse", spec, str(run), *more]) == 0
+    assert main(["analyse", "frequency", str(run), *more]) == 0
     assert (tmp_path / "page" / "tables" / "frequency_others.csv").is_file()
     assert main(["score", str(run), "--frequencies", str(tmp_path)]) == 2
     assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
