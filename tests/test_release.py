@@ -1,0 +1,113 @@
+"""What a release stands on: workflows that fit the project, and the check of the published data."""
+
+import importlib.util
+import re
+import sys
+import tomllib
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa_release import hub_rows
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+SCRIPT = ROOT / "scripts" / "validate_hub"
+
+
+def steps(workflow):
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+@pytest.fixture(scope="module")
+def validate_hub():
+    loader = SourceFileLoader("validate_hub", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    yield module
+    del sys.modules[loader.name]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A folder in the layout of the release."""
+    rows = hub_rows(load_sample().questions)
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "test.jsonl").write_text(
+        "".join(row.model_dump_json() + "\n" for row in rows), "utf-8"
+    )
+    return tmp_path / "copy"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_call_what_is_there(path):
+    """A step names a target of the Makefile or a script that exists."""
+    runs = [step["run"] for step in steps(yaml.safe_load(path.read_text("utf-8"))) if "run" in step]
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+
+    assert set(re.findall(r"\bmake (\w+)", "\n".join(runs))) <= set(targets)
+    for script in re.findall(r"(?<!\S)scripts/\w+", "\n".join(runs)):
+        assert (ROOT / script).is_file()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_may_read_and_no_more_unless_a_job_says_so(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}
+
+
+def test_every_python_of_the_classifiers_is_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text("utf-8"))
+
+    assert set(named) <= set(workflow["jobs"]["tests"]["strategy"]["matrix"]["python"])
+
+
+def test_the_tag_is_held_against_a_version_that_is_found():
+    """The pattern of the release workflow finds the version where it stands."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
+    script = next(step["run"] for step in steps(workflow) if "version=" in step.get("run", ""))
+    pattern = re.search(r're\.search\("(.*?)", open', script)[1].replace(r"\"", '"')
+
+    found = re.search(pattern, (ROOT / "surface_consistency" / "__init__.py").read_text("utf-8"))
+
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", found[1])
+
+
+def test_hub_report_tells_columns_counts_and_the_loader(validate_hub, copy, capsys):
+    """A copy of another size differs and is told; the loader takes it."""
+    assert validate_hub.main(["--only", "redirectqa", "--redirectqa", str(copy)]) == 1
+
+    report = capsys.readouterr().out
+    assert "| `subject_surface` | surface | str 584 | 0 | 285 |" in report
+    assert "columns that nothing reads: relation_id" in report
+    assert "rows 584, published 61,120" in report
+    assert "the loader takes it: 584 questions, 392 pairs, 0 unpaired" in report
+
+
+def test_hub_report_names_a_column_under_another_name(validate_hub, copy, tmp_path):
+    path = copy / "test.jsonl"
+    path.write_text(path.read_text("utf-8").replace('"question":', '"prompt_text":'), "utf-8")
+    out = tmp_path / "hub.md"
+
+    chosen = ["--only", "redirectqa", "--redirectqa", str(copy), "--out", str(out)]
+    assert validate_hub.main(chosen) == 1
+
+    report = out.read_text("utf-8")
+    assert "columns that nothing reads: relation_id, prompt_text" in report
+    assert re.search("the loader refuses it: .*question", report)
+
+
+def test_hub_report_tells_what_cannot_be_reached(validate_hub, capsys):
+    assert validate_hub.main(["--only", "slaq"]) == 1
+
+    assert "**not read**" in capsys.readouterr().out
