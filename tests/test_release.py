@@ -111,3 +111,11 @@ def test_hub_report_tells_what_cannot_be_reached(validate_hub, capsys):
     assert validate_hub.main(["--only", "slaq"]) == 1
 
     assert "**not read**" in capsys.readouterr().out
+
+
+def test_paper_cites_what_its_bibliography_holds():
+    paper = (ROOT / "docs" / "paper" / "paper.md").read_text("utf-8")
+    bibliography = (ROOT / "docs" / "paper" / "paper.bib").read_text("utf-8")
+    cited = set(re.findall(r"(?<=@)[\w-]+(?=[];])", paper))
+
+    assert cited == set(re.findall(r"^@\w+\{([\w-]+),", bibliography, re.M))
