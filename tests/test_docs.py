@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import doctest
 import io
 import re
 import tokenize
@@ -107,3 +108,15 @@ def test_most_examples_are_of_use():
 
     assert len(sources) >= 8
     assert sum(checked_lines(source) for source in sources) >= 20
+
+
+def test_tutorial_prints_what_stands_in_it():
+    """Its session is typed in from top to bottom and its output compared."""
+    page = DOCS.parent / "guides" / "tutorial.md"
+
+    result = doctest.testfile(
+        str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+
+    assert result.failed == 0
+    assert result.attempted > 15
