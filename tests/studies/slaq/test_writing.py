@@ -1,13 +1,19 @@
+import csv
 import json
 
 import pytest
 
 from dataset_builders.slaq.slaq_builder import build
-from dataset_builders.slaq.write_topics import WriterSettings, write_topics
-from surface_consistency.data.slaq import load_slaq, load_slaq_sample
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample, popularity_halves
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    RunMismatchError,
+)
 from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.schemas.slaq import SlaqArticle
+from surface_consistency.studies.slaq.writing import WriterSettings, apply_review, write_topics
 
 TOPICS = load_slaq_sample().topics[:6]
 LOOSE = WriterSettings(min_words=10, min_characters=10)
@@ -165,3 +171,92 @@ def test_write_rejects_no_attempt(tmp_path):
         write_topics(
             articles(), writer({}), tmp_path, model="f", settings=WriterSettings(attempts=0)
         )
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Two topics, written and saved with their sheet."""
+    runner = writer({topic.id: [output_of(topic)] for topic in TOPICS[:2]})
+    write_topics(articles(TOPICS[:2]), runner, tmp_path / "written", model="fake", settings=LOOSE)
+    return tmp_path / "written"
+
+
+def fill(sheet, topic, fact, /, **cells):
+    """Write into the sheet as a reviewer does."""
+    with sheet.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["topic_id"] == topic.id and row["fact"] == fact:
+            row.update(cells)
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+
+
+def test_sheet_without_a_word_of_the_reviewer_gives_the_topics_back(written, tmp_path):
+    done = apply_review(written / "review.csv", articles(), tmp_path / "done")
+
+    assert done.topics == popularity_halves(TOPICS[:2])
+    assert (done.refused, done.n_corrected) == ({}, 0)
+    assert load_slaq(tmp_path / "done" / "test.csv").topics == load_slaq(written).topics
+
+
+def test_corrections_take_the_place_of_what_was_written(written, tmp_path):
+    topic = TOPICS[0]
+    answer = "Ptolemy of Alexandria"
+    corrected = {"is_grounded": "no", "corrected_answer": answer}
+    fill(written / "review.csv", topic, "1", **corrected)
+    fill(written / "review.csv", topic, "long", corrected_answer=f"{topic.long_answer} {answer}")
+
+    done = apply_review(written / "review.csv", articles(), tmp_path / "done")
+
+    # The article does not hold the new answer's words, and the reviewer did not confirm it.
+    assert list(done.refused) == [topic.topic]
+    fill(written / "review.csv", topic, "1", is_grounded="yes", is_open_domain="Yes")
+    again = apply_review(written / "review.csv", articles(), tmp_path / "done")
+    assert again.topics[0].questions[0].answer == answer
+    assert again.n_corrected == 2
+
+
+def test_a_no_without_a_correction_leaves_the_topic_out(written, tmp_path):
+    fill(written / "review.csv", TOPICS[1], "3", is_open_domain="no")
+
+    done = apply_review(written / "review.csv", articles(), tmp_path / "done")
+
+    assert [topic.id for topic in done.topics] == [TOPICS[0].id]
+    assert done.refused == {TOPICS[1].topic: "the reviewer refused row 3"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "error", "says"),
+    [
+        (
+            {"is_grounded": "perhaps"},
+            RecordError,
+            r"review\.csv.*'is_grounded' is yes, no",
+        ),
+        ({"fact": "6"}, RecordError, "1 to 5 or long, not '6'"),
+        ({"fact": "2"}, RecordError, "row 2 twice"),
+        ({"topic_id": "other"}, DataError, "lost its rows"),
+    ],
+)
+def test_damaged_sheets_are_refused(written, tmp_path, cells, error, says):
+    fill(written / "review.csv", TOPICS[0], "1", **cells)
+
+    with pytest.raises(error, match=says):
+        apply_review(written / "review.csv", articles(), tmp_path / "done")
+
+
+def test_sheet_of_other_articles_is_refused(written, tmp_path):
+    with pytest.raises(DataError, match=f"no article for topic '{TOPICS[1].id}'"):
+        apply_review(written / "review.csv", articles(TOPICS[:1]), tmp_path / "done")
+
+
+def test_sheet_without_a_column_is_refused(written, tmp_path):
+    sheet = written / "review.csv"
+    text = sheet.read_text("utf-8").replace("corrected_answer", "mine", 1)
+    sheet.write_text(text, "utf-8")
+
+    with pytest.raises(ColumnNotFoundError, match="lacks corrected_answer"):
+        apply_review(sheet, articles(), tmp_path / "done")

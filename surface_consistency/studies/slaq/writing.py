@@ -15,7 +15,11 @@ from typing import Final
 import surface_consistency
 from surface_consistency.data.slaq import popularity_halves
 from surface_consistency.data.slaq_articles import is_long_enough
-from surface_consistency.data.slaq_review import ReviewItem, write_review_sheet
+from surface_consistency.data.slaq_review import (
+    ReviewItem,
+    read_review_sheet,
+    write_review_sheet,
+)
 from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.data.slaq_rules import check_topic
 from surface_consistency.data.slaq_written import WrittenTopic, parse_written, topic_from_written
@@ -28,7 +32,14 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams, Prompt
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
 
-__all__ = ["WRITER_PARAMS", "WriterSettings", "WritingSummary", "write_topics"]
+__all__ = [
+    "WRITER_PARAMS",
+    "ReviewSummary",
+    "WriterSettings",
+    "WritingSummary",
+    "apply_review",
+    "write_topics",
+]
 
 WRITER_PARAMS: Final = GenerationParams(max_new_tokens=2048, stop=())
 """Greedy, and room for five pairs and two long texts."""
@@ -74,6 +85,20 @@ class WritingSummary:
 
     too_short: tuple[str, ...]
     """Titles of articles that were not asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewSummary:
+    """What came of a review."""
+
+    topics: tuple[SlaqTopic, ...]
+    """Topics that passed, with popularity halves among themselves: `test.csv`."""
+
+    refused: dict[str, str]
+    """Topics that are left out, by title, and why."""
+
+    n_corrected: int
+    """Rows of the sheet with a text of the reviewer's."""
 
 
 @dataclass(slots=True)
@@ -136,6 +161,73 @@ def write_topics(
                 run_prompts(runner, prompts, settings.params, log, progress=progress)
             _take(pending, prompts, folder / "writer.jsonl")
     return _finish(drafts, too_short, folder)
+
+
+def apply_review(
+    sheet: str | os.PathLike[str],
+    articles: Iterable[SlaqArticle],
+    out: str | os.PathLike[str],
+) -> ReviewSummary:
+    """Make the data set of what a reviewer left.
+
+    The reviewer's texts take the place of the writer's, and every topic is checked again. A topic
+    is left out where a row was found not open-domain or not grounded and not corrected, a text is
+    missing, or a rule is broken in a row that the reviewer did not confirm with yes and yes.
+
+    Args:
+        sheet: The review sheet, filled in; see `read_review_sheet`.
+        articles: The articles that the topics were written from.
+        out: Folder for `test.csv`.
+
+    Returns:
+        The topics, and those that are left out.
+
+    Raises:
+        DataError: If the sheet names a topic without an article, or no topic is left; and whatever
+            `read_review_sheet` raises.
+    """
+    by_id = {article.topic_id: article for article in articles}
+    reviewed = read_review_sheet(sheet)
+    if unknown := sorted(set(reviewed) - set(by_id)):
+        raise DataError(
+            f"{sheet}: no article for topic {unknown[0]!r} (and {len(unknown) - 1} more); give the "
+            "articles that the sheet was written from"
+        )
+    topics: list[SlaqTopic] = []
+    refused: dict[str, str] = {}
+    for topic, review in reviewed.items():
+        article = by_id[topic]
+        broken = [
+            fault
+            for fault in check_topic(review.written, article)
+            if _row_of(fault.field) not in review.confirmed
+        ]
+        try:
+            made = topic_from_written(review.written, article)
+        except RecordError as error:
+            refused[article.title] = str(error)
+            continue
+        if review.refused:
+            refused[article.title] = f"the reviewer refused row {', '.join(sorted(review.refused))}"
+        elif broken:
+            refused[article.title] = "; ".join(dict.fromkeys(fault.message for fault in broken))
+        else:
+            topics.append(made)
+    if not topics:
+        raise DataError(f"{sheet}: no topic is left: {next(iter(refused.values()))}")
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_slaq_csv(folder / "test.csv", topics)
+    return ReviewSummary(
+        topics=popularity_halves(topics),
+        refused=refused,
+        n_corrected=sum(len(review.corrected) for review in reviewed.values()),
+    )
+
+
+def _row_of(field: str) -> str:
+    """Name the row of the sheet that holds a field such as "ShortQ2"."""
+    return field[len("ShortQ") :] if field.startswith("Short") else "long"
 
 
 def _drafts(
