@@ -153,7 +153,9 @@ class PriorLinker:
         for text in range(len(packed)):
             first = characters[prepared.offsets[text]]
             found = []
-            for place in (np.flatnonzero(shown[bounds[text] : bounds[text + 1]]) + bounds[text]).tolist():
+            for place in (
+                np.flatnonzero(shown[bounds[text] : bounds[text + 1]]) + bounds[text]
+            ).tolist():
                 start, stop = hits.starts[place], hits.stops[place]
                 found.append(
                     Mention(
@@ -315,9 +317,7 @@ class CoherenceLinker(PriorLinker):
         """Tell whether any candidate is wanted."""
         return self._wanted is None or bool(self._wanted[self.mentions.entity[rows]].any())
 
-    def _votes(
-        self, hits: Hits, candidates: list[Int64s], place: int
-    ) -> npt.NDArray[np.float64]:
+    def _votes(self, hits: Hits, candidates: list[Int64s], place: int) -> npt.NDArray[np.float64]:
         """Return the mean vote for each candidate of a name."""
         first, last = max(0, place - _NEIGHBOURS // 2), place + _NEIGHBOURS // 2 + 1
         around = {

@@ -237,9 +237,7 @@ class MentionTable:
         if not wanted:
             return self
         renamed = {
-            number: wanted.pop(title)
-            for number, title in enumerate(self.titles)
-            if title in wanted
+            number: wanted.pop(title) for number, title in enumerate(self.titles) if title in wanted
         }
         rows = np.flatnonzero(self.is_redirect)
         owner = np.searchsorted(self.offsets, rows, side="right") - 1
@@ -397,5 +395,3 @@ def _packed(array: Any) -> PackedTexts:  # noqa: ANN401 - an Arrow array
     if not starts[-1]:
         return PackedTexts(np.zeros(0, dtype=np.uint8), starts)
     return PackedTexts(np.frombuffer(values, np.uint8, int(starts[-1])), starts)
-
-

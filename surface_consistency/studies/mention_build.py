@@ -413,9 +413,9 @@ def _join(folder: Path, settings: MentionSettings) -> dict[str, int]:
         )
         if settings.page_props is not None:
             for rows in _items(settings.page_props, allow_truncated=settings.allow_truncated):
-                database.register("some", rows)
-                database.execute("INSERT INTO items FROM some")
-                database.unregister("some")
+                database.register("read_rows", rows)
+                database.execute("INSERT INTO items FROM read_rows")
+                database.unregister("read_rows")
             database.execute(
                 "CREATE OR REPLACE TABLE items AS SELECT page_id, min(item) AS item, "
                 "bool_or(is_disambiguation) AS is_disambiguation FROM items GROUP BY page_id"
@@ -432,8 +432,12 @@ def _join(folder: Path, settings: MentionSettings) -> dict[str, int]:
                 ("n_pages", "count(*)", "pages"),
                 ("n_redirects", "count(*)", "redirects"),
                 ("n_links", "coalesce(sum(n), 0)::BIGINT", "resolved"),
-                ("n_links_to_no_article", "coalesce(sum(n), 0)::BIGINT", "resolved WHERE page_id "
-                 "IS NULL OR page_id NOT IN (SELECT page_id FROM articles)"),
+                (
+                    "n_links_to_no_article",
+                    "coalesce(sum(n), 0)::BIGINT",
+                    "resolved WHERE page_id "
+                    "IS NULL OR page_id NOT IN (SELECT page_id FROM articles)",
+                ),
                 ("n_names", "count(DISTINCT surface)", "mentions"),
                 ("n_entities", "count(DISTINCT entity_id)", "mentions"),
                 ("n_rows", "count(*)", "mentions"),
