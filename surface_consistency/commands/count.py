@@ -31,6 +31,7 @@ __all__ = [
     "EntitySource",
     "GoldSource",
     "LinkSource",
+    "LookupSettings",
     "NameSource",
     "NgramSource",
     "PairSource",
@@ -113,6 +114,24 @@ class GoldSource(Settings):
     Wikidata items and the linker knows titles."""
 
 
+class LookupSettings(Settings):
+    """Where names are looked up."""
+
+    index: str
+    """infini-gram:INDEX or infini-gram-mini:INDEX (web services), local:FOLDER (an index of
+    infini-gram), or tokengrams:TEXT:TABLE."""
+
+    tokenizer: str | None = None
+    """File tokenizer.json of the index, or a folder with one; needed by local indexes, and for
+    names with AND or OR."""
+
+    url: str | None = None
+    """Address of the web service; its own by default."""
+
+    cache: Path | None = None
+    """File of the service's answers; lookups.sqlite in --out by default."""
+
+
 class WorkSettings(Settings):
     """Who does the work."""
 
@@ -146,6 +165,8 @@ def add(count: App) -> None:
     gold = record_command(_score_linker, source=GoldSource, link=LinkSettings)
     count.command(gold, name="score-linker")
     count.command(record_command(_entities, source=EntitySource), name="entities")
+    lookup = record_command(_lookup, source=NameSource, settings=LookupSettings)
+    count.command(lookup, name="lookup")
     count.command(_merge, name="merge")
 
 
@@ -307,6 +328,39 @@ def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     write_parquet(out / "linked_pairs.parquet", together)
     write_json(out / "coverage.json", {"entity_map": str(source.entity_map), **told})
     _print_counts(told, out, as_json=json)
+
+
+def _lookup(*, out: Out, json: Json = False, source: NameSource, settings: LookupSettings) -> None:
+    """Look names up in an index of tokens, where the corpus itself cannot be read.
+
+    Written are lookups.parquet and, of --data, instances.parquet with the measure lookup. These are
+    counts of tokens or substrings, not of whole words.
+    """
+    from surface_consistency.frequency.indexes import lookup_table, open_index
+    from surface_consistency.frequency.tables import lookup_instances
+    from surface_consistency.frequency.tasks import load_tokenizer
+    from surface_consistency.runs.files import output_folder, write_json, write_parquet
+
+    table, instances, _ = source.task_inputs
+    folder = output_folder(out)
+    cache = settings.cache or folder / "lookups.sqlite"
+    index = open_index(settings.index, cache=cache, url=settings.url)
+    tokenize = None if settings.tokenizer is None else load_tokenizer(settings.tokenizer)
+    rows = lookup_table(table, index, tokenize=tokenize)
+    write_parquet(folder / "lookups.parquet", rows)
+    if instances is not None:
+        made = lookup_instances(instances, table, rows)
+        write_parquet(folder / "instances.parquet", made)
+    counts = rows["count"].to_pylist()
+    told = {
+        "n_names": table.n_keys,
+        "n_lookups": len(rows),
+        "n_not_counted": sum(n is None for n in counts),
+        "n_approximate": sum(rows["is_approximate"].to_pylist()),
+    }
+    described = settings.model_dump(mode="json")
+    write_json(folder / "lookup.json", {**described, "table": table.digest, "counted": told})
+    _print_counts(told, folder, as_json=json)
 
 
 def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]]:

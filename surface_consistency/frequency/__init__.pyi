@@ -30,6 +30,16 @@ from .gold import (
     read_gold as read_gold,
     score_linker as score_linker,
 )
+from .indexes import (
+    IndexCount as IndexCount,
+    InfiniGramAPI as InfiniGramAPI,
+    InfiniGramMiniAPI as InfiniGramMiniAPI,
+    LocalIndex as LocalIndex,
+    LookupIndex as LookupIndex,
+    TokengramsIndex as TokengramsIndex,
+    lookup_table as lookup_table,
+    open_index as open_index,
+)
 from .instances import (
     entity_id as entity_id,
     instance_rows as instance_rows,
@@ -79,6 +89,7 @@ from .tables import (
     MentionCounts as MentionCounts,
     entity_table as entity_table,
     instance_table as instance_table,
+    lookup_instances as lookup_instances,
     pair_table as pair_table,
     surface_table as surface_table,
 )

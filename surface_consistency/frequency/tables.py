@@ -212,6 +212,41 @@ def instance_table(
         null where pairs were not counted), pageviews (of the subject, null where unknown), measure,
         and entity_sd and surface_sd of expected mentions. Analyse one measure, or by="measure".
     """
+    return _instances(instances, table, _measured(table, counts, mentions), pairs)
+
+
+def lookup_instances(
+    instances: "pd.DataFrame", table: SurfaceTable, lookups: "pa.Table"
+) -> "pd.DataFrame":
+    """Give each surface instance what an index says of its name and of its entity's.
+
+    Args:
+        instances: Rows as `instance_rows` lists them.
+        table: The names; it holds the surfaces of the instances.
+        lookups: Rows of `lookup_table`, of the same names.
+
+    Returns:
+        As `instance_table`, measure "lookup"; NaN where a name could not be looked up.
+    """
+    of_key = np.full(table.n_keys, np.nan)
+    for row in lookups.to_pylist():
+        if row["is_summed"]:
+            of_key[row["key_id"]] = np.nan_to_num(of_key[row["key_id"]]) + row["count"]
+    named_key, named_entity = _named(table)
+    of_entity = np.zeros(table.n_entities)
+    np.add.at(of_entity, named_entity, np.nan_to_num(of_key[named_key]))
+    unknown = np.full(table.n_entities, np.nan), np.full(len(table), np.nan)
+    measured = {"lookup": (of_entity, of_key[table.rows.key], *unknown)}
+    return _instances(instances, table, measured, None)
+
+
+def _instances(
+    instances: "pd.DataFrame",
+    table: SurfaceTable,
+    frequencies: "dict[str, tuple[Any, Any, Floats, Floats]]",
+    pairs: "pa.Table | None",
+) -> "pd.DataFrame":
+    """Give each instance the frequencies of its entity and name, a row a measure."""
     import pandas as pd
 
     keys = {name: number for number, name in enumerate(table.keys)}
@@ -228,7 +263,6 @@ def instance_table(
         together = pd.Series(
             [both.get(pair, pd.NA) for pair in named], index=instances.index, dtype="Int64"
         )
-    frequencies = _measured(table, counts, mentions)
     row_of = _rows_by_pair(table)
     rows = np.array([row_of[pair] for pair in zip(entity.tolist(), key.tolist(), strict=True)])
     parts = []
