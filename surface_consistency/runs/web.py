@@ -56,6 +56,9 @@ class ReplyCache:
             self._file = sqlite3.connect(
                 path, timeout=60.0, isolation_level=None, check_same_thread=False
             )
+            # A power cut may lose the last answers, which are then asked for again.
+            self._file.execute("PRAGMA journal_mode = WAL")
+            self._file.execute("PRAGMA synchronous = NORMAL")
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, body BLOB)"
             )
