@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 from pydantic import Field
 
+from surface_consistency.commands.options import Json
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.data.audit_databases import build_audit_databases
 from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
@@ -16,6 +17,7 @@ from surface_consistency.data.dataset_folder import PublishedFolder
 from surface_consistency.data.fact_tables import DOMAINS, read_fact_table
 from surface_consistency.data.popqa import load_popqa
 from surface_consistency.data.publish import check_repo_id, publish_folder
+from surface_consistency.frequency.mentions import MENTION_FILE
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (
@@ -24,7 +26,9 @@ from surface_consistency.studies.dataset_build import (
     write_popqa_redirect,
     write_redirectqa,
 )
+from surface_consistency.studies.mention_build import MentionSettings, build_mentions
 from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
+from surface_consistency.wikimedia.streams import ReadProgress
 
 __all__ = ["AuditSettings", "WriteSettings", "add"]
 
@@ -90,6 +94,7 @@ def add(build: App) -> None:
     )
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
+    build.command(record_command(_mentions, settings=MentionSettings), name="mentions")
 
 
 def _redirectqa(
@@ -159,6 +164,44 @@ def _audit(
             f"{item.path}: {item.n_triplets} triplets, {item.n_facts} facts in "
             f"{len(item.prompt_paths)} prompt styles"
         )
+
+
+def _mentions(
+    *dumps: Annotated[Path, Parameter(help="Files of pages-articles, XML, packed or not.")],
+    out: Annotated[Path, Parameter(help="Folder of the table.")],
+    quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
+    json: Json = False,
+    settings: MentionSettings,
+) -> None:
+    """Build the mention table of a wiki: what its names link to, and how often they are links.
+
+    `count link` takes it for linking and for expected mentions. A stopped build goes on.
+    """
+    progress = None if quiet or json else _Reading()
+    built = build_mentions(dumps, out, settings, progress=progress)
+    if json:
+        from json import dumps as to_json
+
+        print(to_json({"out": str(built.folder), **built.counted}))
+        return
+    for name, value in built.counted.items():
+        print(f"{name:<22}{value:>14,}")
+    print(f"\ntable: {built.folder / MENTION_FILE}")
+
+
+class _Reading:
+    """Prints how far a dump is read, a line a minute."""
+
+    def __init__(self) -> None:
+        self._printed = time.monotonic()
+
+    def __call__(self, progress: ReadProgress) -> None:
+        """Print, unless too little happened."""
+        now = time.monotonic()
+        if now - self._printed >= _SECONDS_IN_LOG:
+            self._printed = now
+            done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
+            print(f"{progress.path.name}: {done}", file=sys.stderr, flush=True)
 
 
 def _check(target: WriteSettings) -> None:

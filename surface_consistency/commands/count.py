@@ -13,6 +13,7 @@ from surface_consistency.commands.record_command import record_command
 from surface_consistency.errors import DataError
 from surface_consistency.frequency.engines import EngineName
 from surface_consistency.frequency.instances import entity_id, instance_rows
+from surface_consistency.frequency.link_counts import LinkSettings, LinkTask, make_linker
 from surface_consistency.frequency.runs import CorpusSettings, CountResult, CountRun
 from surface_consistency.frequency.surfaces import SurfaceTable
 from surface_consistency.frequency.tasks import (
@@ -26,7 +27,17 @@ from surface_consistency.frequency.tasks import (
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.settings_options import Settings
 
-__all__ = ["EntitySource", "NameSource", "NgramSource", "PairSource", "WorkSettings", "add"]
+__all__ = [
+    "EntitySource",
+    "GoldSource",
+    "LinkSource",
+    "LookupSettings",
+    "NameSource",
+    "NgramSource",
+    "PairSource",
+    "WorkSettings",
+    "add",
+]
 
 
 class NameSource(Settings):
@@ -73,7 +84,15 @@ class NgramSource(Settings):
     """Field of its id."""
 
 
-class EntitySource(NameSource):
+class LinkSource(NameSource):
+    """Whose mentions are counted."""
+
+    titles: Path | None = None
+    """File of titles or DBpedia URIs, columns entity_id and title, for entities that the linker
+    knows by another title than their first name."""
+
+
+class EntitySource(LinkSource):
     """Whose documents are looked up in an entity map."""
 
     entity_map: Path
@@ -83,9 +102,34 @@ class EntitySource(NameSource):
     """File of pairs, columns subject_id and object_id; subject and object of each fact of --data by
     default."""
 
+
+class GoldSource(Settings):
+    """What people labelled."""
+
+    gold: Path
+    """Labelled texts in ELEVANT's format (JSONL: text, labels with span and entity_id)."""
+
     titles: Path | None = None
-    """File of titles or DBpedia URIs, columns entity_id and title, for entities that the map's
-    DBpedia release knows by another title."""
+    """File of the titles of labelled entities, columns entity_id and title, where labels are
+    Wikidata items and the linker knows titles."""
+
+
+class LookupSettings(Settings):
+    """Where names are looked up."""
+
+    index: str
+    """infini-gram:INDEX or infini-gram-mini:INDEX (web services), local:FOLDER (an index of
+    infini-gram), or tokengrams:TEXT:TABLE."""
+
+    tokenizer: str | None = None
+    """File tokenizer.json of the index, or a folder with one; needed by local indexes, and for
+    names with AND or OR."""
+
+    url: str | None = None
+    """Address of the web service; its own by default."""
+
+    cache: Path | None = None
+    """File of the service's answers; lookups.sqlite in --out by default."""
 
 
 class WorkSettings(Settings):
@@ -116,7 +160,13 @@ def add(count: App) -> None:
     count.command(record_command(_pairs, source=PairSource, **pairs), name="pairs")
     ngrams = common | {"ngrams": NgramSettings}
     count.command(record_command(_ngrams, source=NgramSource, **ngrams), name="ngrams")
+    linked = names | {"link": LinkSettings}
+    count.command(record_command(_link, source=LinkSource, **linked), name="link")
+    gold = record_command(_score_linker, source=GoldSource, link=LinkSettings)
+    count.command(gold, name="score-linker")
     count.command(record_command(_entities, source=EntitySource), name="entities")
+    lookup = record_command(_lookup, source=NameSource, settings=LookupSettings)
+    count.command(lookup, name="lookup")
     count.command(_merge, name="merge")
 
 
@@ -200,6 +250,55 @@ def _ngrams(
     _count(NgramTask(instances, ngrams), out, corpus, work, as_json=json)
 
 
+def _link(
+    *,
+    out: Out,
+    json: Json = False,
+    source: LinkSource,
+    names: NameSettings,
+    corpus: CorpusSettings,
+    work: WorkSettings,
+    link: LinkSettings,
+) -> None:
+    """Count names, and the mentions of their entities that a linker finds.
+
+    Written is what `count surfaces` writes, with linked mentions and, of --mentions, expected ones:
+    --measure linked and expected of `score RUN --frequencies`.
+    """
+    table, instances, _ = source.task_inputs
+    titles = _entity_titles(source)
+    cached = link.model_copy(update={"cache": link.cache or out / "spotlight.sqlite"})
+    task = LinkTask(table, names, instances=instances, link=cached, titles=titles)
+    _count(task, out, corpus, work, as_json=json)
+
+
+def _score_linker(*, json: Json = False, source: GoldSource, link: LinkSettings) -> None:
+    """Hold a linker against texts that people labelled: precision, recall and F1."""
+    from surface_consistency.frequency.gold import read_gold, score_linker
+
+    documents = list(read_gold(source.gold))
+    given = {} if source.titles is None else _read_titles(source.titles)
+    linker = make_linker(link, given, only=False)
+    score = score_linker(linker, documents)
+    told = {
+        "documents": score.n_documents,
+        "documents_not_linked": score.n_failed,
+        "true_positives": score.true_positives,
+        "false_positives": score.false_positives,
+        "false_negatives": score.false_negatives,
+        "precision": score.precision,
+        "recall": score.recall,
+        "f1": score.f1,
+    }
+    if json:
+        from json import dumps
+
+        print(dumps({name: None if value != value else value for name, value in told.items()}))
+        return
+    for name, value in told.items():
+        print(f"{name:<22}{value:>10,}" if isinstance(value, int) else f"{name:<22}{value:>10.3f}")
+
+
 def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     """Look up in a published entity map in how many documents entities were linked.
 
@@ -231,18 +330,63 @@ def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     _print_counts(told, out, as_json=json)
 
 
+def _lookup(*, out: Out, json: Json = False, source: NameSource, settings: LookupSettings) -> None:
+    """Look names up in an index of tokens, where the corpus itself cannot be read.
+
+    Written are lookups.parquet and, of --data, instances.parquet with the measure lookup. These are
+    counts of tokens or substrings, not of whole words.
+    """
+    from surface_consistency.frequency.indexes import lookup_table, open_index
+    from surface_consistency.frequency.tables import lookup_instances
+    from surface_consistency.frequency.tasks import load_tokenizer
+    from surface_consistency.runs.files import output_folder, write_json, write_parquet
+
+    table, instances, _ = source.task_inputs
+    folder = output_folder(out)
+    cache = settings.cache or folder / "lookups.sqlite"
+    index = open_index(settings.index, cache=cache, url=settings.url)
+    tokenize = None if settings.tokenizer is None else load_tokenizer(settings.tokenizer)
+    rows = lookup_table(table, index, tokenize=tokenize)
+    write_parquet(folder / "lookups.parquet", rows)
+    if instances is not None:
+        made = lookup_instances(instances, table, rows)
+        write_parquet(folder / "instances.parquet", made)
+    counts = rows["count"].to_pylist()
+    told = {
+        "n_names": table.n_keys,
+        "n_lookups": len(rows),
+        "n_not_counted": sum(n is None for n in counts),
+        "n_approximate": sum(rows["is_approximate"].to_pylist()),
+    }
+    described = settings.model_dump(mode="json")
+    write_json(folder / "lookup.json", {**described, "table": table.digest, "counted": told})
+    _print_counts(told, folder, as_json=json)
+
+
 def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Take the titles of entities, and which of them are looked up together."""
-    if (source.data is None) == (source.names is None):
-        raise ValueError("give either `data` or `names`: whose documents are looked up")
-    titles: dict[str, str] = {}
+    titles = _entity_titles(source)
     pairs: list[tuple[str, str]] = []
     if source.data is not None:
         for question in _questions(source.data):
             subject, target = question.triple.subject, question.triple.object
-            titles.setdefault(entity_id(subject), subject.name)
-            titles.setdefault(entity_id(target), target.name)
             pairs.append((entity_id(subject), entity_id(target)))
+    if source.pairs is not None:
+        pairs = list(_read_pairs(source.pairs))
+        for name in (name for pair in pairs for name in pair if name not in titles):
+            raise DataError(f"{source.pairs}: {name!r} has no title; name it by --titles")
+    return titles, [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+
+
+def _entity_titles(source: LinkSource) -> dict[str, str]:
+    """Take the titles of entities by their ids."""
+    if (source.data is None) == (source.names is None):
+        raise ValueError("give either `data` or `names`: whose documents are looked up")
+    titles: dict[str, str] = {}
+    if source.data is not None:
+        for question in _questions(source.data):
+            for entity in (question.triple.subject, question.triple.object):
+                titles.setdefault(entity_id(entity), entity.name)
     else:
         for place, row in _rows(source.names or Path()):
             given = row.get("entity_id"), row.get("surface")
@@ -250,17 +394,18 @@ def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]
                 raise DataError(f"{place}: an entity needs entity_id and surface")
             if row.get("role", "canonical") == "canonical":
                 titles.setdefault(str(given[0]), str(given[1]))
-    if source.titles is not None:
-        for place, row in _rows(source.titles):
-            given = row.get("entity_id"), row.get("title")
-            if not all(isinstance(value, str) and value for value in given):
-                raise DataError(f"{place}: a title needs entity_id and title")
-            titles[str(given[0])] = str(given[1])
-    if source.pairs is not None:
-        pairs = list(_read_pairs(source.pairs))
-        for name in (name for pair in pairs for name in pair if name not in titles):
-            raise DataError(f"{source.pairs}: {name!r} has no title; name it by --titles")
-    return titles, [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+    return titles | ({} if source.titles is None else _read_titles(source.titles))
+
+
+def _read_titles(path: Path) -> dict[str, str]:
+    """Read titles by entity from a file."""
+    titles = {}
+    for place, row in _rows(path):
+        given = row.get("entity_id"), row.get("title")
+        if not all(isinstance(value, str) and value for value in given):
+            raise DataError(f"{place}: a title needs entity_id and title")
+        titles[str(given[0])] = str(given[1])
+    return titles
 
 
 def _merge(

@@ -23,10 +23,44 @@ from .entity_maps import (
     map_entity_table as map_entity_table,
     map_pair_table as map_pair_table,
 )
+from .gold import (
+    GoldDocument as GoldDocument,
+    GoldLabel as GoldLabel,
+    LinkerScore as LinkerScore,
+    read_gold as read_gold,
+    score_linker as score_linker,
+)
+from .indexes import (
+    IndexCount as IndexCount,
+    InfiniGramAPI as InfiniGramAPI,
+    InfiniGramMiniAPI as InfiniGramMiniAPI,
+    LocalIndex as LocalIndex,
+    LookupIndex as LookupIndex,
+    TokengramsIndex as TokengramsIndex,
+    lookup_table as lookup_table,
+    open_index as open_index,
+)
 from .instances import (
     entity_id as entity_id,
     instance_rows as instance_rows,
     surface_id as surface_id,
+)
+from .link_counts import (
+    LinkSettings as LinkSettings,
+    LinkTask as LinkTask,
+    make_linker as make_linker,
+)
+from .linking import (
+    CoherenceLinker as CoherenceLinker,
+    InLinks as InLinks,
+    Linker as Linker,
+    Mention as Mention,
+    PriorLinker as PriorLinker,
+)
+from .mentions import (
+    ExpectedMentions as ExpectedMentions,
+    MentionTable as MentionTable,
+    expected_mentions as expected_mentions,
 )
 from .ngrams import (
     NgramCounter as NgramCounter,
@@ -44,6 +78,7 @@ from .runs import (
     CountRun as CountRun,
 )
 from .scale import CountStep as CountStep, MergeStep as MergeStep
+from .spotlight import SpotlightClient as SpotlightClient
 from .surfaces import (
     SURFACE_ROLES as SURFACE_ROLES,
     SurfaceRole as SurfaceRole,
@@ -51,8 +86,10 @@ from .surfaces import (
 )
 from .tables import (
     MEASURES as MEASURES,
+    MentionCounts as MentionCounts,
     entity_table as entity_table,
     instance_table as instance_table,
+    lookup_instances as lookup_instances,
     pair_table as pair_table,
     surface_table as surface_table,
 )

@@ -21,7 +21,13 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FAILURE_KEYS", "EntityMap", "map_entity_table", "map_pair_table"]
+__all__ = [
+    "FAILURE_KEYS",
+    "EntityMap",
+    "map_entity_table",
+    "map_pair_table",
+    "resource_title",
+]
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
 """Keys that stand for no entity but for documents without a reply of the linker. The first holds
@@ -61,7 +67,7 @@ class EntityMap:
             if key in FAILURE_KEYS:
                 failures[key] = member
             else:
-                self._members.setdefault(_title(key), []).append(member)
+                self._members.setdefault(resource_title(key), []).append(member)
         self.failures: Mapping[str, int] = {
             key: self._read([failures[key]]).size for key in FAILURE_KEYS if key in failures
         }
@@ -116,7 +122,7 @@ class EntityMap:
 
     def __contains__(self, entity: str) -> bool:
         """Tell whether an entity was linked in any document."""
-        return _title(entity) in self._members
+        return resource_title(entity) in self._members
 
     def documents(self, entity: str) -> npt.NDArray[np.int64]:
         """List the documents that were linked to an entity.
@@ -130,7 +136,7 @@ class EntityMap:
         Raises:
             DataError: If the array is damaged, or holds no document numbers.
         """
-        title = _title(entity)
+        title = resource_title(entity)
         if title in self._held:
             self._held.move_to_end(title)
             return self._held[title]
@@ -190,8 +196,15 @@ class EntityMap:
         return np.unique(np.concatenate(parts))
 
 
-def _title(key: str) -> str:
-    """Return the title that a DBpedia URI or a title of either spelling stands for."""
+def resource_title(key: str) -> str:
+    """Return the title that a DBpedia URI or a title of either spelling stands for.
+
+    Args:
+        key: The URI or title.
+
+    Returns:
+        The title with spaces.
+    """
     _, is_uri, rest = key.partition(_RESOURCE)
     # The percent signs of a title are its own.
     return (unquote(rest) if is_uri else key).replace("_", " ").strip()

@@ -104,7 +104,18 @@ class PairCounter:
         Args:
             texts: As `SurfaceCounter.feed`.
         """
-        prepared, hits = self.surfaces.locate(texts)
+        self.locate(texts)
+
+    def locate(self, texts: Iterable[str | bytes] | PackedTexts) -> tuple[PackedTexts, Hits]:
+        """Count pairs and names in more documents, and tell where names stand.
+
+        Args:
+            texts: As `SurfaceCounter.feed`.
+
+        Returns:
+            As `SurfaceCounter.locate`.
+        """
+        located = prepared, hits = self.surfaces.locate(texts)
         if self._occurrences == "longest":
             kept = longest_hits(hits)
             hits = Hits(*(column[kept] for column in hits))
@@ -125,6 +136,7 @@ class PairCounter:
             for place in np.flatnonzero(is_there).tolist():
                 is_there[place] = spans.gap(subjects[place], objects[place]) <= self._window
         self._both += np.bincount(pairs[is_there], minlength=self._both.size)
+        return located
 
     def result(self) -> PairCounts:
         """Return the counts so far.

@@ -39,6 +39,7 @@ from surface_consistency.frequency.documents import (
     is_splittable,
 )
 from surface_consistency.frequency.engines import EngineName, choose_engine
+from surface_consistency.frequency.link_counts import LinkTask
 from surface_consistency.frequency.tasks import CountTask, NameTask, NgramTask, State
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_json
@@ -49,7 +50,7 @@ from surface_consistency.settings_options import Settings
 __all__ = ["CorpusSettings", "CountResult", "CountRun"]
 
 _FORMAT: Final = 1
-_KINDS: Final = ("surfaces", "pairs", "ngrams")
+_KINDS: Final = ("surfaces", "pairs", "ngrams", "links")
 _SHARD_BYTES: Final = 256 << 20
 _SMALLEST_PART: Final = 1 << 20
 _SHOWN: Final = 5
@@ -212,7 +213,8 @@ class CountRun:
         """What is counted."""
         if self._task is not None:
             return self._task
-        kind = NgramTask if self.manifest["kind"] == "ngrams" else NameTask
+        kinds = {"ngrams": NgramTask, "links": LinkTask}
+        kind = kinds.get(self.manifest["kind"], NameTask)
         task: CountTask = kind.load(self.folder, self._plan["task"])
         if task.describe() != self._plan["task"]:
             raise RunMismatchError(

@@ -1,11 +1,13 @@
 """The tables of a count: names, entities, pairs, n-grams, and instances for the analysis."""
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.frequency.counter import Counts
+from surface_consistency.frequency.mentions import ExpectedMentions
 from surface_consistency.frequency.pairs import PairCounts
 from surface_consistency.frequency.surfaces import SURFACE_ROLES, SurfaceTable
 
@@ -13,20 +15,52 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["MEASURES", "entity_table", "instance_table", "pair_table", "surface_table"]
+__all__ = [
+    "MEASURES",
+    "MentionCounts",
+    "entity_table",
+    "instance_table",
+    "pair_table",
+    "surface_table",
+]
 
 Int64s = npt.NDArray[np.int64]
 
+Floats = npt.NDArray[np.float64]
+
 MEASURES: Final = ("longest", "bounded")
-"""Counts that an entity's and a name's frequency are made of."""
+"""Counts that an entity's and a name's frequency are made of, where nothing is linked."""
 
 _BLOCKER: Final = SURFACE_ROLES.index("blocker")
 _COMMON_WORD: Final = 3
-_LATER: Final = ("p_entity", "p_link", "expected_mentions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MentionCounts:
+    """What a linker and the links of a wiki say of the rows of a table and of its entities."""
+
+    linked_mentions: Int64s | None = None
+    """Mentions of each row's entity under its name, shape `(len(table),)`."""
+
+    linked_documents: Int64s | None = None
+    """Documents with such a mention."""
+
+    entity_linked: Int64s | None = None
+    """Mentions of each entity under any name, of the table or not, shape `(n_entities,)`."""
+
+    entity_linked_documents: Int64s | None = None
+    """Documents with such a mention."""
+
+    expected: ExpectedMentions | None = None
+    """Expected mentions of the rows."""
 
 
 def surface_table(
-    table: SurfaceTable, counts: Counts, *, n_folded: Int64s | None = None
+    table: SurfaceTable,
+    counts: Counts,
+    *,
+    n_folded: Int64s | None = None,
+    mentions: MentionCounts | None = None,
 ) -> "pa.Table":
     """Write the counts of names, one row an entity, name and role.
 
@@ -34,13 +68,15 @@ def surface_table(
         table: The names.
         counts: Their counts.
         n_folded: Occurrences of each name without regard to case, where they were counted.
+        mentions: What was linked, and what the links of a wiki say.
 
     Returns:
         entity_id, surface, key_id, role, is_canonical, n_bounded, n_longest, n_documents, n_folded,
         n_entities, flags (see `SurfaceTable.diagnose`; "common_word" where three times as many
         occurrences are spelled with other capitals), and p_entity, p_link, expected_mentions,
-        linked_mentions, linked_documents, which are null until mentions are linked. A name that
-        several entities have stands whole in the row of each.
+        expected_sd, linked_mentions, linked_documents, which are null until mentions are linked. A
+        name that several entities have stands whole in the row of each, and its expected mentions
+        are shared out.
     """
     import pyarrow as pa
 
@@ -54,7 +90,8 @@ def surface_table(
             dtype=object,
         )[:-1]
     rows = table.to_arrow()
-    null = pa.nulls(len(key), pa.float64())
+    linked = MentionCounts() if mentions is None else mentions
+    expected = linked.expected
     return pa.table(
         {
             "entity_id": rows["entity_id"].cast("string"),
@@ -67,30 +104,38 @@ def surface_table(
             "n_documents": counts.n_documents[key],
             "n_folded": pa.nulls(len(key), pa.int64()) if n_folded is None else n_folded[key],
             "n_entities": diagnosis["n_entities"].to_numpy()[key],
-            **dict.fromkeys(_LATER, null),
-            "linked_mentions": pa.nulls(len(key), pa.int64()),
-            "linked_documents": pa.nulls(len(key), pa.int64()),
+            "p_entity": _known(expected and expected.p_entity, len(key)),
+            "p_link": _known(expected and expected.p_link, len(key)),
+            "expected_mentions": _known(expected and expected.mean, len(key)),
+            "expected_sd": _known(expected and expected.sd, len(key)),
+            "linked_mentions": _counted(linked.linked_mentions, len(key)),
+            "linked_documents": _counted(linked.linked_documents, len(key)),
             "flags": pa.array([list(f) for f in flags[key]], pa.list_(pa.string())),
         }
     )
 
 
-def entity_table(table: SurfaceTable, counts: Counts) -> "pa.Table":
+def entity_table(
+    table: SurfaceTable, counts: Counts, *, mentions: MentionCounts | None = None
+) -> "pa.Table":
     """Write the counts of entities.
 
     Args:
         table: The names.
         counts: Their counts.
+        mentions: What was linked, and what the links of a wiki say.
 
     Returns:
         entity_id, n_surfaces (distinct names but blockers), n_surfaces_seen (of those with an
-        occurrence), entity_documents, entity_longest, entity_bounded, and entity_expected and
-        entity_linked, which are null until mentions are linked. An entity all of whose names are
-        blockers has none.
+        occurrence), entity_documents, entity_longest, entity_bounded, and entity_expected,
+        entity_expected_sd, entity_linked and entity_linked_documents, which are null until mentions
+        are linked. An entity all of whose names are blockers has none.
     """
     import pyarrow as pa
 
     key, entity = _named(table)
+    linked = MentionCounts() if mentions is None else mentions
+    mean, sd = (None, None) if linked.expected is None else _of_entities(table, linked.expected)
 
     def summed(values: Int64s) -> Int64s:
         total = np.zeros(table.n_entities, dtype=np.int64)
@@ -106,8 +151,10 @@ def entity_table(table: SurfaceTable, counts: Counts) -> "pa.Table":
             "entity_documents": counts.entity_documents,
             "entity_longest": summed(counts.n_longest),
             "entity_bounded": summed(counts.n_bounded),
-            "entity_expected": pa.nulls(table.n_entities, pa.float64()),
-            "entity_linked": pa.nulls(table.n_entities, pa.int64()),
+            "entity_expected": _known(mean, table.n_entities),
+            "entity_expected_sd": _known(sd, table.n_entities),
+            "entity_linked": _counted(linked.entity_linked, table.n_entities),
+            "entity_linked_documents": _counted(linked.entity_linked_documents, table.n_entities),
         }
     )
     return whole.filter(pa.array(n_surfaces > 0))
@@ -145,6 +192,8 @@ def instance_table(
     table: SurfaceTable,
     counts: Counts,
     pairs: "pa.Table | None" = None,
+    *,
+    mentions: MentionCounts | None = None,
 ) -> "pd.DataFrame":
     """Give each surface instance its frequencies, as `metrics.frequency_analysis` takes them.
 
@@ -153,14 +202,51 @@ def instance_table(
         table: The names; it holds the surfaces of the instances.
         counts: Their counts.
         pairs: Rows of `pair_table`, where pairs were counted.
+        mentions: What was linked, and what the links of a wiki say.
 
     Returns:
-        For each instance and measure ("longest", "bounded") a row: fact_id, surface_id,
+        For each instance and measure ("longest", "bounded", and where known "linked" and
+        "expected") a row: fact_id, surface_id,
         is_canonical, entity_frequency (all names of the subject), surface_frequency (this one),
         others_frequency (their difference), pair_documents (documents that name subject and object;
-        null where pairs were not counted), pageviews (of the subject, null where unknown), measure.
-        Analyse one measure, or by="measure".
+        null where pairs were not counted), pageviews (of the subject, null where unknown), measure,
+        and entity_sd and surface_sd of expected mentions. Analyse one measure, or by="measure".
     """
+    return _instances(instances, table, _measured(table, counts, mentions), pairs)
+
+
+def lookup_instances(
+    instances: "pd.DataFrame", table: SurfaceTable, lookups: "pa.Table"
+) -> "pd.DataFrame":
+    """Give each surface instance what an index says of its name and of its entity's.
+
+    Args:
+        instances: Rows as `instance_rows` lists them.
+        table: The names; it holds the surfaces of the instances.
+        lookups: Rows of `lookup_table`, of the same names.
+
+    Returns:
+        As `instance_table`, measure "lookup"; NaN where a name could not be looked up.
+    """
+    of_key = np.full(table.n_keys, np.nan)
+    for row in lookups.to_pylist():
+        if row["is_summed"]:
+            of_key[row["key_id"]] = np.nan_to_num(of_key[row["key_id"]]) + row["count"]
+    named_key, named_entity = _named(table)
+    of_entity = np.zeros(table.n_entities)
+    np.add.at(of_entity, named_entity, np.nan_to_num(of_key[named_key]))
+    unknown = np.full(table.n_entities, np.nan), np.full(len(table), np.nan)
+    measured = {"lookup": (of_entity, of_key[table.rows.key], *unknown)}
+    return _instances(instances, table, measured, None)
+
+
+def _instances(
+    instances: "pd.DataFrame",
+    table: SurfaceTable,
+    frequencies: "dict[str, tuple[Any, Any, Floats, Floats]]",
+    pairs: "pa.Table | None",
+) -> "pd.DataFrame":
+    """Give each instance the frequencies of its entity and name, a row a measure."""
     import pandas as pd
 
     keys = {name: number for number, name in enumerate(table.keys)}
@@ -177,23 +263,82 @@ def instance_table(
         together = pd.Series(
             [both.get(pair, pd.NA) for pair in named], index=instances.index, dtype="Int64"
         )
-    named_key, named_entity = _named(table)
+    row_of = _rows_by_pair(table)
+    rows = np.array([row_of[pair] for pair in zip(entity.tolist(), key.tolist(), strict=True)])
     parts = []
+    for measure, (of_entity, of_row, entity_sd, row_sd) in frequencies.items():
+        parts.append(
+            instances[["fact_id", "surface_id", "is_canonical"]].assign(
+                entity_frequency=of_entity[entity],
+                surface_frequency=of_row[rows],
+                others_frequency=of_entity[entity] - of_row[rows],
+                pair_documents=together,
+                pageviews=instances["pageviews"],
+                measure=measure,
+                entity_sd=entity_sd[entity],
+                surface_sd=row_sd[rows],
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def _measured(
+    table: SurfaceTable, counts: Counts, mentions: MentionCounts | None
+) -> dict[str, tuple[Any, Any, Floats, Floats]]:
+    """Return, by measure, frequency of entities and of rows, and the deviations of both."""
+    named_key, named_entity = _named(table)
+    no_sd = np.full(table.n_entities, np.nan), np.full(len(table), np.nan)
+    made: dict[str, tuple[Any, Any, Floats, Floats]] = {}
     for measure in MEASURES:
         counted: Int64s = getattr(counts, f"n_{measure}")
         of_entity = np.zeros(table.n_entities, dtype=np.int64)
         np.add.at(of_entity, named_entity, counted[named_key])
-        parts.append(
-            instances[["fact_id", "surface_id", "is_canonical"]].assign(
-                entity_frequency=of_entity[entity],
-                surface_frequency=counted[key],
-                others_frequency=of_entity[entity] - counted[key],
-                pair_documents=together,
-                pageviews=instances["pageviews"],
-                measure=measure,
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+        made[measure] = (of_entity, counted[table.rows.key], *no_sd)
+    if mentions is None:
+        return made
+    if mentions.entity_linked is not None and mentions.linked_mentions is not None:
+        made["linked"] = (mentions.entity_linked, mentions.linked_mentions, *no_sd)
+    if (expected := mentions.expected) is not None:
+        mean, sd = _of_entities(table, expected)
+        made["expected"] = (mean, expected.mean, sd, expected.sd)
+    return made
+
+
+def _of_entities(table: SurfaceTable, expected: ExpectedMentions) -> tuple[Floats, Floats]:
+    """Add the expected mentions of each entity's names; NaN where no name of it is known."""
+    row_of = _rows_by_pair(table)
+    key, entity = _named(table)
+    rows = np.array([row_of[pair] for pair in zip(entity.tolist(), key.tolist(), strict=True)])
+    known = ~np.isnan(expected.mean[rows])
+    mean, variance = np.zeros(table.n_entities), np.zeros(table.n_entities)
+    np.add.at(mean, entity[known], expected.mean[rows][known])
+    # Names are counted apart from one another.
+    np.add.at(variance, entity[known], expected.sd[rows][known] ** 2)
+    unknown = ~np.isin(np.arange(table.n_entities), entity[known])
+    mean[unknown] = variance[unknown] = np.nan
+    return mean, np.sqrt(variance)
+
+
+def _rows_by_pair(table: SurfaceTable) -> dict[tuple[int, int], int]:
+    """Find a row of each entity and name, whatever its role."""
+    pairs = zip(table.rows.entity.tolist(), table.rows.key.tolist(), strict=True)
+    return {pair: row for row, pair in enumerate(pairs)}
+
+
+def _known(values: Floats | None, n: int) -> "pa.Array":
+    """Write numbers, NaN as null; nulls where there are none."""
+    import pyarrow as pa
+
+    if values is None:
+        return pa.nulls(n, pa.float64())
+    return pa.array(values, pa.float64(), from_pandas=True)
+
+
+def _counted(values: Int64s | None, n: int) -> "pa.Array":
+    """Write counts; nulls where nothing was counted."""
+    import pyarrow as pa
+
+    return pa.nulls(n, pa.int64()) if values is None else pa.array(values, pa.int64())
 
 
 def _named(table: SurfaceTable) -> tuple[Int64s, Int64s]:

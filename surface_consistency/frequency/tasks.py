@@ -14,7 +14,7 @@ from pydantic import Field
 from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
 from surface_consistency.frequency.boundaries import BoundaryRule
 from surface_consistency.frequency.counter import Counts, SurfaceCounter, merge_counts
-from surface_consistency.frequency.engines import EngineName, Segmenter
+from surface_consistency.frequency.engines import EngineName, Hits, Segmenter
 from surface_consistency.frequency.ngrams import NgramCounter, Tokenizer
 from surface_consistency.frequency.pairs import (
     Occurrences,
@@ -24,6 +24,7 @@ from surface_consistency.frequency.pairs import (
 )
 from surface_consistency.frequency.surfaces import SurfaceTable
 from surface_consistency.frequency.tables import (
+    MentionCounts,
     entity_table,
     instance_table,
     pair_table,
@@ -212,6 +213,10 @@ class NameTask:
             state |= {item.name: getattr(together, item.name) for item in fields(PairCounts)}
         return state
 
+    def mentions(self, counts: Counts, states: Sequence[State]) -> MentionCounts | None:
+        """Tell what was linked; nothing, where names alone are counted."""
+        return None
+
     def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
         """Add the counts of all shards, write the tables, and return what was counted."""
         counts = merge_counts(
@@ -225,15 +230,20 @@ class NameTask:
             )
             pairs = pair_table(self.pairs, together, window=self.pair_settings.window)
             write_parquet(folder / "pairs.parquet", pairs)
+        linked = self.mentions(counts, states)
         write_parquet(
             folder / "surfaces.parquet",
             surface_table(
-                self.table, counts, n_folded=None if folded is None else np.asarray(folded)
+                self.table,
+                counts,
+                n_folded=None if folded is None else np.asarray(folded),
+                mentions=linked,
             ),
         )
-        write_parquet(folder / "entities.parquet", entity_table(self.table, counts))
+        entities = entity_table(self.table, counts, mentions=linked)
+        write_parquet(folder / "entities.parquet", entities)
         if self.instances is not None:
-            rows = instance_table(self.instances, self.table, counts, pairs)
+            rows = instance_table(self.instances, self.table, counts, pairs, mentions=linked)
             write_parquet(folder / "instances.parquet", rows)
         return {
             "n_names": self.table.n_keys,
@@ -278,9 +288,15 @@ class _Names:
 
     def feed(self, texts: PackedTexts) -> None:
         """Count in more documents."""
-        (self.surfaces if self.pairs is None else self.pairs).feed(texts)
+        self.locate(texts)
+
+    def locate(self, texts: PackedTexts) -> tuple[PackedTexts, Hits]:
+        """Count in more documents, and tell where names stand."""
         if self.folded is not None:
             self.folded.feed(texts)
+        if self.pairs is not None:
+            return self.pairs.locate(texts)
+        return self.surfaces.locate(texts)
 
 
 @dataclass(eq=False)

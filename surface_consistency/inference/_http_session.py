@@ -2,16 +2,13 @@
 
 import asyncio
 import contextlib
-import math
 import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
@@ -23,20 +20,19 @@ from surface_consistency.inference._replies import (
     parse_json,
     read_reply,
 )
+from surface_consistency.runs.web import backoff, is_transient, retry_after
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import Prompt
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Limits", "Session", "backoff", "retry_after"]
+__all__ = ["Limits", "Session"]
 
 _SHOWN = 300
 _FILTERED = ("content_filter", "content_policy_violation")
 _BAD_KEY = frozenset({401, 402, 403, 407})
 _FATAL = _BAD_KEY | {404, 405}
-_PASSING = frozenset({408, 409, 425, 429})
-_LASTING = frozenset({501, 505})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +196,7 @@ class Session:
             told = self._redactor.text(f"{type(error).__name__}: {error}")
             return None, told.rstrip(": "), None
         problem = self._problem(response, data or b"")
-        if _is_transient(response.status_code):
+        if is_transient(response.status_code):
             asked = retry_after(response.headers)
             if asked is not None and response.status_code in (429, 503):
                 self._quiet_until = max(self._quiet_until, time.monotonic() + self._capped(asked))
@@ -312,30 +308,3 @@ def _is_filtered(data: bytes | None) -> bool:
         "content_filter",
         "content_policy_violation",
     )
-
-
-def _is_transient(status: int) -> bool:
-    """Tell whether a status may pass: too many requests, time-outs, and a server in trouble."""
-    return status in _PASSING or (status >= 500 and status not in _LASTING)
-
-
-def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -> float:
-    """Return the seconds to wait after a failed attempt, from 0: doubled each time, jittered."""
-    return float(min(longest, first * 2**attempt) * (0.5 + rng.random() / 2))
-
-
-def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the seconds that the server asks to wait; None when it does not say, or nonsense."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    with contextlib.suppress(ValueError):
-        seconds = float(value)
-        return max(0.0, seconds) if math.isfinite(seconds) else None
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())

@@ -22,6 +22,7 @@ __all__ = [
     "REDIRECT_WORDS",
     "RedirectPage",
     "WikiPage",
+    "link_parts",
     "read_pages",
     "read_redirects",
     "redirect_link",
@@ -228,7 +229,7 @@ def read_redirects(
 def _redirect(page: RawPage, shells: frozenset[str]) -> RedirectPage | None:
     """Read one redirect; None where the text only looks like one."""
     link = redirect_link(page.text, is_known=page.redirect is not None)
-    linked, fragment = ("", None) if link is None else _link_parts(link[1])
+    linked, fragment = ("", None) if link is None else link_parts(link[1])
     if not (page.redirect or linked):
         return None
     target = page.redirect or page.site.title(linked)
@@ -247,8 +248,15 @@ def _redirect(page: RawPage, shells: frozenset[str]) -> RedirectPage | None:
     )
 
 
-def _link_parts(link: str) -> tuple[str, str | None]:
-    """Split a link into target and fragment, undoing character references and URL escapes."""
+def link_parts(link: str) -> tuple[str, str | None]:
+    """Split a link into target and fragment, undoing character references and URL escapes.
+
+    Args:
+        link: What stands between the brackets, without the bar and the label.
+
+    Returns:
+        The target as it is written, and the section of the page; None for the whole page.
+    """
     plain = html.unescape(link)
     if "%" in plain:
         plain = unquote(plain)

@@ -12,10 +12,10 @@ import pytest
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.inference import BatchPlanner, OpenAICompatibleRunner, Runner
-from surface_consistency.inference._http_session import backoff, retry_after
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.runs.log import RunLog
 from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.runs.web import backoff, retry_after
 from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
 
 pytest.importorskip("httpx")
