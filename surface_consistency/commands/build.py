@@ -3,13 +3,14 @@
 import math
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 from pydantic import Field
 
-from surface_consistency.commands.options import Json
+from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.data.audit_databases import build_audit_databases
 from surface_consistency.data.audit_topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
@@ -17,8 +18,11 @@ from surface_consistency.data.dataset_folder import PublishedFolder
 from surface_consistency.data.fact_tables import DOMAINS, read_fact_table
 from surface_consistency.data.popqa import load_popqa
 from surface_consistency.data.publish import check_repo_id, publish_folder
+from surface_consistency.data.slaq_articles import read_articles
 from surface_consistency.frequency.mentions import MENTION_FILE
+from surface_consistency.inference.registry import load_runner
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (
     BuildSettings,
@@ -27,6 +31,8 @@ from surface_consistency.studies.dataset_build import (
     write_redirectqa,
 )
 from surface_consistency.studies.mention_build import MentionSettings, build_mentions
+from surface_consistency.studies.slaq.articles import ArticleSettings, select_articles
+from surface_consistency.studies.slaq.writing import WriterSettings, apply_review, write_topics
 from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 from surface_consistency.wikimedia.streams import ReadProgress
 
@@ -94,6 +100,9 @@ def add(build: App) -> None:
     )
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
+    build.command(record_command(_articles, settings=ArticleSettings), name="articles")
+    build.command(record_command(_slaq, settings=WriterSettings, model=ModelSettings), name="slaq")
+    build.command(record_command(_slaq_reviewed), name="slaq-reviewed")
     build.command(record_command(_mentions, settings=MentionSettings), name="mentions")
 
 
@@ -202,6 +211,87 @@ class _Reading:
             self._printed = now
             done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
             print(f"{progress.path.name}: {done}", file=sys.stderr, flush=True)
+
+
+def _articles(
+    *,
+    pages: Annotated[Path, Parameter(help="Dump pages-articles of the wiki, packed or not.")],
+    pageviews: Annotated[
+        tuple[Path, ...],
+        Parameter(help="Files of pageview_complete, daily or monthly.", consume_multiple=True),
+    ] = (),
+    out: Annotated[Path, Parameter(help="File of articles to write: .jsonl.")],
+    settings: ArticleSettings,
+) -> None:
+    """Select the articles of a wiki that questions are written on (SLAQ, appendix A.1).
+
+    By category, length and page views. `build slaq` takes the file.
+    """
+    if out.suffix != ".jsonl":
+        raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
+    found = select_articles(pages, pageviews, settings=settings)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_jsonl(out, found.articles)
+    kept = Counter(article.category for article in found.articles)
+    for name in settings.categories:
+        print(
+            f"{name}: {found.n_in_category[name]:,} articles, {found.n_long_enough[name]:,} long "
+            f"enough, {kept[name]:,} kept"
+        )
+    if found.n_without_views:
+        print(f"note: {found.n_without_views:,} have no line in the pageview files: 0 views")
+    print(f"articles: {out}")
+
+
+def _slaq(
+    *,
+    articles: Annotated[
+        Path, Parameter(help="File of articles, or folder of texts; see the guide.")
+    ],
+    category: Annotated[
+        str | None, Parameter(help="Category of articles for which the source names none.")
+    ] = None,
+    out: Out,
+    settings: WriterSettings,
+    model: ModelSettings,
+) -> None:
+    """Let a model write topics of SLAQ from articles, check them, and lay out a review sheet.
+
+    Written are test.csv (topics that break no rule), doubtful.csv, review.csv and review.html.
+    Started again with the same options it asks only what was not answered.
+    """
+    runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
+    done = write_topics(
+        read_articles(articles, category=category),
+        runner,
+        out,
+        model=model.name(runner),
+        settings=settings,
+        progress=sys.stderr.isatty(),
+    )
+    print(f"{len(done.topics)} topics break no rule: {out / 'test.csv'}")
+    print(f"{len(done.doubtful)} are complete and break one: {out / 'doubtful.csv'}")
+    for title in done.unwritten:
+        print(f"not written: {title}")
+    if done.too_short:
+        print(f"{len(done.too_short)} articles are too short and were not asked about")
+    print(f"to review: {out / 'review.csv'}, then build slaq-reviewed")
+
+
+def _slaq_reviewed(
+    *,
+    sheet: Annotated[Path, Parameter(help="The review sheet, filled in.")],
+    articles: Annotated[Path, Parameter(help="The articles that it was written from.")],
+    category: Annotated[
+        str | None, Parameter(help="Category of articles for which the source names none.")
+    ] = None,
+    out: Annotated[Path, Parameter(help="Folder for test.csv.")],
+) -> None:
+    """Make a data set in the layout of SLAQ of what a reviewer left."""
+    done = apply_review(sheet, read_articles(articles, category=category), out)
+    print(f"{len(done.topics)} topics, {done.n_corrected} rows corrected: {out / 'test.csv'}")
+    for title, reason in done.refused.items():
+        print(f"left out: {title}: {reason}")
 
 
 def _check(target: WriteSettings) -> None:

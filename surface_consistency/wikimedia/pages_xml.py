@@ -4,7 +4,7 @@ import html
 import os
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
@@ -12,6 +12,7 @@ from surface_consistency.wikimedia._export_parser import RawPage, export_pages
 from surface_consistency.wikimedia.rcat_templates import ENWIKI_SHELLS, template_key
 from surface_consistency.wikimedia.streams import ProgressHook, open_ahead
 from surface_consistency.wikimedia.wikitext import (
+    SiteInfo,
     TemplateCall,
     category_links,
     rendered_part,
@@ -81,6 +82,9 @@ class WikiPage:
     text: str
     """Wikitext of the last revision in the export; "" where it was hidden."""
 
+    site: SiteInfo = field(default_factory=SiteInfo, repr=False)
+    """The export's wiki, for the local names of its namespaces."""
+
 
 def read_pages(
     path: str | os.PathLike[str],
@@ -124,6 +128,7 @@ def read_pages(
                 title=page.title,
                 redirect=page.redirect,
                 text=page.text,
+                site=page.site,
             )
 
 
