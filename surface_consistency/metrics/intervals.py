@@ -42,7 +42,9 @@ __all__ = [
     "statistic_bounds",
     "t_p_value",
     "t_quantile",
+    "t_tail",
     "undefined_interval",
+    "unseen_bound",
     "wilson_interval",
 ]
 
@@ -84,7 +86,8 @@ class Interval:
         method: How it was made: "wilson" (a share, or a function of one), "mover" (a difference or
             other sum of shares), "jackknife" (anything else), "jackknife-t" (a contrast),
             "percentile" or "bca" (resampling), "exact" (an odds ratio), "fisher-z" or
-            "bonett-wright" (a correlation), "zou" (the difference of two correlations),
+            "bonett-wright" (a correlation), "zou" (the difference of two correlations), "logit-t"
+            (an area under a curve),
             "rank-envelope" (a band), or a name of one's own.
 
     Raises:
@@ -287,13 +290,22 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
-def t_p_value(statistic: float, df: float) -> float:
-    """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
+def t_tail(statistic: float, df: float) -> float:
+    """Return the upper tail of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtr
 
-    if math.isnan(statistic) or not df > 0.0:
-        return math.nan
-    return min(1.0, 2.0 * float(stdtr(df, -abs(statistic))))
+    return math.nan if math.isnan(statistic) or not df > 0.0 else float(stdtr(df, -statistic))
+
+
+def t_p_value(statistic: float, df: float) -> float:
+    """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
+    return 2.0 * t_tail(abs(statistic), df)
+
+
+def unseen_bound(n: float, df: float, level: float) -> float:
+    """Return Wilson's upper limit, with a quantile of t, of what none of `n` trials shows."""
+    square = float(t_quantile(df, level)) ** 2
+    return square / (n + square)
 
 
 # Weight, in clusters, of the belief that rows of a cluster are copies of each other, against what

@@ -306,8 +306,8 @@ class LinkingReport(PairedReport):
             )
             row |= {
                 f"auc{against}": area.auc,
-                f"auc{against}_low": area.auc_interval[0],
-                f"auc{against}_high": area.auc_interval[1],
+                f"auc{against}_low": area.auc_interval.low,
+                f"auc{against}_high": area.auc_interval.high,
             }
         return row
 
