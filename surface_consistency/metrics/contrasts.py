@@ -35,7 +35,13 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.bootstrap import Statistic
-from surface_consistency.metrics.intervals import Interval
+from surface_consistency.metrics.intervals import (
+    Interval,
+    t_p_value,
+    t_quantile,
+    t_tail,
+    unseen_bound,
+)
 from surface_consistency.metrics.multiplicity import adjust_p_values
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
 
@@ -208,11 +214,11 @@ def _contrast(
         freedom = max(1.0, _effective_clusters(sides) - 1.0)
     low = high = p_value = p_equivalent = math.nan
     if not math.isnan(error):
-        reach = _t_quantile(1.0 - (1.0 - level) / 2.0, freedom) * error
+        reach = float(t_quantile(freedom, level)) * error
         low, high = max(-widest, difference - reach), min(widest, difference + reach)
-        p_value = 2.0 * _t_tail(abs(difference) / error, freedom)
+        p_value = t_p_value(difference / error, freedom)
         if margin is not None:
-            p_equivalent = _t_tail((margin - abs(difference)) / error, freedom)
+            p_equivalent = t_tail((margin - abs(difference)) / error, freedom)
     return ContrastResult(
         value_a=values[0],
         value_b=values[1],
@@ -240,22 +246,8 @@ def _effective_clusters(sides: Sequence[Floats]) -> float:
 def _unseen_error(sides: Sequence[Floats], level: float) -> float:
     """Return the standard error of what no cluster shows, by Wilson's interval at 0."""
     effective = _effective_clusters(sides)
-    quantile = _t_quantile(1.0 - (1.0 - level) / 2.0, max(1.0, effective - 1.0))
-    return quantile / (effective + quantile**2)
-
-
-def _t_quantile(level: float, freedom: float) -> float:
-    """Return a quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, level))
-
-
-def _t_tail(value: float, freedom: float) -> float:
-    """Return the upper tail of Student's t."""
-    from scipy.special import stdtr
-
-    return float(stdtr(freedom, -value))
+    freedom = max(1.0, effective - 1.0)
+    return unseen_bound(effective, freedom, level) / float(t_quantile(freedom, level))
 
 
 _COLUMNS: Final = (

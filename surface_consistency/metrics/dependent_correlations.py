@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
-from scipy.special import stdtr
-
 from surface_consistency.metrics._inputs import check_confidence_level, check_count, warn_undefined
-from surface_consistency.metrics.intervals import Interval, undefined_interval
+from surface_consistency.metrics.intervals import Interval, t_p_value, undefined_interval
 
 __all__ = [
     "DependentCorrelationsMethod",
@@ -198,9 +196,7 @@ _STATISTICS: dict[str, Callable[[float, float, float, int], float]] = {
 
 def _two_sided(statistic: float, df: int | None) -> float:
     """Return the two-sided p-value of a z, or of a t on `df` degrees of freedom."""
-    if df is None:
-        return math.erfc(abs(statistic) / math.sqrt(2.0))
-    return min(1.0, 2.0 * float(stdtr(df, -abs(statistic))))
+    return math.erfc(abs(statistic) / math.sqrt(2.0)) if df is None else t_p_value(statistic, df)
 
 
 def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, level: float) -> Interval:

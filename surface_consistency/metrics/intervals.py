@@ -2,10 +2,15 @@
 
 Every statistic here is a share of what clusters hold, a weighted sum of such shares, a function of
 one of them while other sums are held as they are, or none of these. The first have Wilson's
-interval with the number of independent trials that the clusters are worth; sums of them the MOVER
-interval from these limits; functions of one the image of its limits; the rest a jackknife t
-interval. Arrays may hold many data sets: clusters are the last axis of shares, and the last but one
-of sums.
+interval with the number of independent trials that the clusters are worth, and where events are few
+the exact one-sided limit, since Wilson's interval of a single event holds in 0.84 of data sets at
+the worst rate, however many trials there are; sums of them the MOVER interval from Wilson's limits;
+functions of one the image of its limits; the rest a jackknife t interval. Arrays may hold many data
+sets: clusters are the last axis of shares, and the last but one of sums.
+
+References:
+    L. D. Brown, T. T. Cai and A. DasGupta, Statistical Science 16, 2001, section 4.1.1 (limits of
+    few events).
 """
 
 import functools
@@ -42,7 +47,9 @@ __all__ = [
     "statistic_bounds",
     "t_p_value",
     "t_quantile",
+    "t_tail",
     "undefined_interval",
+    "unseen_bound",
     "wilson_interval",
 ]
 
@@ -84,7 +91,8 @@ class Interval:
         method: How it was made: "wilson" (a share, or a function of one), "mover" (a difference or
             other sum of shares), "jackknife" (anything else), "jackknife-t" (a contrast),
             "percentile" or "bca" (resampling), "exact" (an odds ratio), "fisher-z" or
-            "bonett-wright" (a correlation), "zou" (the difference of two correlations),
+            "bonett-wright" (a correlation), "zou" (the difference of two correlations), "logit-t"
+            (an area under a curve),
             "rank-envelope" (a band), or a name of one's own.
 
     Raises:
@@ -169,8 +177,10 @@ def wilson_interval(successes: int, n: int, *, confidence_level: float = 0.95) -
 
     Notes:
         No success gives a lower bound of exactly 0 and no failure an upper bound of exactly 1, and
-        neither interval is a point. It takes trials for independent; for pairs that share a fact
-        use `paired_by` or `cluster_bootstrap`, which give Wilson's interval for clusters.
+        neither interval is a point. This is the published formula: where one event is expected in
+        six samples it holds in 0.84 of them, however large they are. `paired_by` and
+        `cluster_bootstrap`, with each row a cluster too, have wider limits for few events, which
+        hold in 0.93 at every rate; for pairs that share a fact they are the ones to use.
 
     References:
         E. B. Wilson, Journal of the American Statistical Association 22, 1927.
@@ -287,13 +297,22 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
-def t_p_value(statistic: float, df: float) -> float:
-    """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
+def t_tail(statistic: float, df: float) -> float:
+    """Return the upper tail of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtr
 
-    if math.isnan(statistic) or not df > 0.0:
-        return math.nan
-    return min(1.0, 2.0 * float(stdtr(df, -abs(statistic))))
+    return math.nan if math.isnan(statistic) or not df > 0.0 else float(stdtr(df, -statistic))
+
+
+def t_p_value(statistic: float, df: float) -> float:
+    """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
+    return 2.0 * t_tail(abs(statistic), df)
+
+
+def unseen_bound(n: float, df: float, level: float) -> float:
+    """Return Wilson's upper limit, with a quantile of t, of what none of `n` trials shows."""
+    square = float(t_quantile(df, level)) ** 2
+    return square / (n + square)
 
 
 # Weight, in clusters, of the belief that rows of a cluster are copies of each other, against what
@@ -363,6 +382,61 @@ def _wilson_bounds(spread: _Spread, level: float) -> tuple[Floats, Floats]:
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
 
+def _share_bounds(spread: _Spread, level: float) -> tuple[Floats, Floats]:
+    """Return Wilson's limits, or those of Clopper and Pearson on one side where these are wider."""
+    low, high = _wilson_bounds(spread, level)
+    events, n = spread.share * spread.n, spread.n
+    return (
+        np.minimum(low, _exact_limit(events, n, level)),
+        np.maximum(high, 1.0 - _exact_limit(n - events, n, level)),
+    )
+
+
+def _exact_limit(events: Floats, n: Floats, level: float) -> Floats:
+    """Return the rate at which so many events or more have the chance 1 - level."""
+    if events.ndim == 0:
+        return np.asarray(_one_exact_limit(float(events), float(n), level))
+    from scipy.special import betaincinv
+
+    few = (events > 0.0) & (2.0 * events <= n)
+    usable = np.where(few, events, 1.0)
+    found = betaincinv(usable, np.where(few, n, 1.0) - usable + 1.0, 1.0 - level)
+    return np.where(few, found, 1.0)
+
+
+def _one_exact_limit(events: float, n: float, level: float) -> float:
+    """Return one limit without scipy; 1 where Wilson's is the wider one in any case.
+
+    The chance is the regularised incomplete beta function, x^a (1 - x)^b / (a B(a, b)) times a
+    series of positive terms, for a = events and b = n - events + 1. Its logarithm is concave in
+    that of x, so that Newton's steps never pass the root from below.
+    """
+    z = NormalDist().inv_cdf((1.0 + level) / 2.0) if level < 1.0 else math.inf
+    if not 0.0 < events <= min(n / 2.0, z**4 + 1.0):
+        return 1.0
+    if level == 1.0:
+        return 0.0
+    a, b, target = events, n - events + 1.0, math.log1p(-level)
+    scale = math.log(a) + math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    place = (target + scale) / a
+    for _ in range(100):
+        x = math.exp(place)
+        if x == 0.0:
+            return 0.0
+        term = series = 1.0
+        k = 0
+        while term > 1e-16 * series:
+            term *= x * (a + b + k) / (a + 1.0 + k)
+            series += term
+            k += 1
+        reached = a * place + b * math.log1p(-x) - scale + math.log(series)
+        step = (target - reached) * (1.0 - x) * series / a
+        place += step
+        if abs(step) <= 1e-14:
+            break
+    return math.exp(place)
+
+
 class SumBounds(NamedTuple):
     """A weighted sum of shares of clusters, with its limits at any level."""
 
@@ -379,10 +453,10 @@ class SumBounds(NamedTuple):
         return np.asarray(sum(w * s.share for w, s in zip(self.weights, self.spreads, strict=True)))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return the MOVER limits: of one share of weight 1 they are Wilson's."""
+        """Return the MOVER limits: of one share of weight 1 they are its own."""
+        if len(self.spreads) == 1 and self.weights[0] == 1.0:
+            return _share_bounds(self.spreads[0], level)
         limits = [_wilson_bounds(spread, level) for spread in self.spreads]
-        if len(limits) == 1 and self.weights[0] == 1.0:
-            return limits[0]
         down, up = [], []
         for weight, spread, (low, high) in zip(self.weights, self.spreads, limits, strict=True):
             sides = (weight * (spread.share - low), weight * (high - spread.share))

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
+from surface_consistency.metrics._correlations import average_ranks
 from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
@@ -148,7 +148,7 @@ def popularity_shift(
     warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
     change = second - first
     changed = change[change != 0.0]
-    ranks = np.asarray(rankdata(np.abs(changed)), dtype=np.float64)
+    ranks = average_ranks(np.abs(changed))
     rising, falling = float(ranks[changed > 0.0].sum()), float(ranks[changed < 0.0].sum())
     p_value, effect = 1.0, math.nan
     if changed.size:

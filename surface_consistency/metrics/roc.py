@@ -6,10 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
 
 from surface_consistency.metrics._correlations import average_ranks
-from surface_consistency.metrics._inputs import check_confidence_level, warn_undefined
+from surface_consistency.metrics._inputs import (
+    Flags,
+    Floats,
+    Integers,
+    check_confidence_level,
+    label_codes,
+    warn_undefined,
+)
+from surface_consistency.metrics.intervals import (
+    Interval,
+    t_quantile,
+    undefined_interval,
+    unseen_bound,
+)
 
 __all__ = ["AreaUnderCurveResult", "clustered_auc"]
 
@@ -22,9 +34,9 @@ class AreaUnderCurveResult:
     """Probability that a positive scores above a negative, ties counting half, in [0, 1]; NaN
     without both."""
 
-    auc_interval: tuple[float, float]
-    """Interval for it, in [0, 1]; NaN for fewer than two clusters, or without any
-    variation between them."""
+    auc_interval: Interval
+    """Interval of `auc`, in [0, 1], by the logit and Student's t; NaN bounds for fewer than two
+    clusters, or without any variation between them."""
 
     n_positive: int
     """Positives."""
@@ -75,11 +87,10 @@ def clustered_auc(
     check_confidence_level(confidence_level)
     values = np.asarray(scores, dtype=np.float64)
     marks = np.asarray(labels, dtype=np.float64)
-    owners = np.arange(values.size) if clusters is None else np.asarray(clusters, dtype=object)
-    if not values.shape == marks.shape == owners.shape or values.ndim != 1:
+    if values.shape != marks.shape or values.ndim != 1:
         raise ValueError(
-            "scores, labels and clusters must have equal lengths, one entry an example; got shapes "
-            f"{values.shape}, {marks.shape} and {owners.shape}"
+            "scores and labels must have equal lengths, one entry an example; got shapes "
+            f"{values.shape} and {marks.shape}"
         )
     if np.isnan(values).any():
         raise ValueError(f"scores[{int(np.isnan(values).argmax())}] is NaN; leave that example out")
@@ -87,12 +98,14 @@ def clustered_auc(
         raise ValueError("labels must be 0 or 1, False or True")
     positive = marks == 1.0
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    codes, n_clusters = _codes(owners)
-    auc, interval = math.nan, (math.nan, math.nan)
+    codes = label_codes(clusters, values.size, "clusters", row="example")
+    n_clusters = int(codes.max(initial=-1)) + 1
+    auc, interval = math.nan, undefined_interval(confidence_level, "logit-t")
     if n_positive and n_negative:
         above = _placements(values, positive)
         auc = float(above[positive].mean())
-        interval = _interval(auc, above - auc, positive, codes, n_clusters, confidence_level)
+        if n_clusters > 1:
+            interval = _interval(auc, above - auc, positive, codes, confidence_level)
     else:
         warn_undefined(
             f"the area under the curve is undefined (NaN): {n_positive} positives and {n_negative} "
@@ -108,16 +121,7 @@ def clustered_auc(
     )
 
 
-def _codes(owners: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.int64], int]:
-    """Number the clusters."""
-    numbers: dict[object, int] = {}
-    codes = [numbers.setdefault(owner, len(numbers)) for owner in owners.tolist()]
-    return np.array(codes, dtype=np.int64), len(numbers)
-
-
-def _placements(
-    values: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.float64]:
+def _placements(values: Floats, positive: Flags) -> Floats:
     """Place each example among those of the other class, ties counting half.
 
     For a positive the share of negatives below it, for a negative that of positives above it.
@@ -133,17 +137,14 @@ def _placements(
 
 
 def _interval(
-    auc: float,
-    centred: npt.NDArray[np.float64],
-    positive: npt.NDArray[np.bool_],
-    codes: npt.NDArray[np.int64],
-    n_clusters: int,
-    confidence_level: float,
-) -> tuple[float, float]:
-    """Compute the interval from the sums of centred placements by cluster."""
-    if n_clusters < 2:
-        return (math.nan, math.nan)
-    quantile = float(stats.t.ppf((1 + confidence_level) / 2, n_clusters - 1))
+    auc: float, centred: Floats, positive: Flags, codes: Integers, level: float
+) -> Interval:
+    """Compute the interval from the sums of centred placements by cluster, of two or more."""
+    n_clusters = int(codes.max()) + 1
+    if auc in (0.0, 1.0):
+        bound = unseen_bound(n_clusters, n_clusters - 1, level)
+        low, high = (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)
+        return Interval(low=low, high=high, confidence_level=level, method="wilson")
     sums = np.stack(
         [
             np.bincount(codes[mine], centred[mine], minlength=n_clusters) / mine.sum()
@@ -155,12 +156,9 @@ def _interval(
         n_holding = np.unique(codes[mine]).size
         variance += float((of_class**2).sum()) * n_holding / max(n_holding - 1, 1)
     variance += 2 * float((sums[0] * sums[1]).sum()) * n_clusters / (n_clusters - 1)
-    spread = math.sqrt(max(variance, 0.0))
-    if auc in (0.0, 1.0):
-        bound = quantile**2 / (n_clusters + quantile**2)
-        return (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)
-    if not spread:
-        return (math.nan, math.nan)
-    logit, step = math.log(auc / (1 - auc)), quantile * spread / (auc * (1 - auc))
-    low, high = (float(special.expit(logit + sign * step)) for sign in (-1.0, 1.0))
-    return (low, high)
+    if not variance > 0.0:
+        return undefined_interval(level, "logit-t")
+    reach = float(t_quantile(n_clusters - 1, level)) * math.sqrt(variance) / (auc * (1 - auc))
+    logit = math.log(auc / (1 - auc))
+    low, high = ((1.0 + math.tanh((logit + sign * reach) / 2.0)) / 2.0 for sign in (-1.0, 1.0))
+    return Interval(low=low, high=high, confidence_level=level, method="logit-t")

@@ -15,7 +15,7 @@ from surface_consistency.runs.frames import read_frame
 
 if TYPE_CHECKING:
     from surface_consistency.runs.loader import Run
-    from surface_consistency.studies.paired import PairedReport
+    from surface_consistency.studies.paired_tables import PairedTables
 
 __all__ = ["COUNTS", "ContrastTables"]
 
@@ -41,7 +41,7 @@ class ContrastTables:
         paired: The tables and page to which these belong.
     """
 
-    def __init__(self, paired: "PairedReport") -> None:
+    def __init__(self, paired: "PairedTables") -> None:
         self.paired = paired
         self.study = paired.study
         self.report = paired.report

@@ -40,7 +40,8 @@ from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.linking import LinkingExample, LinkingOutcome, LinkingVerdict
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.paired import PairedReport, interval_value
+from surface_consistency.studies.paired import PairedReport
+from surface_consistency.studies.paired_tables import interval_value
 from surface_consistency.studies.redirectqa import RedirectQASource, RedirectQAStudy
 from surface_consistency.studies.study import Plan, PromptGroup, Report, Study, StudySettings
 from surface_consistency.taxonomy import CATEGORIES, TYPES
@@ -305,8 +306,8 @@ class LinkingReport(PairedReport):
             )
             row |= {
                 f"auc{against}": area.auc,
-                f"auc{against}_low": area.auc_interval[0],
-                f"auc{against}_high": area.auc_interval[1],
+                f"auc{against}_low": area.auc_interval.low,
+                f"auc{against}_high": area.auc_interval.high,
             }
         return row
 

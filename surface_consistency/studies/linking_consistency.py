@@ -194,8 +194,8 @@ def _row(part: pd.DataFrame, report: Report) -> dict[str, Any]:
     )
     return row | {
         "auc": area.auc,
-        "auc_low": area.auc_interval[0],
-        "auc_high": area.auc_interval[1],
+        "auc_low": area.auc_interval.low,
+        "auc_high": area.auc_interval.high,
     }
 
 

@@ -23,6 +23,8 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.intervals import (
     Part,
+    _share_bounds,
+    _Spread,
     share_sums,
     statistic_bounds,
     t_quantile,
@@ -149,7 +151,7 @@ SHARE = CountRatio(numerator=(1, 0), denominator=(0, 1))
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (12, 12), (1, 30), (17, 40)])
 def test_share_of_single_trials_agrees_with_statsmodels(successes, n):
-    """Clusters of one are independent trials: Wilson's interval, with t for the normal quantile."""
+    """Single trials: Wilson's interval with t, or where it is wider Clopper and Pearson's limit."""
     proportion = pytest.importorskip("statsmodels.stats.proportion")
     sums = np.column_stack([np.arange(n) < successes, np.ones(n)]).astype(float)
     alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, n - 1))
@@ -157,8 +159,39 @@ def test_share_of_single_trials_agrees_with_statsmodels(successes, n):
     low, high, method = statistic_bounds(SHARE, sums, 0.95)
 
     expected = proportion.proportion_confint(successes, n, alpha=alpha, method="wilson")
-    assert (low, high) == pytest.approx(expected, abs=1e-12)
+    one_sided = proportion.proportion_confint(successes, n, alpha=0.1, method="beta")
+    assert low == pytest.approx(min(expected[0], one_sided[0]), abs=1e-12)
+    assert high == pytest.approx(max(expected[1], one_sided[1]), abs=1e-12)
     assert method == "wilson"
+
+
+@pytest.mark.parametrize("n", [5, 10, 20, 50, 200])
+def test_shares_of_single_trials_cover_at_every_rate(n):
+    """Summed over all outcomes; Wilson's interval alone falls to 0.84 where one event is rare."""
+    sums = np.stack([np.tri(n + 1, n, -1), np.ones((n + 1, n))], axis=-1)
+
+    low, high, _ = statistic_bounds(SHARE, sums, 0.95)
+
+    rates = np.geomspace(1e-4, 0.5, 400)[:, None]
+    chances = stats.binom.pmf(np.arange(n + 1), n, rates)
+    covered = (chances * ((low <= rates) & (rates <= high))).sum(axis=1)
+    assert covered.min() > 0.93
+
+
+@settings(deadline=None)
+@given(
+    n=st.floats(2.0, 1e5),
+    share=st.floats(0.0, 0.5),
+    level=st.sampled_from([0.5, 0.8, 0.95, 0.99]),
+)
+def test_exact_limits_of_one_share_are_those_of_many(n, share, level):
+    """Of one share without scipy, of many with it; at many events Wilson's is the wider one."""
+    spread = _Spread(*(np.asarray(x) for x in (share, n, n - 1.0, 0.0)))
+    many = _Spread(*(np.asarray([x]) for x in spread))
+
+    one, several = _share_bounds(spread, level), _share_bounds(many, level)
+
+    assert np.asarray(one).tolist() == pytest.approx(np.ravel(several).tolist(), rel=1e-6)
 
 
 # Newcombe, Statistics in Medicine 17, 1998, 873-890, table II, method 10.
@@ -207,7 +240,12 @@ def plain_bounds(above, below, level=0.95):
     t = stats.t.ppf((1 + level) / 2, max(n / largest - 1, 1))
     centre = (share + t**2 / (2 * n_worth)) / (1 + t**2 / n_worth)
     half = t * math.sqrt(share * (1 - share) / n_worth + t**2 / (4 * n_worth**2))
-    return centre - half / (1 + t**2 / n_worth), centre + half / (1 + t**2 / n_worth)
+    low, high = (centre + sign * half / (1 + t**2 / n_worth) for sign in (-1, 1))
+    if 0 < share <= 0.5:
+        low = min(low, stats.beta.ppf(1 - level, share * n_worth, n_worth * (1 - share) + 1))
+    if 0.5 <= share < 1:
+        high = max(high, stats.beta.ppf(level, share * n_worth + 1, n_worth * (1 - share)))
+    return low, high
 
 
 clusters = st.lists(
@@ -220,7 +258,7 @@ clusters = st.lists(
 @given(rows=clusters)
 @settings(deadline=None)
 def test_share_of_clusters_agrees_with_its_formulas(rows):
-    """The jackknife variance around the share, and the prior of half a cluster of copies."""
+    """The jackknife variance, the prior of half a cluster of copies, the limits of few events."""
     sums = np.asarray(rows, dtype=float)
 
     low, high, _ = statistic_bounds(SHARE, sums, 0.95)

@@ -60,7 +60,7 @@ HELPERS = {
     *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
     *("mean_difference", "model_difference", "run_statistics", "slot_statistics"),
     "split_difference",
-    *("jackknife_bounds", "jackknife_p_value", "t_p_value", "t_quantile"),
+    *("jackknife_bounds", "jackknife_p_value", "t_p_value", "t_quantile", "t_tail", "unseen_bound"),
     *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
     *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
@@ -96,6 +96,8 @@ def test_public_functions_and_classes_are_documented(name):
         assert text
         assert dataclasses.is_dataclass(member)
         assert source.count('"""') >= 2 * (1 + len(dataclasses.fields(member)))
+        intervals = [field for field in dataclasses.fields(member) if "interval" in field.name]
+        assert {field.type for field in intervals} <= {metrics.Interval, metrics.Interval | None}
         return
 
     sections = ["Args:", "Raises:", "References:", "Examples:"]

@@ -12,7 +12,7 @@ from surface_consistency.metrics import adjust_p_values, minimum_detectable_diff
 from surface_consistency.metrics.paired_groups import paired_by
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
-from surface_consistency.studies import paired, reporting
+from surface_consistency.studies import paired_tables, reporting
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.contrast_tables import ContrastTables
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
@@ -232,7 +232,7 @@ def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
 def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
     """The same bytes from one process and from several."""
     alone = study_tables(runs)
-    monkeypatch.setattr(paired, "_FEW_ROWS", 0)
+    monkeypatch.setattr(paired_tables, "_FEW_ROWS", 0)
 
     apart = study_tables(runs)
 
@@ -244,14 +244,14 @@ def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
 @pytest.mark.parametrize("n_workers", [None, 1, 2, 5])
 def test_map_processes_keeps_the_order(n_workers):
     """Results are in the order of the tasks, of which there may be none."""
-    assert paired.map_processes(abs, [-3, 2, -1], n_workers=n_workers) == [3, 2, 1]
-    assert paired.map_processes(abs, [], n_workers=n_workers) == []
+    assert paired_tables.map_processes(abs, [-3, 2, -1], n_workers=n_workers) == [3, 2, 1]
+    assert paired_tables.map_processes(abs, [], n_workers=n_workers) == []
 
 
 def test_map_processes_raises_what_a_task_raises():
     """An error in another process is that of the call."""
     with pytest.raises(TypeError, match="bad operand"):
-        paired.map_processes(abs, ["a", "b"])
+        paired_tables.map_processes(abs, ["a", "b"])
 
 
 def page_of(runs, **options):

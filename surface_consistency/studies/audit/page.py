@@ -34,7 +34,8 @@ from surface_consistency.studies.audit.tables import (
     STATE_COLUMNS,
     audit_tables,
 )
-from surface_consistency.studies.paired import COUNTS, PairedReport, interval_value
+from surface_consistency.studies.paired import PairedReport
+from surface_consistency.studies.paired_tables import COUNTS, interval_value
 
 __all__ = ["AuditReport"]
 

@@ -25,10 +25,9 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.paired import (
+from surface_consistency.studies.paired import PairedReport, cell_of
+from surface_consistency.studies.paired_tables import (
     TEST_NAMES,
-    PairedReport,
-    cell_of,
     interval_value,
     is_hardly_right,
     with_detectable,
