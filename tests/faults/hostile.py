@@ -324,7 +324,7 @@ class Logs(_Scored):
             tail, wanted = "", without
         elif kind == 7:
             lines[place] = lines[place][: rng.randrange(1, len(lines[place]))]
-            wanted = REFUSED if place < len(lines) - 1 else without
+            wanted = REFUSED
         elif kind == 8:
             lines[place] = json.dumps(line | {"text": text})
             wanted |= {name: text == self.gold[name]}
