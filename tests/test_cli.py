@@ -727,6 +727,22 @@ def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_
         assert b"Modell \\u2013 \\u00e4" in done.stdout
 
 
+@pytest.mark.filterwarnings("ignore:1 of 7 answers have no verdict")
+def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
+    """Nothing on the terminal is of another kind than an error, a warning or progress."""
+    assert run(runner, tmp_path / "run", "--limit", "2") == 0
+    log = tmp_path / "run" / "generations.jsonl"
+    log.write_bytes(log.read_bytes()[:-20])
+    capsys.readouterr()
+
+    assert main(["score", str(tmp_path / "run"), "--resamples", "5"]) == 3
+
+    lines = capsys.readouterr().err.splitlines()
+    told = [line for line in lines if "the last line was cut off" in line]
+    assert told
+    assert all(line.startswith(f"warning: {log}:7: ") for line in told)
+
+
 def test_a_full_disk_behind_what_is_printed_is_named(tmp_path):
     command = [sys.executable, "-m", "surface_consistency.cli", "--version"]
     with Path("/dev/full").open("wb") as full:

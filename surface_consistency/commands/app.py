@@ -1,8 +1,10 @@
 """The commands with their options, read by cyclopts; only the one that is called is loaded."""
 
 import gc
+import logging
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
@@ -59,10 +61,21 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
         if was_on:
             gc.enable()
     told = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
+    messages, shown = logging.getLogger("surface_consistency"), _WarningLines(logging.WARNING)
+    messages.addHandler(shown)
     try:
         return run_app(app, words)
     finally:
+        messages.removeHandler(shown)
         COMMAND.reset(told)
+
+
+class _WarningLines(logging.Handler):
+    """Prints what the package has to say while it works as other warnings are printed."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        print(f"warning: {record.getMessage()}", file=sys.stderr)
 
 
 def run_app(app: App, words: Sequence[str]) -> int:

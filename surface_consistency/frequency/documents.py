@@ -45,6 +45,7 @@ _FORMATS: Final = (
     ".parquet"
 )
 _BOM: Final = b"\xef\xbb\xbf"
+_GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(slots=True)
@@ -517,12 +518,28 @@ def _plain_chunks(
                 file.seek(start)
             while chunk := file.read(_CHUNK):
                 yield chunk
-    except gzip.BadGzipFile as error:
-        raise DataError(f"{path} is not gzip ({error}); give it its right suffix") from error
-    except (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
+    except _unpacking_errors() as error:
         if suffix not in openers:
             raise
+        if suffix == ".gz" and not _is_gzip(path):
+            raise DataError(f"{path} is not gzip ({error}); give it its right suffix") from error
         truncated(path, error)
+
+
+def _is_gzip(path: Path) -> bool:
+    """Tell whether a file begins as gzip does."""
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+def _unpacking_errors() -> tuple[type[Exception], ...]:
+    """Name what a damaged file raises, whichever library unpacks it."""
+    errors = (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
+    try:
+        from isal import igzip_lib
+    except ImportError:
+        return errors
+    return (*errors, igzip_lib.IsalError)
 
 
 def _open_gzip(path: Path) -> IO[bytes]:

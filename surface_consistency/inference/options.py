@@ -1,18 +1,18 @@
 """Reading an answer from the probabilities of options instead of from what a model writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 from pydantic import JsonValue
 
-from surface_consistency.errors import RunnerError
+from surface_consistency.errors import DataError, RunnerError
 from surface_consistency.inference.runner import ConversationRenderer, Rebatchable, Scorer
 from surface_consistency.inference.thoughts import thought_tags
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
-__all__ = ["OptionRunner", "OptionScore", "option_scores"]
+__all__ = ["OptionRunner", "OptionScore", "check_scores_of_options", "option_scores"]
 
 OptionScore = Literal["sum", "per_token", "per_character"]
 """How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
@@ -179,6 +179,30 @@ def option_scores(
             )
         means.append(total / length)
     return means
+
+
+def check_scores_of_options(
+    prompt_ids: Iterable[str],
+    options: Iterable[Sequence[str]],
+    scores: Iterable[Sequence[ScoredText] | None],
+) -> None:
+    """Refuse answers whose log-probabilities cannot be those of their options.
+
+    Args:
+        prompt_ids: What was asked, for the message.
+        options: The options of each prompt.
+        scores: Their stored log-probabilities; None where an answer has none.
+
+    Raises:
+        DataError: If an answer has more or fewer of them than options.
+    """
+    for prompt_id, offered, given in zip(prompt_ids, options, scores, strict=True):
+        if given is not None and len(given) != len(offered):
+            raise DataError(
+                f"the answer to {prompt_id!r} holds log-probabilities of {len(given)} options, and "
+                f"the prompt offers {len(offered)}, so the run log was edited; remove that line "
+                "(its prompt is asked again) or restore the file"
+            )
 
 
 def _id(prompt: Prompt, number: int) -> str:

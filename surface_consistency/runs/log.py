@@ -398,12 +398,16 @@ def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, int, Generati
 
 
 def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, end and content of the lines that are not blank, but for a torn last one."""
+    """Yield number, end and content of the lines that are not blank.
+
+    A line and its end are written in one piece, so a last line without its end was torn, and is
+    passed over. What has an end is somebody's line, whatever it holds.
+    """
     size = log.stat().st_size
     end = 0
     for number, line in read_lines(log, keep_bom=True):
         end += len(line)
-        if end >= size and _is_torn(line):
+        if end >= size and not line.endswith(b"\n"):
             _logger.warning(
                 "%s:%d: the last line was cut off (%d bytes) and is dropped; its prompt is "
                 "asked again on resume",
@@ -413,19 +417,6 @@ def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
             )
         elif line.strip():
             yield number, end, line
-
-
-def _is_torn(line: bytes) -> bool:
-    """Tell whether a last line was not written to its end."""
-    if not line.endswith(b"\n"):
-        return True
-    try:
-        json.loads(line)
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        return bool(line.strip())
-    except (RecursionError, ValueError):
-        return False  # It is whole, and no record: whoever reads it says so.
-    return False
 
 
 def _parse(line: bytes, log: Path, number: int) -> Generation:

@@ -19,7 +19,11 @@ from rapidfuzz.distance import LCSseq
 
 from surface_consistency.data.benchmarks import BenchmarkName, load_benchmark
 from surface_consistency.errors import DataError
-from surface_consistency.inference.options import OptionScore, option_scores
+from surface_consistency.inference.options import (
+    OptionScore,
+    check_scores_of_options,
+    option_scores,
+)
 from surface_consistency.inference.runner import Runner
 from surface_consistency.metrics import relative_change
 from surface_consistency.perturbation import (
@@ -160,7 +164,11 @@ class LexicalJudge:
 
         Returns:
             prediction, is_correct, reason and log_probability.
+
+        Raises:
+            DataError: If an answer has more or fewer scores than its prompt has options.
         """
+        check_scores_of_options(targets["prompt_id"], targets["options"], targets["scores"])
         rows = [
             self._judge(scores, list(options), int(correct))
             for scores, options, correct in zip(
@@ -191,6 +199,8 @@ class LexicalJudge:
             )
             return (options[0] if is_greedy else None), is_greedy, reason, told
         values = option_scores(options, scores, self._option_score)
+        if any(map(math.isnan, values)):
+            return None, None, "no log-probability of an option", None
         chosen = values.index(max(values))
         return options[chosen], chosen == correct, None, told
 

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import ClassVar, Final, Literal, get_args
 
@@ -23,10 +24,12 @@ from surface_consistency.data.linking import (
 )
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.errors import DataError
+from surface_consistency.inference.options import check_scores_of_options
 from surface_consistency.inference.runner import Runner
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking import LINKING_KINDS, LINKING_RATES
 from surface_consistency.prompts.linking import (
+    NO_WORDS,
     YES_WORDS,
     LinkingOrder,
     linking_prompt,
@@ -69,6 +72,7 @@ _TARGETS: Final = [
     "category",
     "order",
 ]
+_WORDS: Final = (*YES_WORDS, *NO_WORDS)
 _FIRST_WORD: Final = re.compile(r"\w+")
 _KINDS: Final = {
     "positive": "true pair",
@@ -144,7 +148,13 @@ class LinkingJudge:
 
         Returns:
             prediction, is_correct, reason, log_odds and calibrated_log_odds.
+
+        Raises:
+            DataError: If an answer has more or fewer scores than the question has options.
         """
+        check_scores_of_options(
+            targets["prompt_id"], repeat(_WORDS, len(targets)), targets["scores"]
+        )
         rows = [
             self._judge(text, scores, kind, _baseline_id(category, order))
             for text, scores, kind, category, order in zip(
@@ -176,6 +186,8 @@ class LinkingJudge:
                 return text, None, "neither yes nor no", None, None
             return said, (said == "yes") == (kind == "positive"), None, None, None
         odds = log_odds(scores)
+        if math.isnan(odds):
+            return None, None, "no log-odds: neither yes nor no has a probability", None, None
         baseline = self._baselines.get(wording)
         calibrated = None if baseline is None else odds - baseline
         decisive = calibrated if self._is_calibrated else odds
@@ -192,7 +204,8 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
         scores: Log-probabilities of the options of `prompts.linking.linking_prompt`, in its order.
 
     Returns:
-        Log of the odds, in nats: above 0 the model rather affirms.
+        Log of the odds, in nats: above 0 the model rather affirms. NaN where neither has a
+        probability above 0.
 
     Examples:
         >>> words = [ScoredText(request_id=str(n), log_probabilities=(math.log(p),))
@@ -202,7 +215,8 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
     """
     values = [score.log_probability for score in scores]
     yes, no = values[: len(YES_WORDS)], values[len(YES_WORDS) :]
-    return float(np.logaddexp.reduce(yes) - np.logaddexp.reduce(no))
+    with np.errstate(invalid="ignore"):
+        return float(np.logaddexp.reduce(yes) - np.logaddexp.reduce(no))
 
 
 class LinkingReport(PairedReport):
@@ -576,9 +590,13 @@ class LinkingStudy(Study):
             The judge.
 
         Raises:
-            DataError: If calibrated log-odds are asked for and the run has none.
+            DataError: If calibrated log-odds are asked for and the run has none, or an answer has
+                more or fewer scores than the question has options.
         """
         answers = folder.read_answers([_CALIBRATION])
+        check_scores_of_options(
+            answers["prompt_id"], repeat(_WORDS, len(answers)), answers["scores"]
+        )
         told = {
             key: log_odds(scores)
             for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)

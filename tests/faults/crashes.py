@@ -4,7 +4,10 @@ A command runs in a forked process whose file operations are counted: opening fo
 writing, syncing, renaming, removing, making folders and truncating. In the first round nothing
 happens, which gives the operations and the result. Then, for each operation, the process ends
 before it as by SIGKILL ("kill"), ends in the middle of what it writes ("torn"), or is told that
-the disk is full ("full"). After each, three things must hold:
+the disk is full ("full"). A process that is killed leaves what stands on the disk at that moment,
+so a second round, which keeps a copy of the folder before each operation and within each write,
+gives what all kills would leave; a full disk takes a run of its own. After each, three things must
+hold:
 
 - the report of a run that is left behind is refused in one line, or shows the numbers of the result
   before or after the command, never others;
@@ -20,7 +23,10 @@ import contextlib
 import dataclasses
 import errno
 import gc
+import hashlib
+import importlib
 import io
+import json
 import os
 import pickle
 import random
@@ -34,7 +40,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-MINI = Path(__file__).resolve().parents[1] / "wikimedia" / "mini"
+TESTS = Path(__file__).resolve().parents[1]
+MINI = TESTS / "wikimedia" / "mini"
 ECHO = ("--runner", "tests.faults.plugins:Echo")
 QUICK = ("--resamples", "5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2", *ECHO)
@@ -42,8 +49,15 @@ SLAQ = ("run", "slaq", "--source", "sample", "--limit", "1", "--permutations", "
 AUDIT = ("audit", "--databases", "sample", "--styles", "cloze", "--limit", "2", "--repeat", "2")
 COMPARE = ("compare", "v.csv", "--first", "a", "--second", "b")
 BUILD = ("build", "redirectqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
+POPQA = ("build", "popqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
 PREDICTIONS = ("score", "--predictions", "p.jsonl", "--source", "sample")
-KILLED = 137
+SCORER = ("--runner", "tests.faults.plugins:Scorer", "--label", "echo")
+LINKING = ("run", "linking", "--source", "sample", "--limit", "2", "--repeat", "2", *SCORER)
+WORDNET = ("--wordnet", str(TESTS / "perturbation" / "wordnet"))
+LEXICAL = ("run", "lexical", "--task", "piqa", "--source", "piqa", "--repeat", "2", *WORDNET)
+COUNT = ("--corpus", "corpus", "--engine", "python", "--shards", "2", "--workers", "1")
+PAIRS = ("count", "pairs", "--data", "sample", *COUNT)
+NGRAMS = ("count", "ngrams", "--data", "texts.jsonl", "--n", "2", *COUNT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +116,39 @@ COMMANDS = {
         (*COMPARE, "--out", "run", *QUICK),
         before=((*COMPARE, "--out", "run", "--by", "kind", *QUICK),),
     ),
+    "run linking": Command((*LINKING, "--out", "run", *QUICK)),
+    "run lexical": Command((*LEXICAL, *SCORER, "--out", "run", *QUICK)),
+    "score RUN, linking by calibrated odds": Command(
+        ("score", "run", "--calibrated", *QUICK), before=((*LINKING, "--out", "run", *QUICK),)
+    ),
+    "analyse, linking against consistency": Command(
+        ("analyse", "linking_vs_consistency", "run", "--linking", "linked", "--out", "run", *QUICK),
+        before=(
+            (*RUN, "--limit", "30", "--out", "run", *QUICK),
+            (*LINKING, "--limit", "30", "--out", "linked", *QUICK),
+        ),
+    ),
+    "analyse, frequency": Command(
+        ("analyse", "frequency", "run", "--frequencies", "counted", "--out", "run", *QUICK),
+        before=((*RUN, "--limit", "30", "--out", "run", *QUICK), (*PAIRS, "--out", "counted")),
+    ),
+    "count surfaces": Command(
+        ("count", "surfaces", "--data", "sample", *COUNT, "--out", "counted"), run=None
+    ),
+    "count pairs": Command((*PAIRS, "--out", "counted"), run=None),
+    "count pairs, one shard is left": Command(
+        (*PAIRS, "--out", "counted"),
+        before=((*PAIRS, "--out", "counted", "--shard", "1"),),
+        run=None,
+    ),
+    "count merge": Command(
+        ("count", "merge", "counted"),
+        before=tuple((*PAIRS, "--out", "counted", "--shard", place) for place in "01"),
+        run=None,
+    ),
+    "count ngrams": Command((*NGRAMS, "--out", "counted"), run=None),
     "build redirectqa": Command(BUILD, run=None),
+    "build popqa": Command((*POPQA, "--popqa", "popqa.jsonl"), run=None),
     "build audit": Command(
         ("build", "audit", "--out", "built", "--styles", "cloze", "--topologies", "base"), run=None
     ),
@@ -110,10 +156,16 @@ COMMANDS = {
 
 
 class Disk:
-    """Counts file operations within a folder, and strikes at one of them."""
+    """Counts file operations within a folder.
 
-    def __init__(self, home, strike=None, kind="kill"):
-        self.home, self.strike, self.kind = os.path.abspath(home), strike, kind
+    Args:
+        home: The folder.
+        full: Number of the operation from which on the disk is full.
+        copies: Where what stands there at an operation is kept, by number and kind of death.
+    """
+
+    def __init__(self, home, full=None, copies=()):
+        self.home, self.full, self.copies = os.path.abspath(home), full, dict(copies)
         self.operations = []
         self._open = io.open
         self._raw = {}
@@ -127,19 +179,20 @@ class Disk:
         io.open = builtins.open = self.open
 
     def count(self, what, path):
-        """Count an operation, and strike if it is the one; tell whether to tear what is written."""
+        """Count an operation; return its number, or None where it is elsewhere."""
         if not isinstance(path, str | os.PathLike) or not self._is_ours(path):
-            return False
+            return None
+        place = len(self.operations)
         self.operations.append((what, os.path.relpath(os.fspath(path), self.home)))
-        if self.strike != len(self.operations) - 1:
-            return False
-        if self.kind == "full" and what != "unlink":
+        if place == self.full and what != "unlink":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *self._names(what, path))
-        if self.kind == "torn" and what == "write":
-            return True
-        if self.kind != "full":
-            os._exit(KILLED)
-        return False
+        self.keep(place, "kill")
+        return place
+
+    def keep(self, place, kind):
+        """Copy the folder as it stands, if that is asked for here."""
+        if copy := self.copies.get((place, kind)):
+            shutil.copytree(self.home, copy)
 
     def open(self, file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, **more):
         """Open a file; what is written to it passes by."""
@@ -162,6 +215,8 @@ class Disk:
     def _watched(self, name, function):
         def call(path, *arguments, **options):
             target = arguments[0] if name in ("replace", "rename") else path
+            if (folder := options.get("dir_fd")) is not None:
+                target = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), target)
             self.count("unlink" if name == "remove" else name, target)
             return function(path, *arguments, **options)
 
@@ -191,10 +246,13 @@ class _Watched(io.FileIO):
         self._disk = disk
 
     def write(self, data):
-        if self._disk.count("write", self.name):
-            super().write(bytes(data)[: len(data) // 2])
-            os._exit(KILLED)
-        return super().write(data)
+        place = self._disk.count("write", self.name)
+        if (place, "torn") not in self._disk.copies:
+            return super().write(data)
+        half = len(data) // 2
+        done = super().write(data[:half])
+        self._disk.keep(place, "torn")
+        return done + super().write(data[half:])
 
     def truncate(self, size=None):
         self._disk.count("truncate", self.name)
@@ -209,18 +267,19 @@ class _Clock(datetime):
         return datetime(2026, 1, 2, 3, 4, 5, tzinfo=tz or UTC)
 
 
-def call(words, home, *, strike=None, kind="kill", has_figures=False):
+def call(words, home, *, full=None, copies=(), has_figures=False):
     """Run a command in a process of its own.
 
     Returns:
-        Exit code, what was printed as an error, and the file operations.
+        Exit code, what was printed as an error, and the file operations. What an undisturbed
+        command imports is then imported here too, so that the next process finds it.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(reading)
-            _serve(words, home, writing, strike, kind, has_figures)
+            _serve(words, home, writing, Disk(home, full, copies), has_figures)
         finally:
             os._exit(99)
     os.close(writing)
@@ -229,20 +288,26 @@ def call(words, home, *, strike=None, kind="kill", has_figures=False):
     _, status = os.waitpid(child, 0)
     if not told:
         return os.waitstatus_to_exitcode(status), "", []
-    return pickle.loads(told)
+    *ended, modules = pickle.loads(told)
+    if full is None and (new := [name for name in modules if name not in sys.modules]):
+        for name in new:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        gc.freeze()
+    return tuple(ended)
 
 
-def _serve(words, home, pipe, strike, kind, has_figures):
+def _serve(words, home, pipe, disk, has_figures):
     """Run a command here, tell the pipe what came of it, and end."""
     from surface_consistency import cli
+    from surface_consistency.frequency import runs as counting
     from surface_consistency.studies import asking, judging
 
     os.chdir(home)
-    asking.datetime = judging.datetime = _Clock
+    asking.datetime = judging.datetime = counting.datetime = _Clock
     if not has_figures:
         sys.modules["matplotlib"] = None
     errors = io.StringIO()
-    disk = Disk(home, strike, kind)
     disk.install()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         try:
@@ -250,7 +315,12 @@ def _serve(words, home, pipe, strike, kind, has_figures):
         except BaseException:
             code = 1
             traceback.print_exc()
-    found = (code, errors.getvalue(), disk.operations)
+    modules = [
+        name
+        for name in sys.modules
+        if not name.startswith(("matplotlib", "duckdb", "_duckdb", "__"))
+    ]
+    found = (code, errors.getvalue(), disk.operations, modules)
     with disk._open(pipe, "wb") as out:
         out.write(pickle.dumps(found))
     os._exit(0)
@@ -281,19 +351,20 @@ def numbers(home, run):
 def strike_all(name, command, home, n_points, rng, only=""):
     """Strike a command at its operations, and yield each point with what is wrong, or None."""
     start, work = home / "start", home / "work"
-    start.mkdir(parents=True)
-    _prepare(start)
+    work.mkdir(parents=True)
+    _prepare(work)
     for words in command.before:
-        code, said, _ = call(list(words), start)
+        code, said, _ = call(list(words), work)
         if code:
             raise RuntimeError(f"{name}: {words} ended with {code}: {said}")
+    shutil.copytree(work, start)
     options = {"has_figures": command.has_figures}
 
-    def renew():
+    def renew(source):
+        # In the same place, since plans hold paths.
         shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(start, work)
+        shutil.copytree(source, work)
 
-    renew()
     has_run = command.run is not None
     known = [numbers(work, command.run)] if has_run and command.before else []
     code, said, operations = call(list(command.words), work, **options)
@@ -306,29 +377,58 @@ def strike_all(name, command, home, n_points, rng, only=""):
     points += [(place, "torn") for place, (what, _) in enumerate(operations) if what == "write"]
     points += [(p, "full") for p, (what, _) in enumerate(operations) if what not in ("unlink",)]
     points = [(p, kind) for p, kind in points if re.search(only, described(kind, operations[p]))]
-    for place, kind in sorted(rng.sample(points, min(n_points, len(points)))):
-        renew()
-        code, said, _ = call(list(command.words), work, strike=place, kind=kind, **options)
-        where = f"{name}, {described(kind, operations[place])} ({place})"
+    points = sorted(rng.sample(points, min(n_points, len(points))))
+    copies = {point: home / "copies" / f"{point[0]}-{point[1]}" for point in points}
+    renew(start)
+    _, _, again = call(list(command.words), work, copies=copies, **options)
+    if _nameless(again) != _nameless(operations):
+        raise RuntimeError(f"{name} does other things when it is run again")
+
+    def check():
+        """Say what is wrong with what is left, or None."""
+        if has_run:
+            found = numbers(work, command.run)
+            if found is not None and found not in known:
+                return f"other numbers: {_difference(known[-1] or {}, found)}"
+        code, said, _ = call(list(command.words), work, **options)
+        if code or "Traceback" in said:
+            return f"again: rc {code}: {said[-800:]}"
+        found = contents(work)
+        return None if found == wanted else f"again: {_difference(wanted, found)}"
+
+    checked = {}
+    for point in points:
+        place, kind = point
         wrong = None
         if kind == "full":
+            renew(start)
+            code, said, _ = call(list(command.words), work, full=place, **options)
             if code not in (0, 2) or "Traceback" in said:
                 wrong = f"rc {code}: {said[-800:]}"
             elif code == 2 and not _names_a_file(said):
                 wrong = f"no file is named: {said}"
-        elif code != KILLED:
-            wrong = f"rc {code} rather than killed: {said[-300:]}"
-        if wrong is None and has_run:
-            found = numbers(work, command.run)
-            if found is not None and found not in known:
-                wrong = f"other numbers: {_difference(known[-1] or {}, found)}"
-        if wrong is None:
-            code, said, _ = call(list(command.words), work, **options)
-            if code or "Traceback" in said:
-                wrong = f"again: rc {code}: {said[-800:]}"
-            elif (found := contents(work)) != wanted:
-                wrong = f"again: {_difference(wanted, found)}"
-        yield where, wrong
+        else:
+            renew(copies[point])
+            shutil.rmtree(copies[point])
+        left = _state(work)
+        if left not in checked:
+            checked[left] = check()
+        yield f"{name}, {described(kind, operations[place])} ({place})", wrong or checked[left]
+
+
+def _nameless(operations):
+    """Leave out of operations which process did them."""
+    return [(what, _OF_PROCESS.sub("", path)) for what, path in operations]
+
+
+def _state(home):
+    """Digest all that stands in a folder; of locks and half-written files, but for the process."""
+    digest = hashlib.sha256()
+    for path in sorted(home.rglob("*")):
+        name = _OF_PROCESS.sub("", path.relative_to(home).as_posix())
+        held = path.read_bytes() if path.is_file() and path.suffix != ".lock" else b""
+        digest.update(f"{name}\0{len(held)}\0".encode() + held)
+    return digest.digest()
 
 
 def described(kind, operation):
@@ -351,22 +451,61 @@ def _difference(wanted, found):
 
 def _prepare(home):
     """Write the files that commands read."""
-    import json
-
     from surface_consistency.data.redirectqa import load_sample
 
     rows = ["fact_id,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")
     questions = load_sample().questions
     lines = [{"id": one.id, "prediction": one.triple.answers[0]} for one in questions]
-    (home / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    _write(home / "p.jsonl", lines)
+    pairs = [f"{one.surface.text}, {one.triple.object.name}" for one in questions]
+    for place in (0, 1):
+        _write(home / "corpus" / f"{place}.jsonl", [{"text": text} for text in pairs[place::2]])
+    _write(home / "texts.jsonl", [{"id": place, "text": text} for place, text in enumerate(pairs)])
+    texts = {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat the apple."}
+    _write(home / "piqa" / "validation.jsonl", [texts | {"label": place} for place in (0, 1)])
+    _write(home / "popqa.jsonl", [_POPQA])
+
+
+_OF_PROCESS = re.compile(r"[-.]\d+(-\d+)?(?=\.part)")
+
+_POPQA = {
+    "id": 4222382,
+    "subj": "Maren Oskeld",
+    "prop": "place of birth",
+    "obj": "Brisk Harbor",
+    "subj_id": 1,
+    "prop_id": 218,
+    "obj_id": 2,
+    "s_aliases": '["one"]',
+    "o_aliases": "[]",
+    "s_uri": "http://www.wikidata.org/entity/Q990000022",
+    "o_uri": "http://www.wikidata.org/entity/Q990000003",
+    "s_wiki_title": "Maren Oskeld",
+    "o_wiki_title": "Brisk Harbor",
+    "s_pop": 100,
+    "o_pop": 200,
+    "question": "In what city was Maren Oskeld born?",
+    "possible_answers": '["Brisk Harbor"]',
+}
+"""A row in PopQA's columns about the miniature wiki."""
+
+
+def _write(path, rows):
+    """Write rows of JSON."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def _import_all():
-    """Load what commands load, so that processes only fork."""
+    """Load what every command needs, so that processes only fork."""
     import pyarrow.parquet  # noqa: F401
 
     import tests.faults.plugins  # noqa: F401
+    from surface_consistency.report import html
+
+    for name in html._environment().list_templates():
+        html._environment().get_template(name)
 
 
 def main(argv=None):

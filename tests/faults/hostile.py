@@ -11,129 +11,23 @@ oracle's is a failure. Pages are not set here: the browser tests do that.
 import argparse
 import contextlib
 import csv
-import gzip
 import io
 import json
 import random
-import re
 import shutil
 import sys
 import tempfile
 import threading
 import time
-import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-REFUSED = object()
-"""The input must be refused."""
+from tests.faults.counts import Ngrams, Pairs, Surfaces
+from tests.faults.dumps import Entities, Pages, Pageviews, Sql
+from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, disorder, judged
+from tests.faults.probes import Benchmarks, Scores
 
-ANY = object()
-"""The input may be read or refused, in good order."""
-
-MINI = Path(__file__).resolve().parents[1] / "wikimedia" / "mini"
-PAGE_SQL = MINI / "enwiki-20260101-page.sql.gz"
 QUICK = ("--resamples", "1")
-TEXTS = (
-    "=1+1",
-    "+SUM(A1)",
-    "-2+3",
-    "@cmd",
-    "\tx",
-    "\x1b[31mred\x1b]0;t\x07",
-    "\x9b31m",
-    "\u202egnp.exe",
-    "\u2066x\u2069",
-    "<script>alert(1)</script>",
-    "{{ 7*7 }}",
-    "a,b",
-    'say "hi"',
-    "it's",
-    "line\nbreak",
-    "line\rreturn",
-    "NA",
-    "null",
-    "NaN",
-    "None",
-    "-0.0",
-    "1e999",
-    "0x10",
-    "ß",
-    "ﬁ",
-    "e\u0301",
-    "東京都",
-    "नमस्ते",
-    "👩‍👩‍👧",
-    "\ufeff",
-    "\u2028",
-    "\x00",
-    "\x7f",
-    " ",
-    "\xa0x",
-    "a" * 5_000,
-    "_",
-    "__class__",
-    "../../etc/passwd",
-    "%s%n",
-    "${HOME}",
-    "index",
-    "model",
-    "pair_id",
-)
-_RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
-
-def command(words):
-    """Run a command here: its exit code, and what it printed."""
-    from surface_consistency.cli import main
-
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main([str(word) for word in words])
-        except BaseException:
-            code = None
-            traceback.print_exc()
-    return code, out.getvalue(), err.getvalue()
-
-
-def disorder(code, out, err):
-    """Say what is wrong with how a command ended, whatever it was given; None if nothing."""
-    if code not in (0, 2, 3):
-        return f"rc {code}: {err[-700:]}"
-    if raw := _RAW.search(out + err):
-        return f"raw {raw[0]!r} on the terminal"
-    lines = [line for line in err.split("\n") if line]
-    strange = [line for line in lines if not line.startswith(("error: ", "warning: "))]
-    if strange:
-        return f"a line of another kind: {strange[0][:300]}"
-    if (code == 2) != any(line.startswith("error: ") for line in lines):
-        return f"rc {code}, but said {err[-300:]!r}"
-    return None
-
-
-def judged(code, out, err, wanted, found):
-    """Hold an end against what must be; `found` reads the result of a command that ended well."""
-    wrong = disorder(code, out, err)
-    if wrong is not None or wanted is ANY:
-        return wrong
-    if wanted is REFUSED:
-        return None if code == 2 else f"rc {code} for what must be refused: {out[:300]}"
-    if code == 2:
-        return f"refused what is right: {err[:400]}"
-    result = found()
-    return None if result == wanted else f"{result} rather than {wanted}: {err[:200]}"
-
-
-class Family:
-    """Inputs of one kind."""
-
-    def __init__(self, home):
-        self.home = home
-
-    def attempt(self, rng):
-        """Make one input, send it, and say what is wrong or None."""
-        raise NotImplementedError
 
 
 class Verdicts(Family):
@@ -201,29 +95,6 @@ class Bytes(Family):
         path.write_bytes(damaged(made.encode(), rng))
         words = ["compare", path, "--first", "a", "--second", "b", "--json", *QUICK]
         return judged(*command(words), ANY, None)
-
-
-def damaged(data, rng):
-    """Damage some bytes."""
-    place = rng.randrange(len(data) + 1)
-    nest = rng.choice((b"[", b'{"a":')) * rng.choice((50, 2_000, 100_000))
-    return rng.choice(
-        (
-            lambda: data[:place],
-            lambda: data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :],
-            lambda: data[:place] + rng.randbytes(rng.randint(1, 40)) + data[place:],
-            lambda: data[:place] + rng.choice(TEXTS).encode() + data[place:],
-            lambda: data[:place] + nest + data[place:],
-            lambda: data[:place] + b"9" * rng.choice((30, 400, 5_000)) + data[place:],
-            lambda: b"\xef\xbb\xbf" + data,
-            lambda: data.decode("utf-8", "replace").encode("utf-16"),
-            lambda: gzip.compress(data),
-            lambda: data[place:] + data[:place],
-            lambda: data.replace(b"\n", b"\r"),
-            lambda: data + b"\x00" * rng.choice((1, 4_096)),
-            lambda: b"",
-        )
-    )()
 
 
 class _Scored(Family):
@@ -324,7 +195,7 @@ class Logs(_Scored):
             tail, wanted = "", without
         elif kind == 7:
             lines[place] = lines[place][: rng.randrange(1, len(lines[place]))]
-            wanted = REFUSED if place < len(lines) - 1 else without
+            wanted = REFUSED
         elif kind == 8:
             lines[place] = json.dumps(line | {"text": text})
             wanted |= {name: text == self.gold[name]}
@@ -509,50 +380,22 @@ class Replies(_Scored):
         return {json.loads(line)["text"] for line in lines if line}
 
 
-class Dumps(Family):
-    """SQL dumps that were cut or damaged: all rows as they are, or an error that names the file."""
-
-    def __init__(self, home):
-        super().__init__(home)
-        self.data = gzip.decompress(PAGE_SQL.read_bytes())
-        self.rows = self.read(PAGE_SQL)
-
-    def read(self, path):
-        """Read two columns."""
-        from surface_consistency.wikimedia.sql import read_sql
-
-        return [
-            row for batch in read_sql(path, ["page_id", "page_title"]) for row in batch.to_pylist()
-        ]
-
-    def attempt(self, rng):
-        from surface_consistency.errors import DataError
-
-        path = self.home / "enwiki-20260101-page.sql"
-        cut = rng.random() < 0.7
-        ends = [found.end() for found in re.finditer(rb";\n", self.data)][:-1]
-        place = rng.choice((*ends, rng.randrange(len(self.data)), rng.randrange(len(self.data))))
-        data = self.data[:place] if cut else damaged(self.data, rng)
-        path.write_bytes(data)
-        try:
-            rows = self.read(path)
-        except DataError as error:
-            return None if path.name in str(error) else f"no file is named: {error}"
-        except Exception:
-            return traceback.format_exc()[-500:]
-        if cut and rows != self.rows and not self.data[len(data) :].lstrip().startswith(b"--"):
-            return f"cut to {len(data)} bytes: {len(rows)} of {len(self.rows)} rows"
-        return None
-
-
 FAMILIES = {
-    "verdicts": (Verdicts, 60),
+    "verdicts": (Verdicts, 30),
     "bytes of verdicts": (Bytes, 20),
-    "run logs": (Logs, 10),
-    "predictions": (Predictions, 4),
-    "rows": (Rows, 3),
-    "replies": (Replies, 1),
-    "dumps": (Dumps, 2),
+    "run logs": (Logs, 2),
+    "predictions": (Predictions, 1),
+    "rows": (Rows, 1),
+    "replies": (Replies, 0.5),
+    "scores": (Scores, 2),
+    "benchmarks": (Benchmarks, 0.5),
+    "counts of names": (Surfaces, 2),
+    "counts of pairs": (Pairs, 1),
+    "counts of n-grams": (Ngrams, 1),
+    "SQL dumps": (Sql, 15),
+    "pageviews": (Pageviews, 10),
+    "exports": (Pages, 8),
+    "entities": (Entities, 6),
 }
 """Families by name, and their share of all inputs."""
 
@@ -591,7 +434,7 @@ def main(argv=None):
     told, failed = [], 0
     with tempfile.TemporaryDirectory() as home:
         for name in names:
-            n = given.inputs * FAMILIES[name][1] // shares
+            n = round(given.inputs * FAMILIES[name][1] / shares)
             until = time.monotonic() + given.seconds * FAMILIES[name][1] / shares
             tries, failures = send(name, n, given.seed, home, until=until)
             print(f"| {name} | {tries} | {len(failures)} |", flush=True)

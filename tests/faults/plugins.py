@@ -5,6 +5,7 @@ import zlib
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.report.table import Column, Table
 from surface_consistency.schemas import Generation
+from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import Analysis
 
 
@@ -24,6 +25,26 @@ class Echo:
         for prompt in prompts:
             place = zlib.crc32(prompt.key.encode()) % len(self.words)
             yield Generation(prompt_id=prompt.id, text=self.words[place])
+
+
+class Scorer:
+    """Gives each text a probability, chosen by its content alone."""
+
+    name = "scorer"
+
+    def __init__(self, model=None):
+        pass
+
+    def fingerprint(self):
+        return {"runner": "scorer"}
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        for request in requests:
+            value = -(zlib.crc32(f"{request.context}{request.continuation}".encode()) % 97) / 7
+            yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
 
 
 class Counting(Analysis):

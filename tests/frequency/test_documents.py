@@ -2,6 +2,7 @@ import bz2
 import gzip
 import json
 import lzma
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -176,6 +177,21 @@ def test_cut_files_are_named_or_counted_as_far_as_they_go(tmp_path, packed):
     assert report.truncated == [str(path.resolve())]
     assert "ended early; what came before was counted" in report.lines()[-1]
     assert len(texts) < 200_000
+
+
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
+def test_files_with_a_damaged_byte_are_named(tmp_path, packed):
+    """Whichever library unpacks them: none of its own errors comes through."""
+    path = tmp_path / f"a.jsonl{packed}"
+    content = PACKERS[packed](LINES * 20)
+
+    for place in range(len(content) // 3, len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        with suppress(DataError):
+            texts_of(path)
+    path.write_bytes(content[:-9] + bytes(9))
+    with pytest.raises(DataError, match=rf"a\.jsonl{packed} is cut off or damaged"):
+        texts_of(path)
 
 
 @pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])

@@ -124,15 +124,32 @@ def test_a_torn_last_line_is_dropped_and_redone(written, manifest, caplog):
     assert "generations.jsonl:4: the last line was cut off" in caplog.text
 
 
-def test_a_last_line_of_noise_is_dropped(written, manifest):
-    """After a power failure the end of a file may hold anything."""
+def test_noise_behind_the_last_line_is_dropped(written, manifest):
+    """After a power failure a file may go on with bytes that nobody wrote."""
     whole = written.read_bytes()
-    written.write_bytes(whole + b"\0\0\0\xff\n")
+    written.write_bytes(whole + b"\0\0\0\xff")
 
     with RunLog.open(written, manifest) as log:
         assert len(log) == 3
 
     assert written.read_bytes() == whole
+
+
+@pytest.mark.parametrize("end", [b'{"prompt_id": "q1", "te\n', b"\0\0\xff\n", b"x\n"])
+def test_a_last_line_that_is_no_json_but_has_its_end_is_refused(written, manifest, end):
+    """It was not torn but edited; dropping it would lose an answer in silence."""
+    written.write_bytes(written.read_bytes() + end)
+    before = written.read_bytes()
+
+    for read in (
+        lambda: RunLog.open(written, manifest),
+        lambda: list(read_generations(written)),
+        lambda: read_answers(written),
+    ):
+        with pytest.raises(RunLogError, match=r"generations\.jsonl:5: .*Remove that line"):
+            read()
+
+    assert written.read_bytes() == before
 
 
 def test_reading_passes_over_a_torn_last_line(written):

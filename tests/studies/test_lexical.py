@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.benchmarks import load_benchmark
+from surface_consistency.errors import DataError
 from surface_consistency.inference.options import OptionRunner
 from surface_consistency.perturbation import JudgedSense, SenseQuestion, WordNet, write_senses
 from surface_consistency.schemas import Prompt
@@ -15,6 +16,7 @@ from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import report_runs, run_study, score_run
 from surface_consistency.studies.lexical import (
     LexicalData,
+    LexicalJudge,
     LexicalScoring,
     LexicalSettings,
     LexicalSource,
@@ -141,6 +143,33 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
     quality = plan.checks["perturbation"]
     assert quality["n_unchanged"].iloc[0] == 5
     assert 0.0 < quality["rouge_l"].iloc[0] < 1.0
+
+
+def lexical_targets(*scores):
+    """One prompt with two options, the first of them right."""
+    row = {"prompt_id": "q1", "options": ["a", "b"], "correct": 0, "scores": scores}
+    return pd.DataFrame([row])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_answers_with_scores_of_other_options_are_refused(n):
+    one = ScoredText(request_id="0", log_probabilities=(-1.0,))
+
+    with pytest.raises(
+        DataError, match=rf"'q1' holds log-probabilities of {n} options, .* offers 2"
+    ):
+        LexicalJudge().judge(lexical_targets(*[one] * n))
+
+
+def test_an_option_without_a_probability_decides_nothing():
+    """A single first token has none; it is not the least probable option either."""
+    none = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(None,))
+    one = ScoredText(request_id="1", token_ids=(5,), log_probabilities=(-1.0,))
+
+    judged = LexicalJudge().judge(lexical_targets(none, one)).iloc[0]
+
+    assert pd.isna(judged["is_correct"])
+    assert judged["reason"] == "no log-probability of an option"
 
 
 def test_parts_of_speech_and_limit(tmp_path):

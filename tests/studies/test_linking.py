@@ -1,6 +1,7 @@
 """The linking probe end to end, on models whose knowledge is planted."""
 
 import hashlib
+import math
 import shutil
 
 import numpy as np
@@ -14,6 +15,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import report_runs, run_study, score_run
 from surface_consistency.studies.linking import (
+    LinkingJudge,
     LinkingScoring,
     LinkingSettings,
     LinkingStudy,
@@ -132,6 +134,31 @@ def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
     with pytest.raises(DataError, match=r"--calibrated needs the wordings asked with N/A"):
         score_run(plain, study=study, scoring=LinkingScoring(calibrated=True))
     assert score_run(plain, study=study)["first_calibrated_log_odds"].isna().all()
+
+
+def linking_targets(*values):
+    """One true pair whose four words have these log-probabilities."""
+    scores = tuple(
+        ScoredText(request_id=str(place), log_probabilities=(value,))
+        for place, value in enumerate(values)
+    )
+    row = {"prompt_id": "q1", "kind": "positive", "category": None, "order": "redirect_first"}
+    return pd.DataFrame([{**row, "text": "yes", "scores": scores}])
+
+
+@pytest.mark.parametrize("values", [(-1.0,) * 3, (-1.0,) * 5])
+def test_answers_with_scores_of_other_options_are_refused(values):
+    """Three of four words would be compared as if they were all."""
+    with pytest.raises(DataError, match=r"'q1' holds log-probabilities of . options, .* offers 4"):
+        LinkingJudge({}).judge(linking_targets(*values))
+
+
+def test_words_without_a_probability_are_no_answer():
+    """log(0) - log(0) is no odds, and not above 0 either."""
+    judged = LinkingJudge({}).judge(linking_targets(*(-math.inf,) * 4)).iloc[0]
+
+    assert pd.isna(judged["is_correct"])
+    assert judged["reason"] == "no log-odds: neither yes nor no has a probability"
 
 
 def test_a_coin_and_a_yes_sayer_have_a_balanced_accuracy_of_a_half(data, tmp_path):

@@ -1,0 +1,138 @@
+"""What all families of hostile inputs share: hostile texts and damage, and how an end is judged."""
+
+import contextlib
+import gzip
+import io
+import re
+import traceback
+
+REFUSED = object()
+"""The input must be refused."""
+
+ANY = object()
+"""The input may be read or refused, in good order."""
+
+QUICK = ("--resamples", "1")
+TEXTS = (
+    "=1+1",
+    "+SUM(A1)",
+    "-2+3",
+    "@cmd",
+    "\tx",
+    "\x1b[31mred\x1b]0;t\x07",
+    "\x9b31m",
+    "\u202egnp.exe",
+    "\u2066x\u2069",
+    "<script>alert(1)</script>",
+    "{{ 7*7 }}",
+    "a,b",
+    'say "hi"',
+    "it's",
+    "line\nbreak",
+    "line\rreturn",
+    "NA",
+    "null",
+    "NaN",
+    "None",
+    "-0.0",
+    "1e999",
+    "0x10",
+    "ß",
+    "ﬁ",
+    "e\u0301",
+    "東京都",
+    "नमस्ते",
+    "👩‍👩‍👧",
+    "\ufeff",
+    "\u2028",
+    "\x00",
+    "\x7f",
+    " ",
+    "\xa0x",
+    "a" * 5_000,
+    "_",
+    "__class__",
+    "../../etc/passwd",
+    "%s%n",
+    "${HOME}",
+    "index",
+    "model",
+    "pair_id",
+)
+_RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def command(words):
+    """Run a command here: its exit code, and what it printed."""
+    from surface_consistency.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(word) for word in words])
+        except BaseException:
+            code = None
+            traceback.print_exc()
+    return code, out.getvalue(), err.getvalue()
+
+
+def disorder(code, out, err):
+    """Say what is wrong with how a command ended, whatever it was given; None if nothing."""
+    if code not in (0, 2, 3):
+        return f"rc {code}: {err[-700:]}"
+    if raw := _RAW.search(out + err):
+        return f"raw {raw[0]!r} on the terminal"
+    lines = [line for line in err.split("\n") if line]
+    strange = [line for line in lines if not line.startswith(("error: ", "warning: "))]
+    if strange:
+        return f"a line of another kind: {strange[0][:300]}"
+    if (code == 2) != any(line.startswith("error: ") for line in lines):
+        return f"rc {code}, but said {err[-300:]!r}"
+    return None
+
+
+def judged(code, out, err, wanted, found):
+    """Hold an end against what must be; `found` reads the result of a command that ended well."""
+    wrong = disorder(code, out, err)
+    if wrong is not None or wanted is ANY:
+        return wrong
+    if wanted is REFUSED:
+        return None if code == 2 else f"rc {code} for what must be refused: {out[:300]}"
+    if code == 2:
+        return f"refused what is right: {err[:400]}"
+    result = found()
+    return None if result == wanted else f"{result} rather than {wanted}: {err[:200]}"
+
+
+class Family:
+    """Inputs of one kind."""
+
+    def __init__(self, home):
+        self.home = home
+
+    def attempt(self, rng):
+        """Make one input, send it, and say what is wrong or None."""
+        raise NotImplementedError
+
+
+def damaged(data, rng):
+    """Damage some bytes."""
+    place = rng.randrange(len(data) + 1)
+    nest = rng.choice((b"[", b'{"a":')) * rng.choice((50, 2_000, 100_000))
+    return rng.choice(
+        (
+            lambda: data[:place],
+            lambda: data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :],
+            lambda: data[:place] + rng.randbytes(rng.randint(1, 40)) + data[place:],
+            lambda: data[:place] + rng.choice(TEXTS).encode() + data[place:],
+            lambda: data[:place] + nest + data[place:],
+            lambda: data[:place] + b"9" * rng.choice((30, 400, 5_000)) + data[place:],
+            lambda: b"\xef\xbb\xbf" + data,
+            lambda: data.decode("utf-8", "replace").encode("utf-16"),
+            lambda: gzip.compress(data),
+            lambda: data[place:] + data[:place],
+            lambda: data.replace(b"\n", b"\r"),
+            lambda: data + b"\x00" * rng.choice((1, 4_096)),
+            lambda: b"",
+        )
+    )()

@@ -1,0 +1,199 @@
+"""Studies that read log-probabilities: logs of hostile scores, and benchmarks of hostile rows."""
+
+import json
+import math
+import shutil
+import warnings
+from pathlib import Path
+
+from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, judged
+
+WORDNET = str(Path(__file__).resolve().parents[1] / "perturbation" / "wordnet")
+SCORER = "tests.faults.plugins:Scorer"
+PIQA = [
+    {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat the apple.", "label": 0},
+    {"goal": "To use an apple,", "sol1": "throw it.", "sol2": "eat it up.", "label": 1},
+]
+COPA = {
+    "premise": "The man fell.",
+    "choice1": "He slipped.",
+    "choice2": "He slept on a dog.",
+    "question": "cause",
+    "label": 0,
+}
+ROWS = {
+    "piqa": PIQA[0],
+    "copa": COPA,
+    "winogrande": {
+        "sentence": "Ann gave dogs to Sue because _ was kind.",
+        "option1": "Ann",
+        "option2": "Sue",
+        "answer": "1",
+    },
+    "lambada": {"text": "He had a dog and she had a dog"},
+    "anaphor_agreement": {
+        "sentence_good": "Some dog helped Mary.",
+        "sentence_bad": "Some dogs helps Mary.",
+        "UID": "anaphor_number_agreement",
+    },
+}
+VALUES = (0, -0.5, -3.0, -700.0, -1e308, 5e-324 * -1)
+WRONG = (1.0, float("nan"), "x", [], True, "-1")
+
+
+def without_pages():
+    """Leave out the page of `run` and `score`, which other tests open."""
+    from surface_consistency.commands import score
+    from surface_consistency.studies import variants
+    from surface_consistency.studies.reporting import Reported
+
+    def scored_only(folders, out, **_):
+        import pandas as pd
+
+        overall = type("Nothing", (), {"frame": pd.DataFrame()})()
+        return Reported(page=out, tables={"overall": overall}, runs=[], notes=[], warnings=[])
+
+    score.report_runs = variants.report_runs = scored_only
+
+
+class _Asked(Family):
+    """Runs of the studies that read log-probabilities."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        without_pages()
+        self.out = home / "run"
+
+    def run(self, source, out, task, *more):
+        """Ask a benchmark."""
+        words = ["run", "lexical", "--task", task, "--source", source, "--out", out, "--json"]
+        words += ["--runner", SCORER, "--wordnet", WORDNET, "--repeat", 0, "--limit", 4]
+        return command([*words, *more])
+
+    def verdicts(self):
+        """Read the verdicts of the run."""
+        import pandas as pd
+
+        frame = pd.read_parquet(self.out / "verdicts.parquet")
+        given = frame[frame["reason"].isna()]
+        return dict(zip(given["target_id"], given["is_correct"].astype(bool), strict=True))
+
+
+class Scores(_Asked):
+    """Logs whose scores are others: the option of the largest sum is chosen, or it is refused."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        source = home / "piqa" / "validation.jsonl"
+        source.parent.mkdir()
+        source.write_text("".join(json.dumps(row) + "\n" for row in PIQA))
+        asked = self.run(source.parent, home / "lexical", "piqa")
+        words = ["run", "linking", "--source", "sample", "--limit", 4, "--repeat", 0, "--json"]
+        linked = command([*words, "--runner", SCORER, "--out", home / "linking"])
+        if asked[0] or linked[0]:
+            raise RuntimeError(f"{asked} {linked}")
+        self.fresh = [self._read(home / name) for name in ("lexical", "linking")]
+
+    def _read(self, folder):
+        import pandas as pd
+
+        lines = (folder / "generations.jsonl").read_text("utf-8").splitlines()
+        return (
+            folder,
+            [json.loads(line) for line in lines],
+            pd.read_parquet(folder / "targets.parquet"),
+        )
+
+    def attempt(self, rng):
+        folder, lines, targets = rng.choice(self.fresh)
+        lines = json.loads(json.dumps(lines))
+        line, kind, wanted = rng.choice(lines), rng.randrange(9), None
+        scores = line["scores"]
+        one = rng.choice(scores)
+        if kind < 4:
+            for score in rng.choices(scores, k=rng.randint(1, 4)):
+                score["log_probabilities"] = [rng.choice(VALUES)]
+        elif kind == 4:
+            one["log_probabilities"] = [rng.choice(WRONG)]
+            wanted = REFUSED
+        elif kind == 5:
+            line["scores"] = rng.choice((None, [], scores[:-1], [*scores, one], {}, [one, 1], "x"))
+            wanted = ANY if line["scores"] is None else REFUSED
+        elif kind == 6:
+            one[rng.choice((*one, rng.choice(TEXTS)))] = rng.choice((None, 1, [], {}, "x", [None]))
+            wanted = ANY
+        elif kind == 8:
+            for score in scores:
+                score["log_probabilities"] = [rng.choice((-1.0, float("-inf")))]
+            wanted = ANY
+        if wanted is None:
+            wanted = self.oracle(folder.name, lines, targets)
+        made = "\n".join(map(json.dumps, lines)) + "\n"
+        if kind == 7:
+            made, wanted = damaged(made.encode(), rng).decode("utf-8", "replace"), ANY
+        shutil.rmtree(self.out, ignore_errors=True)
+        shutil.copytree(folder, self.out)
+        (self.out / "generations.jsonl").write_text(made, encoding="utf-8")
+        return judged(*command(["score", self.out, "--json"]), wanted, self.verdicts)
+
+    def oracle(self, study, lines, targets):
+        """Choose by the sums, as a person would."""
+        values = {
+            line["prompt_id"]: [score["log_probabilities"][0] for score in line["scores"]]
+            for line in lines
+        }
+        right = {}
+        for row in targets.to_dict("records"):
+            given = values[row["prompt_id"]]
+            if study == "lexical":
+                right[row["target_id"]] = given.index(max(given)) == int(row["correct"])
+            elif row["kind"] == "positive" or row["kind"].endswith("negative"):
+                half = len(given) // 2
+                odds = _log_sum(given[:half]) - _log_sum(given[half:])
+                right[row["target_id"]] = (odds > 0) == (row["kind"] == "positive")
+        return right
+
+
+def _log_sum(values):
+    """Add probabilities given by their logarithms."""
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+
+class Benchmarks(_Asked):
+    """Rows of benchmarks with hostile texts and cells: each is asked, or the file is refused."""
+
+    def attempt(self, rng):
+        task = rng.choice(list(ROWS))
+        rows = [dict(ROWS[task]) for _ in range(3)]
+        texts = [name for name in rows[0] if name not in ("label", "answer", "question", "UID")]
+        # The runner does not tell what LAMBADA asks: whether the last word is the likeliest.
+        kind, wanted = rng.randrange(4), REFUSED if task == "lambada" else len(rows)
+        for place, row in enumerate(rows):
+            row[texts[0]] = f"{place} {row[texts[0]]}"
+        row = rng.choice(rows)
+        if kind == 0:
+            row[rng.choice(texts)] += f" {rng.choice(TEXTS)}"
+            wanted = ANY
+        elif kind == 1:
+            row[rng.choice(list(row))] = rng.choice((None, 1, 7, [], {}, "", -1, True, "x"))
+            wanted = ANY
+        elif kind == 2:
+            row[rng.choice(TEXTS)] = rng.choice(TEXTS)
+            wanted = ANY
+        made = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        if rng.random() < 0.3:
+            made, wanted = damaged(made, rng), ANY
+        path = self.home / "rows.jsonl"
+        path.write_bytes(made)
+        shutil.rmtree(self.out, ignore_errors=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ended = self.run(path, self.out, task)
+        return judged(*ended, wanted, self.found)
+
+    def found(self):
+        """Count the pairs."""
+        import pandas as pd
+
+        return len(pd.read_parquet(self.out / "outcomes.parquet"))
