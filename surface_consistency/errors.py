@@ -12,13 +12,15 @@ SurfaceConsistencyError
 ├── RetrievalError               a store of facts could not be built or asked
 ├── RunnerError                  a model could not be loaded or asked
 │   ├── PromptTooLongError       a prompt does not fit the model's context
-│   └── RunnerOutOfMemoryError   the batch was too large for the device
+│   ├── RunnerOutOfMemoryError   the batch was too large for the device
+│   └── UnsupportedModelError    an architecture whose components cannot be told apart
 ├── RunLogError                  the log of a run cannot be used
 │   ├── RunLogLockedError        another process writes to the same run
 │   └── RunMismatchError         the run was made with other settings
 └── WorkFolderLockedError        another process builds in the same folder
 
 SurfaceConsistencyWarning
+├── BackupComponentsWarning      components stand in for each other, so one by one they look idle
 ├── ContaminationWarning         states or databases of an audit that cannot be told apart
 ├── IncompleteClosureWarning     equivalents of a deleted fact remain
 ├── IncompletePairWarning        redirects without their canonical row
@@ -33,6 +35,7 @@ Bad arguments raise the built-in `ValueError` or `TypeError`.
 """
 
 __all__ = [
+    "BackupComponentsWarning",
     "ColumnNotFoundError",
     "ContaminationWarning",
     "DataError",
@@ -57,6 +60,7 @@ __all__ = [
     "UndefinedMetricWarning",
     "UnknownCategoryWarning",
     "UnscoredWarning",
+    "UnsupportedModelError",
     "WorkFolderLockedError",
     "WorkerLostError",
 ]
@@ -127,6 +131,10 @@ class RunnerOutOfMemoryError(RunnerError, MemoryError):
     """The batch was too large for the device; the driver halves it and goes on."""
 
 
+class UnsupportedModelError(RunnerError):
+    """A model whose architecture, or number format, the engine of ablation does not take."""
+
+
 class RunLogError(SurfaceConsistencyError):
     """The log of a run cannot be used."""
 
@@ -149,6 +157,10 @@ class WorkFolderLockedError(SurfaceConsistencyError):
 
 class SurfaceConsistencyWarning(UserWarning):
     """Base of every warning of this package."""
+
+
+class BackupComponentsWarning(SurfaceConsistencyWarning):
+    """Components stand in for each other, so that taking them away one by one tells too little."""
 
 
 class ContaminationWarning(SurfaceConsistencyWarning):

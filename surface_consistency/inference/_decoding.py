@@ -23,6 +23,7 @@ __all__ = [
     "end_tokens",
     "greedy_config",
     "greedy_settings",
+    "model_context",
 ]
 
 _SAMPLING_DEFAULTS = {
@@ -96,13 +97,18 @@ def greedy_settings(config: Any) -> dict[str, JsonValue]:  # noqa: ANN401
 
 def context_length(model: Any, tokenizer: Any) -> int | None:  # noqa: ANN401
     """Return how many tokens the model can read and write together; None when nothing says so."""
-    config = model.config.get_text_config()
-    for name in _CONTEXT_NAMES:
-        value = getattr(config, name, None)
-        if isinstance(value, int) and value > 0:
-            return value
+    known = model_context(model)
+    if known is not None:
+        return known
     limit = tokenizer.model_max_length
     return int(limit) if limit is not None and limit < _NO_LIMIT else None
+
+
+def model_context(model: Any) -> int | None:  # noqa: ANN401
+    """Return how many tokens the model's configuration says it can read; None when it does not."""
+    config = model.config.get_text_config()
+    values = (getattr(config, name, None) for name in _CONTEXT_NAMES)
+    return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:

@@ -15,6 +15,7 @@ __all__ = [
     "Batch",
     "Engine",
     "Tokens",
+    "is_out_of_memory",
     "n_columns",
     "padding_obstacle",
     "prefix_obstacle",
@@ -29,6 +30,11 @@ _PREFIX, _SHORT, _LONG = 12, 2, 40
 _TOLERANCE_EXACT = 1e-3
 _TOLERANCE_LOW_PRECISION = 0.15
 _CANNOT = (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError)
+_OUT_OF_MEMORY = (
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "DefaultCPUAllocator: can't allocate memory",
+    "MPS backend out of memory",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +210,15 @@ class Engine:
         import torch
 
         return torch.tensor(rows, dtype=torch.long, device=self.model.device)
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Tell a full memory from other failures; only CUDA has an exception of its own for it."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        sign in str(error) for sign in _OUT_OF_MEMORY
+    )
 
 
 def n_columns(batch: Batch) -> int:

@@ -23,6 +23,7 @@ from surface_consistency.inference._decoding import (
 )
 from surface_consistency.inference._engine import (
     Engine,
+    is_out_of_memory,
     n_columns,
     padding_obstacle,
     prefix_obstacle,
@@ -41,12 +42,6 @@ from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 __all__ = ["TransformersRunner"]
 
 T = TypeVar("T")
-
-_OUT_OF_MEMORY = (
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "DefaultCPUAllocator: can't allocate memory",
-    "MPS backend out of memory",
-)
 
 
 class TransformersRunner:
@@ -309,7 +304,7 @@ class TransformersRunner:
             with torch.inference_mode():
                 return work()
         except RuntimeError as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
         self._engine.forget()
         if torch.cuda.is_available():
@@ -368,12 +363,3 @@ class TransformersRunner:
             return params.thought_opened
         end = self._encoder.tokenizer.decode(list(ids[-TAIL:]), skip_special_tokens=False)
         return tags.is_opened_by(end)
-
-
-def _is_out_of_memory(error: RuntimeError) -> bool:
-    """Tell a full memory from other failures; only CUDA has an exception of its own for it."""
-    import torch
-
-    return isinstance(error, torch.OutOfMemoryError) or any(
-        sign in str(error) for sign in _OUT_OF_MEMORY
-    )

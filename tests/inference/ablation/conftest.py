@@ -1,0 +1,240 @@
+"""Tiny random models of every architecture, and a model whose weights are written by hand."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+SMALL = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+}
+GQA = SMALL | {"num_key_value_heads": 2}
+EXPERTS = GQA | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+
+ARCHITECTURES = {
+    # Configuration, options, and where layers, projection and MLP stand.
+    "gpt_neox": ("GPTNeoXConfig", SMALL, "gpt_neox.layers", "attention.dense", "mlp"),
+    "gpt_neox_sequential": (
+        *("GPTNeoXConfig", SMALL | {"use_parallel_residual": False}),
+        *("gpt_neox.layers", "attention.dense", "mlp"),
+    ),
+    "llama": ("LlamaConfig", GQA, "model.layers", "self_attn.o_proj", "mlp"),
+    "llama_bias": (
+        *("LlamaConfig", GQA | {"attention_bias": True, "mlp_bias": True}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "qwen2": ("Qwen2Config", GQA, "model.layers", "self_attn.o_proj", "mlp"),
+    "qwen3": ("Qwen3Config", GQA | {"head_dim": 12}, "model.layers", "self_attn.o_proj", "mlp"),
+    "qwen3_moe": ("Qwen3MoeConfig", EXPERTS, "model.layers", "self_attn.o_proj", "mlp"),
+    "qwen2_moe": (
+        *("Qwen2MoeConfig", EXPERTS | {"shared_expert_intermediate_size": 16}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "mixtral": (
+        *("MixtralConfig", GQA | {"num_local_experts": 4, "sliding_window": None}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "mistral": (
+        *("MistralConfig", GQA | {"sliding_window": 4}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "gemma2": (
+        *("Gemma2Config", GQA | {"head_dim": 8, "sliding_window": 4}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "gemma3_text": (
+        *("Gemma3TextConfig", GQA | {"head_dim": 8, "sliding_window": 4}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "olmo2": ("Olmo2Config", GQA, "model.layers", "self_attn.o_proj", "mlp"),
+    "phi": ("PhiConfig", SMALL, "model.layers", "self_attn.dense", "mlp"),
+    "phi3": ("Phi3Config", GQA | {"pad_token_id": 0}, "model.layers", "self_attn.o_proj", "mlp"),
+    "gpt2": (
+        *("GPT2Config", {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4}),
+        *("transformer.h", "attn.c_proj", "mlp"),
+    ),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        {
+            "vocab_size": 61,
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 4,
+            "max_position_embeddings": 64,
+        },
+        *("transformer.h", "attn.attention.out_proj", "mlp"),
+    ),
+    "falcon": (
+        "FalconConfig",
+        {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
+        *("transformer.h", "self_attention.dense", "mlp"),
+    ),
+    "cohere": (
+        *("CohereConfig", GQA | {"logit_scale": 0.25}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "granite": (
+        *("GraniteConfig", GQA | {"logits_scaling": 3.0, "residual_multiplier": 0.3}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "gpt_oss": (
+        *("GptOssConfig", GQA | {"head_dim": 8, "num_local_experts": 4, "sliding_window": 4}),
+        *("model.layers", "self_attn.o_proj", "mlp"),
+    ),
+    "opt": (
+        *("OPTConfig", SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
+        *("model.decoder.layers", "self_attn.out_proj", "fc2"),
+    ),
+    "bloom": (
+        "BloomConfig",
+        {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4},
+        *("transformer.h", "self_attention.dense", "mlp.dense_4h_to_h"),
+    ),
+    "mpt": (
+        "MptConfig",
+        {"vocab_size": 61, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
+        *("transformer.blocks", "attn.out_proj", "ffn.down_proj"),
+    ),
+}
+
+
+@cache
+def tiny(name: str):
+    """Make a tiny random model of an architecture, sharp enough that components matter."""
+    kind, options, *_ = ARCHITECTURES[name]
+    config = getattr(transformers, kind)(**options)
+    config.bos_token_id = config.eos_token_id = 1
+    torch.manual_seed(7)
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3 if weight.dim() > 1 else 0.1)
+    for name_of, weight in model.named_parameters():
+        if "norm" in name_of or "ln_" in name_of:
+            torch.nn.init.normal_(weight, mean=1.0 if name_of.endswith("weight") else 0.0, std=0.1)
+    return model
+
+
+def part(module, path: str):
+    """Follow a dotted path."""
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
+    """Ablate by one forward a component, as the model's own logits show it: the slow truth.
+
+    Returns the untouched logits of the gold tokens, and those without each component, layer by
+    layer, the four heads and then the MLP.
+    """
+    *_, layers, projection, mlp = ARCHITECTURES[name]
+    tokens = torch.tensor([list(ids)])
+    gold = tokens[0, start:, None]
+
+    def logits():
+        with torch.no_grad():
+            out = model(tokens[:, :-1], use_cache=False).logits[0, start - 1 :]
+        return out.gather(-1, gold)[:, 0].double().numpy(), out.double().numpy()
+
+    base, whole = logits()
+    columns = []
+    for layer in part(model, layers):
+        module = part(layer, projection)
+        for head in range(4):
+
+            def cut(module, args, head=head):
+                values = args[0].clone()
+                width = values.shape[-1] // 4
+                values[:, first:, head * width : (head + 1) * width] = 0
+                return (values,)
+
+            handle = module.register_forward_pre_hook(cut)
+            columns.append(logits()[0])
+            handle.remove()
+
+        def silence(module, args, output):
+            first_part = output[0] if isinstance(output, tuple) else output
+            values = first_part.reshape(1, -1, first_part.shape[-1]).clone()
+            values[:, first:] = 0
+            values = values.reshape(first_part.shape)
+            return (values, *output[1:]) if isinstance(output, tuple) else values
+
+        handle = part(layer, mlp).register_forward_hook(silence)
+        columns.append(logits()[0])
+        handle.remove()
+    return base, np.stack(columns, axis=1), whole
+
+
+def untouched(model, ids, start: int):
+    """Give the model's own logits of the gold tokens."""
+    tokens = torch.tensor([list(ids)])
+    with torch.no_grad():
+        out = model(tokens[:, :-1], use_cache=False).logits[0, start - 1 :]
+    return out.gather(-1, tokens[0, start:, None])[:, 0].double().numpy()
+
+
+IDS = (3, 17, 5, 44, 29, 8, 51, 12, 33, 20, 9, 40)
+"""A text of twelve tokens; the answer is the last four."""
+
+SUBJECTS, OBJECTS = range(4), range(4, 8)
+SHORT, LONG, ASK = 8, 9, 10
+
+
+def planted(heads, *, n_heads: int = 4, n_layers: int = 2, twin_scale: float = 1.0):
+    """Write a GPT-2 whose named heads copy the subject to its object, and nothing else does.
+
+    Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
+    direction for each token, so that the value of a head can read the subject (and, for a head
+    bound to a context, only in its presence) and its output can write the object's direction.
+
+    Args:
+        heads: (layer, head) pairs; or (layer, head, context) where the head works only for texts
+            with the token SHORT or LONG.
+        n_heads: Heads of a layer.
+        n_layers: Layers.
+        twin_scale: How strongly each head writes.
+    """
+    width = 64
+    size = width // n_heads
+    config = transformers.GPT2Config(
+        vocab_size=11, n_embd=width, n_layer=n_layers, n_head=n_heads, n_positions=16
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+        for block in model.transformer.h:
+            block.ln_1.weight.fill_(1.0)
+        model.transformer.ln_f.weight.fill_(1.0)
+        table = torch.zeros(11, width)
+        for token in range(11):
+            # Pairs of directions of opposite sign: layer norm changes nothing but the scale.
+            table[token, 2 * token], table[token, 2 * token + 1] = 1.0, -1.0
+        model.transformer.wte.weight.copy_(table)
+        for spec in heads:
+            layer, head, *context = spec
+            block = model.transformer.h[layer]
+            columns = 2 * width + head * size  # of the values, behind queries and keys
+            for place, subject in enumerate(SUBJECTS):
+                block.attn.c_attn.weight[2 * subject, columns + place] = 1.0
+                target = OBJECTS[place]
+                row = head * size + place
+                block.attn.c_proj.weight[row, 2 * target] = 8.0 * twin_scale
+                block.attn.c_proj.weight[row, 2 * target + 1] = -8.0 * twin_scale
+            if context:
+                # Attention turns to the first token, which tells the context, unless it is ours;
+                # then the head reads no subject.
+                other = LONG if context[0] == SHORT else SHORT
+                block.attn.c_attn.weight[0:22:2, head * size + size - 1] = 40.0
+                block.attn.c_attn.weight[2 * other, width + head * size + size - 1] = 40.0
+    return model
