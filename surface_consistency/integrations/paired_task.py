@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import os
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -77,6 +79,7 @@ class PairedTask:
         tool: Who asks, for messages.
         runner: Who asks, for studies whose prompts depend on what fits a model; None where that is
             not known.
+        folder: Where a judge that is a model keeps its log; None for a temporary one.
 
     Raises:
         DataError: If nothing is left to ask, or the settings ask for several panels, such as two
@@ -92,8 +95,10 @@ class PairedTask:
         scoring: Any = None,  # noqa: ANN401 - the study's scoring record
         tool: str = "another tool",
         runner: Any = None,  # noqa: ANN401
+        folder: Path | None = None,
     ) -> None:
         self.study = study
+        self._folder = folder or Path(tempfile.gettempdir(), f"surface-consistency-{uuid4().hex}")
         self._data = data
         self._scoring = study.scoring() if scoring is None else scoring
         self._runner = runner or _Outside(tool)
@@ -114,15 +119,24 @@ class PairedTask:
 
     @classmethod
     def load(
-        cls, study: str, options: Mapping[str, object] = MappingProxyType({}), **given: Any
+        cls,
+        study: str | Study,
+        options: Mapping[str, object] = MappingProxyType({}),
+        *,
+        data: Any = None,  # noqa: ANN401 - each study has its own data
+        defaults: Mapping[str, object] = MappingProxyType({}),
+        **given: Any,
     ) -> "PairedTask":
         """Load a study and its data by name.
 
         Args:
-            study: The study, as for `find_study`.
+            study: The study, or its name as for `find_study`.
             options: Fields of the study's source, settings and scoring records by name, such as
                 {"source": "sample", "shots": 5, "rule": "boundary"}.
-            **given: `tool` and `runner`, as for the class.
+            data: What the study's `load` returned, or the option `source`; None to go by the
+                options.
+            defaults: Options that count where `options` do not have them, if the study does.
+            **given: `tool`, `runner` and `folder`, as for the class.
 
         Returns:
             The task.
@@ -132,7 +146,9 @@ class PairedTask:
             ValueError: If an option is unknown, with the nearest known one, or its value is wrong.
             DataError: If the data cannot be read.
         """
-        found = find_study(study)
+        found = find_study(study) if isinstance(study, str) else study
+        if isinstance(data, str | os.PathLike):
+            options, data = {**options, "source": os.fspath(data)}, None
         records = (found.source, found.settings, found.scoring)
         owners = {
             option.path[0]: record for record in records for option in record_options(record)
@@ -141,12 +157,14 @@ class PairedTask:
             if name not in owners:
                 near = difflib.get_close_matches(str(name), owners, n=1)
                 raise ValueError(
-                    f"{study} has no option {name!r}"
+                    f"{found.name} has no option {name!r}"
                     + (f"; did you mean {near[0]!r}?" if near else "")
                     + f" There are {', '.join(sorted(owners))}"
                 )
+        options = {name: defaults[name] for name in defaults if name in owners} | {**options}
         source, settings, scoring = (_record(record, options, owners) for record in records)
-        return cls(found, found.load(source), settings, scoring=scoring, **given)
+        data = found.load(source) if data is None else data
+        return cls(found, data, settings, scoring=scoring, **given)
 
     @property
     def shots(self) -> int | None:
@@ -379,9 +397,8 @@ class PairedTask:
 
     @cached_property
     def _judge(self) -> Any:  # noqa: ANN401
-        """Make the judge; one with a log of its own keeps it in a folder that goes with the task."""
-        self._folder = tempfile.TemporaryDirectory(prefix="surface-consistency-")
-        return self.study.judge(self._scoring, RunFolder(Path(self._folder.name)))
+        """Make the judge; the folder is there once one that keeps a log writes to it."""
+        return self.study.judge(self._scoring, RunFolder(self._folder))
 
     def _prompts(
         self, chat: bool | None, shots: int | None
