@@ -30,6 +30,8 @@ _COMMANDS = {
     "build": "Build a data set from its sources.",
     "count": "Count names, pairs of entities or n-grams in a corpus.",
     "demo": "Train a small model on planted facts and run the whole study on it.",
+    "lm-eval": "Run lm-evaluation-harness with the tasks of this package.",
+    "lm-eval-path": "Print the folder of these tasks, for the harness' --include_path.",
 }
 _OPTIONS = {
     "--help": "Show this list, or with a command its options.",
@@ -49,6 +51,7 @@ _PLUGINS = {
 }
 _ALIASES = {"audit": ("run", "audit")}
 _HELP = ("--help", "-h")
+_HARNESS = "lm-eval"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,6 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     out, err = _Terminal(sys.stdout), _Terminal(sys.stderr, has_progress=True)
     if not words or any(word in _HELP for word in words):
         out.is_raw = True  # Lists of options are set in colours.
+    if words[:1] == [_HARNESS]:
+        out.is_raw = err.is_raw = True  # What another program prints.
     code = 0
     with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         warnings.showwarning = _show_warning
@@ -161,6 +166,13 @@ def _run(words: Sequence[str]) -> int:
         found = Plugins(f"surface_consistency.{group}", what).describe()
         usage = f"{command} {what.upper()} [OPTIONS]"
         print(_listing(usage, text, **{group.capitalize(): found or {"none": "is installed"}}))
+    elif command in (_HARNESS, f"{_HARNESS}-path"):
+        from surface_consistency.integrations.harness import lm_eval_path, run_lm_eval
+
+        if command == _HARNESS:
+            run_lm_eval(rest)
+        else:
+            _print_path(lm_eval_path(), rest)
     else:
         from surface_consistency.commands.app import install_completion, run_command
 
@@ -171,10 +183,20 @@ def _run(words: Sequence[str]) -> int:
     return 0
 
 
+def _print_path(path: Path, rest: Sequence[str]) -> None:
+    """Print a path, for a command that takes no options."""
+    if any(word in _HELP for word in rest):
+        print(_listing("lm-eval-path", _COMMANDS["lm-eval-path"]))
+    elif rest:
+        raise ValueError(f"lm-eval-path takes no {rest[0]!r}; it prints a folder")
+    else:
+        print(path)
+
+
 def _listing(usage: str, text: str, **parts: Mapping[str, str]) -> str:
     """Set names and what they do in two columns."""
     width = min(shutil.get_terminal_size().columns, 100)
-    column = max(len(name) for part in parts.values() for name in part) + 4
+    column = max((len(name) for part in parts.values() for name in part), default=0) + 4
     lines = [f"Usage: surface-consistency {usage}", "", *textwrap.wrap(text, width)]
     for title, items in parts.items():
         lines += ["", f"{title}:"]

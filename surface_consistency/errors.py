@@ -8,6 +8,7 @@ SurfaceConsistencyError
 │   ├── RecordError              one line or row breaks its record's schema
 │   └── SourceNotFoundError      a file, folder or hub repository cannot be reached
 ├── MissingDependencyError       an optional library is not installed
+│   └── UnsupportedVersionError  it is installed in a version too old or too new
 ├── PluginError                  a study, analysis, runner or rule cannot be found or loaded
 ├── RetrievalError               a store of facts could not be built or asked
 ├── RunnerError                  a model could not be loaded or asked
@@ -61,6 +62,7 @@ __all__ = [
     "UnknownCategoryWarning",
     "UnscoredWarning",
     "UnsupportedModelError",
+    "UnsupportedVersionError",
     "WorkFolderLockedError",
     "WorkerLostError",
 ]
@@ -109,6 +111,29 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
     def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str, str]]:
         """Say how it is made again where a process hands it to another."""
         return type(self), self._given
+
+
+class UnsupportedVersionError(MissingDependencyError):
+    """An optional library is installed in a version that this package does not work with.
+
+    Args:
+        feature: What the user asked for.
+        library: The library that it needs.
+        installed: The version that is installed.
+        allowed: The versions that work, such as ">=0.4.9,<0.5".
+    """
+
+    def __init__(self, feature: str, library: str, installed: str, allowed: str) -> None:
+        ImportError.__init__(
+            self,
+            f"{feature} works with {library} {allowed}, and {installed} is installed. "
+            f"Install another with: pip install '{library}{allowed}'",
+        )
+        self._versions = (feature, library, installed, allowed)
+
+    def __reduce__(self) -> tuple[type["UnsupportedVersionError"], tuple[str, str, str, str]]:  # type: ignore[override]
+        """Say how it is made again where a process hands it to another."""
+        return type(self), self._versions
 
 
 class PluginError(SurfaceConsistencyError, ValueError):

@@ -3,6 +3,7 @@
 import inspect
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -76,6 +77,14 @@ class Engine:
         self._cached: tuple[tuple[Tokens, ...], Any] = ((), None)
         self.keeps_cache = False
         """Whether batches get this package's cache, which can start with prefixes."""
+        self.goes_on_training = False
+        """Whether the model is trained on afterwards, which no tensor of inference mode may join."""
+
+    def without_grad(self) -> AbstractContextManager[Any]:
+        """Switch gradients off."""
+        import torch
+
+        return torch.no_grad() if self.goes_on_training else torch.inference_mode()
 
     def generate(
         self,
@@ -89,11 +98,10 @@ class Engine:
 
         The processors come after those of the settings.
         """
-        import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
 
         ids, mask = self._columns(batch)
-        with torch.inference_mode():
+        with self.without_grad():
             cache = {"past_key_values": self._cache(batch, config)} if self.keeps_cache else {}
             return self.model.generate(
                 input_ids=ids,
@@ -132,8 +140,6 @@ class Engine:
             The logits after each of a row's last `n_last` tokens, (rows, n_last, vocabulary);
             those that fall on padding are without meaning.
         """
-        import torch
-
         ids, mask = self._columns(batch)
         shared = self._start_of(batch, n_columns(batch)) if batch.prefixes else None
         new = ids[:, _width(batch) :]
@@ -143,7 +149,7 @@ class Engine:
             options["logits_to_keep"] = n_last
         if shared is not None:
             options["past_key_values"] = shared
-        with torch.inference_mode():
+        with self.without_grad():
             logits: torch.Tensor = self.model(
                 input_ids=new, attention_mask=mask, use_cache=shared is not None, **options
             ).logits

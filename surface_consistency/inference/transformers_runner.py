@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
@@ -30,6 +30,7 @@ from surface_consistency.inference._engine import (
 )
 from surface_consistency.inference._token_scores import TokenScorer
 from surface_consistency.inference.loading import (
+    ModelSource,
     check_dependencies,
     find_model,
     load_model,
@@ -110,16 +111,85 @@ class TransformersRunner:
             trust_remote_code=trust_remote_code,
         )
         self._quantization = quantization
-        self._engine = Engine(loaded)
+        self._set_up(
+            Engine(loaded),
+            tokenizer,
+            batch_size=batch_size,
+            reuse_prefix=reuse_prefix,
+            shuffle_seed=shuffle_seed,
+            chat_options=chat_options or {},
+        )
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Any,  # noqa: ANN401
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        label: str,
+        batch_size: int = 32,
+    ) -> "TransformersRunner":
+        """Ask a model that is in memory, and may be in training.
+
+        The model's generation settings become greedy ones, and it is asked in the mode it is in:
+        call `eval` first, and put both back afterwards. `forget` what was computed with weights
+        that changed since.
+
+        Args:
+            model: A causal language model of transformers.
+            tokenizer: Its tokenizer.
+            label: Name of the model in errors and fingerprints.
+            batch_size: Prompts a batch at most.
+
+        Returns:
+            The runner.
+
+        Raises:
+            ValueError: If `batch_size` is less than 1.
+        """
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+        runner = cls.__new__(cls)
+        runner._source = ModelSource(location=label, label=label, revision=None, digest=None)
+        runner._quantization = None
+        engine = Engine(model)
+        engine.goes_on_training = True
+        runner._set_up(
+            engine,
+            tokenizer,
+            batch_size=batch_size,
+            reuse_prefix=True,
+            shuffle_seed=None,
+            chat_options={},
+        )
+        return runner
+
+    def forget(self) -> None:
+        """Free what was computed for prompts to come, which is wrong once weights change."""
+        self._engine.forget()
+
+    def _set_up(
+        self,
+        engine: Engine,
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        batch_size: int,
+        reuse_prefix: bool,
+        shuffle_seed: int | None,
+        chat_options: Mapping[str, JsonValue],
+    ) -> None:
+        """Find out how the model can be asked."""
+        loaded = engine.model
+        self._engine = engine
         self._encoder = Encoder(
             tokenizer=tokenizer,
             label=self._source.label,
             vocabulary=loaded.get_input_embeddings().num_embeddings,
-            chat_options=chat_options or {},
+            chat_options=chat_options,
         )
         loaded.generation_config = greedy_config(loaded, tokenizer)
         self._shuffle_seed = shuffle_seed
-        exact = quantization is None and loaded.dtype.itemsize >= 4
+        exact = self._quantization is None and loaded.dtype.itemsize >= 4
         obstacle = padding_obstacle(self._engine, exact=exact)
         self._padding = "left" if obstacle is None else f"one by one: {obstacle}"
         if reuse_prefix and obstacle is None:
@@ -301,7 +371,7 @@ class TransformersRunner:
         import torch
 
         try:
-            with torch.inference_mode():
+            with self._engine.without_grad():
                 return work()
         except RuntimeError as error:
             if not is_out_of_memory(error):

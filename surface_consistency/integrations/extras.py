@@ -1,0 +1,38 @@
+"""The tools that integrations need: installed at all, and in a version that they were made for."""
+
+import re
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Final
+
+from packaging.requirements import Requirement
+
+from surface_consistency.errors import MissingDependencyError, UnsupportedVersionError
+
+__all__ = ["check_tool"]
+
+_PACKAGE: Final = "surface-consistency"
+
+
+def check_tool(feature: str, tool: str, extra: str) -> None:
+    """Make sure that a tool is installed in a version that this package's extra allows.
+
+    Args:
+        feature: What the user asked for.
+        tool: Name of the distribution, such as "lm-eval".
+        extra: The extra that installs it, whose bounds count.
+
+    Raises:
+        MissingDependencyError: If it is not installed.
+        UnsupportedVersionError: If its version is outside the bounds; names both.
+    """
+    try:
+        installed = version(tool)
+    except PackageNotFoundError:
+        raise MissingDependencyError(feature, tool, extra) from None
+    for line in requires(_PACKAGE) or ():
+        needed = Requirement(line)
+        is_tool = re.sub(r"[-_.]+", "-", needed.name).lower() == tool
+        if not is_tool or needed.marker is None or not needed.marker.evaluate({"extra": extra}):
+            continue
+        if not needed.specifier.contains(installed, prereleases=True):
+            raise UnsupportedVersionError(feature, needed.name, installed, str(needed.specifier))

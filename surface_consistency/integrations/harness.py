@@ -1,0 +1,254 @@
+"""lm-evaluation-harness: the studies as its tasks, and its command line with their path set.
+
+The harness finds tasks in its own folder and under `--include_path` alone, takes demonstrations
+from a sampler of its own and gives no standard error to aggregations it does not know. So the task
+files of this package name a class, which takes prompts, verdicts and intervals from a `PairedTask`.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.integrations.extras import check_tool
+from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.schemas import Prompt
+
+__all__ = ["lm_eval_path", "run_lm_eval", "task_class"]
+
+_FEATURE: Final = "The task files for lm-evaluation-harness"
+_EXTRA: Final = "lm-eval"
+_KEYS: Final = ("task", "class", "study", "options", "metadata", "tag", "num_fewshot", "repeats")
+
+
+def lm_eval_path() -> Path:
+    """Return the folder of the task files, for the harness' `--include_path`.
+
+    Returns:
+        The folder, within the installed package.
+
+    Raises:
+        MissingDependencyError: If lm-evaluation-harness is not installed.
+        UnsupportedVersionError: If its version is too old or too new.
+    """
+    check_tool(_FEATURE, "lm-eval", _EXTRA)
+    return Path(__file__).parent / "lm_eval_tasks"
+
+
+def run_lm_eval(arguments: Sequence[str]) -> None:
+    """Run the harness' own command line with the path of our tasks.
+
+    Args:
+        arguments: What would follow `lm_eval`, such as ["run", "--tasks", "redirectqa"].
+
+    Raises:
+        MissingDependencyError: As `lm_eval_path` does.
+        UnsupportedVersionError: As `lm_eval_path` does.
+        ValueError: If the arguments hold a path of their own.
+    """
+    given = [*arguments]
+    path = str(lm_eval_path())
+    if any(word.partition("=")[0] == "--include_path" for word in given):
+        raise ValueError(
+            "--include_path is set by this command, and the harness takes one; for tasks of your "
+            'own run `lm_eval run --include_path FOLDER`, with links to the files of "$('
+            'surface-consistency lm-eval-path)" in FOLDER'
+        )
+    from lm_eval.__main__ import cli_evaluate
+
+    if given and "--help" not in given and "-h" not in given:
+        given += ["--include_path", path]
+    before, sys.argv = sys.argv, ["lm_eval", *given]
+    try:
+        cli_evaluate()
+    finally:
+        sys.argv = before
+
+
+@cache
+def task_class() -> Any:  # noqa: ANN401 - a class of the harness
+    """Return the class of our task files.
+
+    A task file names `study`; and `options`, fields of the study's source, settings and scoring
+    records by name. Under `metadata`, which the harness' `--metadata` sets, a mapping under the
+    study's name is laid over the options.
+
+    Returns:
+        The class, made of the harness' own; to be called with `config`, the task file. It raises
+        ValueError if a key or an option is unknown, DataError if the data cannot be read.
+
+    Raises:
+        MissingDependencyError: As `lm_eval_path` does.
+        UnsupportedVersionError: As `lm_eval_path` does.
+    """
+    check_tool(_FEATURE, "lm-eval", _EXTRA)
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.task import Task, TaskConfig
+    from lm_eval.filters import build_filter_ensemble
+
+    class HarnessTask(Task):  # type: ignore[misc]
+        """A study as a task: its documents, prompts, verdicts and numbers are the study's."""
+
+        def __init__(self, config: Mapping[str, Any]) -> None:
+            self._paired = paired = _load(config)
+            self._targets = paired.targets.groupby("prompt_id")["target_id"].agg(list).to_dict()
+            self._judged: dict[tuple[str, str], list[list[Any]]] = {}
+            first = paired.prompt(paired.documents[0].id, chat=False)
+            self._is_choice = first.options is not None
+            self.OUTPUT_TYPE = "multiple_choice" if self._is_choice else "generate_until"
+            metadata = dict(config.get("metadata") or {})
+            self.VERSION = metadata.get("version", 0)
+            params = [paired.params(document.id) for document in paired.documents]
+            decoding: dict[str, Any] = {"do_sample": False, "until": list(params[0].stop)}
+            if len({each.max_tokens for each in params}) == 1:
+                decoding["max_gen_toks"] = params[0].max_tokens
+            self._config = TaskConfig(
+                task=config["task"],
+                tag=config.get("tag"),
+                output_type=self.OUTPUT_TYPE,
+                num_fewshot=config.get("num_fewshot", paired.shots or 0),
+                repeats=config.get("repeats", 1),
+                generation_kwargs=None if self._is_choice else decoding,
+                metadata=metadata,
+            )
+            self._docs = [
+                {
+                    "id": document.id,
+                    "question": document.question,
+                    "fact_id": document.facts[0],
+                    "cluster": document.cluster,
+                    "possible_answers": list(document.answers),
+                }
+                for document in paired.documents
+            ]
+            self._training_docs = self._fewshot_docs = self._instances = None
+            self.fewshot_rnd = None
+            self._filters = [build_filter_ensemble("none", [["take_first", None]])]
+
+        def has_training_docs(self) -> bool:
+            return False
+
+        def has_validation_docs(self) -> bool:
+            return False
+
+        def has_test_docs(self) -> bool:
+            return True
+
+        def test_docs(self) -> list[dict[str, Any]]:
+            return self._docs
+
+        def doc_to_text(self, doc: Mapping[str, Any]) -> str:
+            return str(self._paired.prompt(doc["id"], chat=False).text)
+
+        def doc_to_target(self, doc: Mapping[str, Any]) -> str:
+            return f" {doc['possible_answers'][0]}" if doc["possible_answers"] else ""
+
+        def fewshot_context(
+            self,
+            doc: Mapping[str, Any],
+            num_fewshot: int = 0,
+            system_instruction: str | None = None,
+            apply_chat_template: bool = False,
+            fewshot_as_multiturn: bool = False,
+            chat_template: Callable[..., str] | None = None,
+            **_: object,
+        ) -> str:
+            prompt = self._paired.prompt(doc["id"], chat=apply_chat_template, shots=num_fewshot)
+            if chat_template is None or not apply_chat_template:
+                return "\n\n".join(filter(None, (system_instruction, prompt.text)))
+            turns = _turns(prompt, fewshot_as_multiturn)
+            if system_instruction:
+                turns.insert(0, {"role": "system", "content": system_instruction})
+            return chat_template(turns)
+
+        def construct_requests(self, doc: Mapping[str, Any], ctx: str, **given: Any) -> Any:  # noqa: ANN401
+            about = {"doc": doc, "metadata": given["metadata"]}
+            if self._is_choice:
+                options = self._paired.prompt(doc["id"], chat=bool(given.get("apply_chat_template")))
+                return [
+                    Instance("loglikelihood", arguments=(ctx, option), idx=number, **about)
+                    for number, option in enumerate(options.options or ())
+                ]
+            longest = {"max_gen_toks": self._paired.params(doc["id"]).max_tokens}
+            decoding = longest | self.config.generation_kwargs
+            return Instance("generate_until", arguments=(ctx, decoding), idx=0, **about)
+
+        def apply_filters(self) -> Any:  # noqa: ANN401
+            done = super().apply_filters()
+            if not self._is_choice:
+                replies = {
+                    instance.doc["id"]: instance.filtered_resps["none"]
+                    for instance in self.instances
+                }
+                self._judge(replies)
+            return done
+
+        def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+            if self._is_choice:
+                options = self._paired.prompt(doc["id"]).options or ()
+                sums = [float(result[0]) for result in results]
+                reply = options[sums.index(max(sums))]
+            else:
+                reply = results[0]
+            if (doc["id"], reply) not in self._judged:
+                self._judge({doc["id"]: reply})
+            verdicts = self._judged[doc["id"], reply]
+            known = [verdict for _, verdict in verdicts if verdict is not None]
+            share = sum(known) / len(known) if known else None
+            return {"acc": share} | dict.fromkeys(self._paired.names, verdicts)
+
+        def aggregation(self) -> dict[str, Callable[[Sequence[Any]], float]]:
+            of_pairs = {name: partial(self._number, name) for name in self._paired.names}
+            return {"acc": _mean, **of_pairs}
+
+        def higher_is_better(self) -> dict[str, bool]:
+            return {"acc": True, **self._paired.higher_is_better}
+
+        def _number(self, name: str, items: Sequence[Sequence[tuple[str, bool | None]]]) -> float:
+            verdicts = {target: verdict for item in items for target, verdict in item}
+            return self._paired.numbers(verdicts)[name]
+
+        def _judge(self, replies: Mapping[str, str]) -> None:
+            verdicts = to_verdicts(self._paired.judge(replies))
+            for document, reply in replies.items():
+                self._judged[document, reply] = [
+                    [target, verdicts[target]] for target in self._targets[document]
+                ]
+
+    return HarnessTask
+
+
+def _load(config: Mapping[str, Any]) -> PairedTask:
+    """Load the study that a task file names."""
+    foreign = [name for name in config if name not in _KEYS]
+    if foreign:
+        raise ValueError(
+            f"task {config.get('task')}: unknown key {foreign[0]!r}; how a study is asked and "
+            f"judged stands under `options`. There are {', '.join(_KEYS)}"
+        )
+    study = str(config["study"])
+    laid_over = (config.get("metadata") or {}).get(study) or {}
+    if not isinstance(laid_over, Mapping):
+        raise ValueError(
+            f"metadata {study!r} is {laid_over!r}; give a mapping of options, such as "
+            f'--metadata \'{{"{study}": {{"source": "FOLDER"}}}}\''
+        )
+    options = {**(config.get("options") or {}), **laid_over}
+    return PairedTask.load(study, options, tool="lm-evaluation-harness")
+
+
+def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:
+    """Write a conversation as the harness has it, its demonstrations in one turn unless asked."""
+    turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]
+    if as_turns or len(turns) == 1:
+        return turns
+    solved = zip(turns[:-1:2], turns[1::2], strict=False)
+    parts = [f"{asked['content']} {answered['content']}" for asked, answered in solved]
+    return [{"role": "user", "content": "\n\n".join([*parts, turns[-1]["content"]])}]
+
+
+def _mean(items: Sequence[float | None]) -> float:
+    """Take the mean of what could be judged; NaN of nothing."""
+    known = [item for item in items if item is not None]
+    return sum(known) / len(known) if known else float("nan")

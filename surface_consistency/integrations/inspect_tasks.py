@@ -1,0 +1,175 @@
+"""inspect_ai: the studies as tasks, their judgement as a scorer, their numbers as a metric.
+
+The tool finds them by this package's entry point of the group `inspect_ai`; what is registered is
+made on first use, so that this module can be imported without the tool.
+"""
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.integrations.extras import check_tool
+from surface_consistency.integrations.paired_task import Document, PairedTask, to_verdicts
+
+__all__ = ["register"]
+
+_FEATURE: Final = "The tasks for inspect_ai"
+_VERDICTS: Final = "verdicts"
+
+
+@cache
+def register() -> dict[str, Any]:
+    """Register tasks, scorer and metric with inspect_ai.
+
+    Returns:
+        What was registered, by name: the tasks redirectqa and slaq, the scorer paired_verdicts and
+        the metric paired_numbers.
+
+    Raises:
+        MissingDependencyError: If inspect_ai is not installed.
+        UnsupportedVersionError: If its version is too old or too new.
+    """
+    check_tool(_FEATURE, "inspect-ai", "inspect")
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset
+    from inspect_ai.model import GenerateConfig
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        Target,
+        accuracy,
+        metric,
+        scorer,
+        stderr,
+    )
+    from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+    @metric
+    def paired_numbers(study: str = "redirectqa", options: str = "{}") -> Metric:
+        """Compute what the pairs tell, with intervals over clusters; see `PairedTask.numbers`."""
+
+        def compute(scores: list[SampleScore]) -> dict[str, float]:
+            verdicts = {
+                target: verdict
+                for score in scores
+                for target, verdict in ((score.score.metadata or {}).get(_VERDICTS) or {}).items()
+            }
+            with warnings.catch_warnings():
+                # The tool computes metrics again and again while answers come in, and shows n_cut.
+                warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+                return _task(study, options).numbers(verdicts)
+
+        return compute
+
+    @scorer(metrics=[accuracy(), stderr(cluster="cluster")])
+    def paired_verdicts(study: str = "redirectqa", options: str = "{}") -> Scorer:
+        """Judge answers as the study does."""
+
+        async def score(state: TaskState, target: Target) -> Score:
+            document, reply = str(state.sample_id), state.output.completion
+            verdicts = to_verdicts(_task(study, options).judge({document: reply}))
+            known = [verdict for verdict in verdicts.values() if verdict is not None]
+            return Score(
+                value=sum(known) / len(known) if known else float("nan"),
+                answer=reply,
+                metadata={_VERDICTS: verdicts},
+            )
+
+        return score
+
+    @solver
+    def answer_within() -> Solver:
+        """Let the model answer within the length that the study allows the prompt."""
+
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            return await generate(state, max_tokens=state.metadata["max_tokens"])
+
+        return solve
+
+    def make(study: str, options: Mapping[str, object]) -> Task:
+        """Lay a study out as a task."""
+        written = json.dumps(dict(options), sort_keys=True)
+        paired = _task(study, written)
+        first = paired.documents[0].id
+        if paired.prompt(first).options is not None:
+            raise ValueError(
+                "read=multiple-choice takes the probabilities of options, which inspect_ai does not"
+                " ask for; leave `read` out, or take lm-evaluation-harness or `surface-consistency "
+                f"run {study}`"
+            )
+        stop = list(paired.params(first).stop)
+        return Task(
+            name=study,
+            dataset=MemoryDataset([_sample(paired, each) for each in paired.documents], name=study),
+            solver=answer_within(),
+            scorer=paired_verdicts(study, written),
+            metrics=[accuracy(), stderr(cluster="cluster"), paired_numbers(study, written)],
+            config=GenerateConfig(temperature=0.0, stop_seqs=stop or None),
+        )
+
+    @task
+    def redirectqa(**options: Any) -> Task:  # noqa: ANN401
+        """Ask the same fact under its article's title and under redirects to it."""
+        return make("redirectqa", {"chat": True} | options)
+
+    @task
+    def slaq(**options: Any) -> Task:  # noqa: ANN401
+        """Ask the same fact alone and as one of five in a long query."""
+        return make("slaq", options)
+
+    return {
+        "redirectqa": redirectqa,
+        "slaq": slaq,
+        "paired_verdicts": paired_verdicts,
+        "paired_numbers": paired_numbers,
+    }
+
+
+def __getattr__(name: str) -> dict[str, Any]:
+    """Register when the entry point is loaded, which names `registered`."""
+    if name != "registered":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return register()
+
+
+@lru_cache(maxsize=4)
+def _task(study: str, options: str) -> PairedTask:
+    """Lay a study out, once for the task, its scorer and its metric."""
+    return PairedTask.load(study, json.loads(options), tool="inspect_ai")
+
+
+def _sample(paired: PairedTask, document: Document) -> Any:  # noqa: ANN401
+    """Write a document as a sample of the tool."""
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import (
+        ChatMessage,
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageUser,
+    )
+
+    kinds: dict[str, type[Any]] = {
+        "system": ChatMessageSystem,
+        "user": ChatMessageUser,
+        "assistant": ChatMessageAssistant,
+    }
+    prompt = paired.prompt(document.id)
+    turns: Sequence[ChatMessage] = [
+        kinds[turn.role](content=turn.content) for turn in prompt.messages or ()
+    ]
+    return Sample(
+        id=document.id,
+        input=list(turns) or prompt.text or "",
+        target=list(document.answers) or "",
+        metadata={
+            "question": document.question,
+            "fact_id": document.facts[0],
+            "cluster": document.cluster,
+            "max_tokens": paired.params(document.id).max_tokens,
+        },
+    )

@@ -1,0 +1,489 @@
+"""A study laid out for another tool: what it asks, how a reply is judged, and the numbers."""
+
+import difflib
+import hashlib
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel
+
+from surface_consistency.errors import DataError, IncompletePairWarning
+from surface_consistency.inference.thoughts import separate_stored
+from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas import Generation, GenerationParams, Prompt
+from surface_consistency.settings_options import record_from_options, record_options
+from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.options import offer_options
+from surface_consistency.studies.study import OptionSettings, Plan, Study, find_study
+
+__all__ = ["Document", "PairedTask", "Verdicts", "to_verdicts"]
+
+Verdicts = Mapping[str, bool | None]
+"""Verdicts by target id: right, wrong, or None where an answer could not be judged."""
+
+_RATES: Final = {
+    "consistency": "consistency",
+    "accuracy_{first}": "first_accuracy",
+    "accuracy_{second}": "second_accuracy",
+    "accuracy_difference": "accuracy_difference",
+    "only_{first}": "negative_flip_rate",
+    "only_{second}": "positive_flip_rate",
+    "signed_alignment": "signed_alignment",
+}
+"""Name of a number to the rate of `metrics.PAIRED_RATES` that it is."""
+_ENDS: Final = ("", "_low", "_high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One prompt of a study, and what is judged of its answer."""
+
+    id: str
+    """Identifier of the prompt."""
+
+    question: str | None
+    """The question; None where a prompt asks several."""
+
+    answers: tuple[str, ...]
+    """Accepted answers of the first fact that the prompt asks."""
+
+    facts: tuple[str, ...]
+    """Facts that the prompt asks."""
+
+    cluster: str
+    """What intervals take as a whole, such as the subject."""
+
+
+class PairedTask:
+    """A study on its data, for tools that ask prompts one by one and add up numbers at the end.
+
+    Documents come cluster by cluster, so that the first so many of them are whole facts, and the
+    clusters in an order drawn by their names, so that these are a sample of all.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        settings: How to ask; None for the study's defaults.
+        scoring: How to judge; None for the study's defaults.
+        tool: Who asks, for messages.
+        runner: Who asks, for studies whose prompts depend on what fits a model; None where that is
+            not known.
+        folder: Where a judge that is a model keeps its log; None for a temporary one.
+
+    Raises:
+        DataError: If nothing is left to ask, or the settings ask for several panels, such as two
+            templates, whose pairs are never pooled.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        data: Any,  # noqa: ANN401 - each study has its own data
+        settings: Any = None,  # noqa: ANN401 - the study's settings record
+        *,
+        scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+        tool: str = "another tool",
+        runner: Any = None,  # noqa: ANN401
+        folder: Path | None = None,
+    ) -> None:
+        self.study = study
+        self._folder = folder or Path(tempfile.gettempdir(), f"surface-consistency-{uuid4().hex}")
+        self._data = data
+        self._scoring = study.scoring() if scoring is None else scoring
+        self._runner = runner or _Outside(tool)
+        self._plans: dict[tuple[bool | None, int | None], Plan] = {}
+        self.settings = study.settings() if settings is None else settings
+        self._plan = self._planned(None, None)
+        self.settings = self._plan.settings or self.settings
+        self.pairs = self._plan.pairs
+        if study.panel is not None and self.pairs[study.panel].nunique() > 1:
+            panels = ", ".join(map(repr, self.pairs[study.panel].unique()))
+            raise DataError(
+                f"these settings ask under {study.panel} {panels}, whose pairs are never pooled; "
+                "ask each in a task of its own"
+            )
+        self.cluster = next(iter(study.clusters))
+        """Column of what intervals take as a whole."""
+        self._last: tuple[dict[str, bool | None], dict[str, float]] | None = None
+
+    @classmethod
+    def load(
+        cls,
+        study: str | Study,
+        options: Mapping[str, object] = MappingProxyType({}),
+        *,
+        data: Any = None,  # noqa: ANN401 - each study has its own data
+        defaults: Mapping[str, object] = MappingProxyType({}),
+        **given: Any,
+    ) -> "PairedTask":
+        """Load a study and its data by name.
+
+        Args:
+            study: The study, or its name as for `find_study`.
+            options: Fields of the study's source, settings and scoring records by name, such as
+                {"source": "sample", "shots": 5, "rule": "boundary"}.
+            data: What the study's `load` returned, or the option `source`; None to go by the
+                options.
+            defaults: Options that count where `options` do not have them, if the study does.
+            **given: `tool`, `runner` and `folder`, as for the class.
+
+        Returns:
+            The task.
+
+        Raises:
+            PluginError: If there is no such study.
+            ValueError: If an option is unknown, with the nearest known one, or its value is wrong.
+            DataError: If the data cannot be read.
+        """
+        found = find_study(study) if isinstance(study, str) else study
+        if isinstance(data, str | os.PathLike):
+            options, data = {**options, "source": os.fspath(data)}, None
+        records = (found.source, found.settings, found.scoring)
+        owners = {
+            option.path[0]: record for record in records for option in record_options(record)
+        }
+        for name in options:
+            if name not in owners:
+                near = difflib.get_close_matches(str(name), owners, n=1)
+                raise ValueError(
+                    f"{found.name} has no option {name!r}"
+                    + (f"; did you mean {near[0]!r}?" if near else "")
+                    + f" There are {', '.join(sorted(owners))}"
+                )
+        options = {name: defaults[name] for name in defaults if name in owners} | {**options}
+        source, settings, scoring = (_record(record, options, owners) for record in records)
+        data = found.load(source) if data is None else data
+        return cls(found, data, settings, scoring=scoring, **given)
+
+    @property
+    def shots(self) -> int | None:
+        """Demonstrations before each question; None in studies without."""
+        return getattr(self.settings, "shots", None)
+
+    @cached_property
+    def targets(self) -> pd.DataFrame:
+        """What is judged: the targets of the plan that stand in a pair, in the documents' order."""
+        sides = ["first_target", "second_target"]
+        in_pairs = pd.unique(self.pairs[sides].to_numpy().ravel())
+        place = pd.Series(range(len(in_pairs)), index=in_pairs)
+        targets = self._plan.targets.assign(
+            _cluster=self._cluster_of(self._plan.targets),
+            _place=place.reindex(self._plan.targets["target_id"]).to_numpy(),
+        ).dropna(subset=["_place"])
+        order = {name: _drawn(name) for name in targets["_cluster"].unique()}
+        targets["_drawn"] = targets["_cluster"].map(order)
+        targets["_first"] = targets.groupby("prompt_id", sort=False)["_place"].transform("min")
+        ordered = targets.sort_values(["_drawn", "_first", "_place"], kind="stable")
+        return ordered.drop(columns=["_place", "_drawn", "_first"]).reset_index(drop=True)
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        """What is asked, in order."""
+        made = []
+        for prompt_id, part in self.targets.groupby("prompt_id", sort=False):
+            questions = part["question"].tolist() if "question" in part else [None]
+            made.append(
+                Document(
+                    id=str(prompt_id),
+                    question=questions[0] if len(part) == 1 else None,
+                    answers=tuple(part["answers"].iloc[0]),
+                    facts=tuple(part["fact_id"]),
+                    cluster=str(part["_cluster"].iloc[0]),
+                )
+            )
+        return tuple(made)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the numbers that `numbers` returns, in order."""
+        rates = [f"{name}{end}" for name in self._rates for end in _ENDS]
+        return (*rates, "mcnemar_p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
+
+    @cached_property
+    def higher_is_better(self) -> dict[str, bool]:
+        """Whether more of a number is better, of those of which it can be said."""
+        first_only, second_only = (name for name in self._rates if name.startswith("only_"))
+        better = dict.fromkeys(self._rates, True) | {first_only: False, second_only: False}
+        del better["accuracy_difference"]
+        return {f"{name}{end}": is_so for name, is_so in better.items() for end in _ENDS}
+
+    def prompt(
+        self, document_id: str, *, chat: bool | None = None, shots: int | None = None
+    ) -> Prompt:
+        """Give the prompt of a document.
+
+        All members of a pair have the same demonstrations.
+
+        Args:
+            document_id: The document.
+            chat: Whether it is a conversation rather than text; None for the study's settings.
+            shots: Demonstrations, in studies that have some; None for the study's settings.
+
+        Returns:
+            The prompt, with options where answers are read as multiple choice.
+        """
+        return self._prompts(chat, shots)[document_id][0]
+
+    def params(self, document_id: str) -> GenerationParams:
+        """Say how the answer to a document is decoded.
+
+        Args:
+            document_id: The document.
+
+        Returns:
+            The decoding.
+        """
+        return self._prompts(None, None)[document_id][1]
+
+    def judge(self, replies: Mapping[str, str | None]) -> pd.DataFrame:
+        """Judge replies as the study does.
+
+        Args:
+            replies: What was written, by document id; None where there is no answer.
+
+        Returns:
+            One row a target of these documents, columns of the study's verdict record.
+
+        Raises:
+            DataError: If nobody says whether replies without a tag of thoughts are answers.
+        """
+        texts = pd.Series(dict(replies), dtype=object)
+        return self._judged(
+            separate_stored(texts, self.settings.with_thoughts(GenerationParams())), list(replies)
+        )
+
+    def judge_generations(self, generations: Iterable[Generation]) -> pd.DataFrame:
+        """Judge what a runner wrote, whose thoughts are separated already.
+
+        Args:
+            generations: One for each document that was asked.
+
+        Returns:
+            As `judge`.
+        """
+        rows = [
+            {"prompt_id": item.prompt_id}
+            | {name: getattr(item, name) for name in ("text", "finish_reason", "error")}
+            for item in generations
+        ]
+        columns = ["prompt_id", "text", "finish_reason", "error"]
+        return self._judged(
+            pd.DataFrame(rows, columns=columns, dtype=object), [row["prompt_id"] for row in rows]
+        )
+
+    def outcomes(self, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
+        """Lay verdicts out as the outcomes frame, the pairs of which a member was not asked left out.
+
+        Args:
+            verdicts: What `judge` returned.
+            model: Label of the model.
+
+        Returns:
+            One row a pair, columns of the study's outcome record.
+        """
+        is_asked = self._n_asked(frozenset(verdicts["target_id"])) == 2
+        whole = self.pairs[is_asked].reset_index(drop=True)
+        return self.study.outcomes(whole, verdicts, model=model)
+
+    def numbers(self, verdicts: Verdicts) -> dict[str, float]:
+        """Compute what the pairs tell: values and bounds of `metrics.paired_by`.
+
+        Args:
+            verdicts: Verdicts by target id; a target that is not there was not asked.
+
+        Returns:
+            By name: consistency, accuracy_<condition> and only_<condition> of both conditions,
+            accuracy_difference (second less first), signed_alignment, each with `_low` and `_high`,
+            the bounds of its 95 % interval over clusters; mcnemar_p_value; n_pairs, those that
+            count; n_clusters; n_unscored, pairs with an answer that could not be judged; n_cut,
+            pairs of which only one member was asked. NaN where nothing is left to count.
+
+        Warns:
+            IncompletePairWarning: If pairs were cut apart.
+            UnscoredWarning: If answers could not be judged.
+            UndefinedMetricWarning: If a number is NaN.
+        """
+        given = dict(verdicts)
+        if self._last is not None and self._last[0] == given:
+            return self._last[1]
+        n_asked = self._n_asked(frozenset(given))
+        n_cut = int(np.count_nonzero(n_asked == 1))
+        if n_cut:
+            warnings.warn(
+                f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs were cut apart: "
+                "only one of their members was asked, as a limit on documents does; they are left "
+                "out",
+                IncompletePairWarning,
+                stacklevel=2,
+            )
+        whole = self.pairs[n_asked == 2]
+        found = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
+        if len(whole):
+            found |= self._counted(whole, given)
+        self._last = (given, found)
+        return found
+
+    def _counted(self, pairs: pd.DataFrame, verdicts: Verdicts) -> dict[str, float]:
+        """Compute the numbers of whole pairs."""
+        frame = pd.DataFrame({self.cluster: pairs[self.cluster].to_numpy()})
+        for side in ("first", "second"):
+            frame[f"{side}_correct"] = pd.array(
+                [verdicts[name] for name in pairs[f"{side}_target"]], dtype="boolean"
+            )
+        row = paired_by(
+            frame,
+            cluster=self.cluster,
+            rates={rate: PAIRED_RATES[rate] for rate in self._rates.values()},
+        ).iloc[0]
+        return {
+            **{
+                f"{name}{end}": float(row[f"{rate}{end}"])
+                for name, rate in self._rates.items()
+                for end in _ENDS
+            },
+            "mcnemar_p_value": float(row["mcnemar_p_value"]),
+            "n_pairs": float(row["n"]),
+            "n_clusters": float(row["n_clusters"]),
+            "n_unscored": float(row["n_missing"]),
+        }
+
+    @cached_property
+    def _rates(self) -> dict[str, str]:
+        """Name the rates by what the two conditions are called."""
+        first, second = (
+            str(self.pairs[f"{side}_condition"].iloc[0])
+            if f"{side}_condition" in self.pairs
+            else self.study.conditions[place].replace(" ", "_")
+            for place, side in enumerate(("first", "second"))
+        )
+        return {name.format(first=first, second=second): rate for name, rate in _RATES.items()}
+
+    def _n_asked(self, targets: frozenset[str]) -> Any:  # noqa: ANN401 - an array
+        """Count the members of each pair that were asked."""
+        first, second = (self.pairs[f"{side}_target"].isin(targets) for side in ("first", "second"))
+        return first.to_numpy(int) + second.to_numpy(int)
+
+    def _cluster_of(self, targets: pd.DataFrame) -> pd.Series:
+        """Tell the cluster of each target by that of its fact."""
+        if self.cluster in targets:
+            return targets[self.cluster].astype(str)
+        facts = self.pairs.drop_duplicates("fact_id").set_index("fact_id")[self.cluster]
+        return targets["fact_id"].map(facts).astype(str)
+
+    def _judged(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
+        """Judge the replies to documents; what has none has no verdict."""
+        targets = self._by_document.loc[list(documents)].reset_index(drop=True)
+        told = replies.set_index("prompt_id").reindex(targets["prompt_id"])
+        answered = targets.assign(
+            **{name: told[name].to_numpy() for name in ("text", "finish_reason", "error")}
+        )
+        return judge_targets(self._judge, answered, self.study.verdict)
+
+    @cached_property
+    def _by_document(self) -> pd.DataFrame:
+        """The targets by document."""
+        return self.targets.drop(columns=["_cluster"]).set_index("prompt_id", drop=False)
+
+    @cached_property
+    def _judge(self) -> Any:  # noqa: ANN401
+        """Make the judge; the folder is there once one that keeps a log writes to it."""
+        return self.study.judge(self._scoring, RunFolder(self._folder))
+
+    def _prompts(
+        self, chat: bool | None, shots: int | None
+    ) -> Mapping[str, tuple[Prompt, GenerationParams]]:
+        """Lay out all prompts in a form, once."""
+        plan = self._planned(chat, shots)
+        kept = self._laid_out
+        if id(plan) not in kept:
+            kept[id(plan)] = {
+                prompt.id: (prompt, self.settings.with_thoughts(group.params))
+                for group in plan.groups.values()
+                for prompt in group.prompts
+            }
+        return kept[id(plan)]
+
+    @cached_property
+    def _laid_out(self) -> dict[int, dict[str, tuple[Prompt, GenerationParams]]]:
+        """Prompts by plan."""
+        return {}
+
+    def _planned(self, chat: bool | None, shots: int | None) -> Plan:
+        """Plan with prompts in a form, once."""
+        fields = type(self.settings).model_fields
+        changed: dict[str, object] = {}
+        if chat is not None:
+            changed |= {"chat": chat} if "chat" in fields else {}
+            changed |= {"completion": not chat} if "completion" in fields else {}
+        if shots is not None and "shots" in fields:
+            changed["shots"] = shots
+        now = {name: getattr(self.settings, name) for name in changed}
+        key = (None, None) if changed == now else (chat, shots)
+        if key not in self._plans:
+            settings = self.settings.model_copy(update=changed)
+            plan = self.study.plan(self._data, settings, runner=self._runner)
+            if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
+                plan = offer_options(plan, settings)
+            self._plans[key] = plan
+        return self._plans[key]
+
+
+def to_verdicts(judged: pd.DataFrame) -> dict[str, bool | None]:
+    """Read what `PairedTask.judge` returned as verdicts by target id.
+
+    Args:
+        judged: One row a target.
+
+    Returns:
+        The verdicts.
+    """
+    known = judged["is_correct"].astype(object).where(judged["is_correct"].notna(), None)
+    return dict(zip(judged["target_id"], known, strict=True))
+
+
+class _Outside:
+    """Stands for a model that another tool asks."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Tell who asks."""
+        return {"runner": self.name}
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Any:  # noqa: ANN401
+        """Refuse: the tool asks."""
+        raise NotImplementedError(f"{self.name} asks the model")
+
+
+def _record(
+    record: type[BaseModel],
+    options: Mapping[str, object],
+    owners: Mapping[str, type[BaseModel]],
+) -> Any:  # noqa: ANN401
+    """Make a settings record of the options that are its own."""
+    given = {}
+    for option in record_options(record):
+        name = option.path[0]
+        if name in options and owners[name] is record and len(option.path) == 1:
+            value = options[name]
+            given[option.argument] = tuple(value) if isinstance(value, list) else value
+    return record_from_options(record, given)
+
+
+def _drawn(name: str) -> str:
+    """Draw a place for a cluster by its name alone."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+
+

@@ -1,0 +1,494 @@
+"""The consistency of a model in training: a callback for the Trainer of transformers.
+
+The class is made on first use, so that this module can be imported without transformers.
+"""
+
+import os
+import random
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import (
+    DataError,
+    MissingDependencyError,
+    SurfaceConsistencyError,
+    SurfaceConsistencyWarning,
+)
+from surface_consistency.inference.options import OptionRunner, OptionScore
+from surface_consistency.inference.runner import Runner
+from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.runs.files import output_folder, write_text
+from surface_consistency.runs.frames import write_frame
+from surface_consistency.schemas import Generation, GenerationParams, Prompt
+from surface_consistency.studies.study import Study
+
+__all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
+
+_LIMIT: Final = 100
+_LOGGED: Final = ("consistency_low", "consistency_high", "n_pairs")
+_ENDS: Final = ("_low", "_high")
+
+
+class StepEvaluator:
+    """Asks a model in training what a study asks, and keeps what it answered at every step.
+
+    The folder holds `steps/<step>.parquet`, the outcomes at each step, and `curve.csv`, a row a
+    step. The model, its settings and all generators of random numbers are left as they are found.
+
+    Args:
+        data: Where the questions come from, as the study's option `--source` takes it, or what the
+            study's `load` returned.
+        out: Folder of the results.
+        study: The study, or its name.
+        options: Fields of the study's settings and scoring records by name. Asked are 100 facts,
+            and demonstrations are dropped where a prompt does not fit, unless these say otherwise.
+        batch_size: Prompts a batch at most.
+
+    Raises:
+        ValueError: If an option is unknown or wrong.
+        DataError: If the data cannot be read, or `out` is a file.
+        MissingDependencyError: If torch or transformers is not installed.
+    """
+
+    def __init__(
+        self,
+        data: Any = None,  # noqa: ANN401 - each study has its own data
+        *,
+        out: str | os.PathLike[str],
+        study: str | Study = "redirectqa",
+        options: Mapping[str, object] = MappingProxyType({}),
+        batch_size: int = 32,
+    ) -> None:
+        try:
+            import torch  # noqa: F401
+            import transformers  # noqa: F401
+        except ImportError as error:
+            missing = str(error.name or error)
+            raise MissingDependencyError("ConsistencyCallback", missing, "inference") from error
+        self._given = (study, dict(options), data)
+        self._batch_size = batch_size
+        self.folder = output_folder(out)
+        """Folder of the results."""
+        self._asking: tuple[PairedTask, TransformersRunner] | None = None
+        self._last: tuple[int, dict[str, bool | None], dict[str, float]] | None = None
+
+    def start(self, step: int) -> None:
+        """Take the folder for a training that begins, or goes on from a checkpoint.
+
+        Args:
+            step: The step of the checkpoint, 0 for a new training. Later steps of an earlier course
+                are deleted, since they are made again.
+
+        Raises:
+            DataError: If a new training begins in the folder of another.
+        """
+        later = [path for path in self._steps() if int(path.stem) > step]
+        if later and step == 0:
+            raise DataError(
+                f"{self.folder} holds the steps of another training, up to {int(later[-1].stem):,};"
+                " choose another `out`, or delete the folder"
+            )
+        self._last = None
+        if later and _rank() == 0:
+            for path in later:
+                path.unlink()
+            self._write_curve([row for row in self._rows() if row["step"] <= step])
+        _wait()
+
+    def evaluate(
+        self,
+        model: Any,  # noqa: ANN401
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        step: int | None,
+    ) -> dict[str, float]:
+        """Ask the model, judge, and write down.
+
+        Every process of a training on several calls it: those that share a model's weights out ask
+        the same prompts together, those that hold all of them ask a part each.
+
+        Args:
+            model: A causal language model of transformers.
+            tokenizer: Its tokenizer.
+            step: The step that the model is at, which is evaluated once; None of a model outside
+                its training, of which nothing is kept.
+
+        Returns:
+            What `PairedTask.numbers` returns; flips_since_last, the share of verdicts that changed
+            since the evaluation before, where there was one; and seconds, what it took.
+
+        Raises:
+            SurfaceConsistencyError: If the model cannot be asked.
+        """
+        if self._last is not None and self._last[0] == step:
+            return self._last[2]
+        start = time.perf_counter()
+        with _left_as_found(model):
+            task, judged = self._judged(model, tokenizer)
+        verdicts = to_verdicts(judged)
+        found = task.numbers(verdicts)
+        if step is None:
+            return found
+        before = self._before(step, task)
+        if before is not None:
+            changed = [verdicts[name] != old for name, old in before.items() if name in verdicts]
+            found = {**found, "flips_since_last": float(np.mean(changed)) if changed else np.nan}
+        if _rank() == 0:
+            outcomes = task.outcomes(judged, model=f"step {step}")
+            self._path(step).parent.mkdir(exist_ok=True)
+            write_frame(self._path(step), outcomes, task.study.outcome)
+        found = {**found, "seconds": time.perf_counter() - start}
+        if _rank() == 0:
+            rows = [row for row in self._rows() if row["step"] < step]
+            self._write_curve([*rows, {"step": step, **found}])
+        self._last = (step, verdicts, found)
+        return found
+
+    def _judged(self, model: Any, tokenizer: Any) -> tuple[PairedTask, pd.DataFrame]:  # noqa: ANN401
+        """Ask and judge."""
+        task, runner = self._laid_out(model, tokenizer)
+        documents = [document.id for document in task.documents]
+        answers = self._ask(
+            runner,
+            [(task.prompt(name), task.params(name)) for name in documents],
+            is_sharded=_is_sharded(model),
+            score=getattr(task.settings, "option_score", "sum"),
+        )
+        return task, task.judge_generations(answers)
+
+    def _laid_out(self, model: Any, tokenizer: Any) -> tuple[PairedTask, TransformersRunner]:  # noqa: ANN401
+        """Lay out what is asked, once there is a tokenizer."""
+        if self._asking is None:
+            study, options, data = self._given
+            runner = TransformersRunner.of_model(
+                model, tokenizer, label="the model in training", batch_size=self._batch_size
+            )
+            defaults = {"limit": _LIMIT, "truncate": True}
+            task = PairedTask.load(
+                study,
+                options,
+                data=data,
+                defaults=defaults,
+                tool="the Trainer",
+                runner=runner,
+                folder=self.folder,
+            )
+            self._asking = (task, runner)
+        return self._asking
+
+    def _ask(
+        self,
+        runner: TransformersRunner,
+        asked: Sequence[tuple[Prompt, GenerationParams]],
+        *,
+        is_sharded: bool,
+        score: OptionScore,
+    ) -> list[Generation]:
+        """Ask all prompts, by one process or by several."""
+        import torch.distributed as dist
+
+        is_shared = _world() > 1 and not is_sharded
+        mine = asked[_rank() :: _world()] if is_shared else asked
+        answers: list[Generation] | str
+        try:
+            answers = list(_answers(runner, mine, score))
+        except SurfaceConsistencyError as error:
+            if not is_shared:
+                raise
+            # The others wait for this process: they are told.
+            answers = str(error)
+        finally:
+            # What was computed for shared prefixes is that of these weights.
+            runner.forget()
+        if not is_shared and isinstance(answers, list):
+            return answers
+        gathered: list[Any] = [None] * _world()
+        dist.all_gather_object(gathered, answers)
+        failed = [part for part in gathered if isinstance(part, str)]
+        if failed:
+            raise SurfaceConsistencyError(failed[0])
+        return list(chain.from_iterable(gathered))
+
+    def _before(self, step: int, task: PairedTask) -> dict[str, bool | None] | None:
+        """Find the verdicts of the evaluation before, in memory or on disk."""
+        if self._last is not None:
+            return self._last[1]
+        earlier = [path for path in self._steps() if int(path.stem) < step]
+        if not earlier:
+            return None
+        kept = pd.read_parquet(earlier[-1], columns=["pair_id", "first_correct", "second_correct"])
+        pairs = task.pairs.set_index("pair_id")
+        found: dict[str, bool | None] = {}
+        for side in ("first", "second"):
+            names = pairs[f"{side}_target"].reindex(kept["pair_id"])
+            values = kept[f"{side}_correct"].astype(object).where(kept[f"{side}_correct"].notna())
+            found |= {
+                name: None if pd.isna(value) else bool(value)
+                for name, value in zip(names, values, strict=True)
+                if isinstance(name, str)
+            }
+        return found
+
+    def _path(self, step: int) -> Path:
+        """Name the outcomes at a step."""
+        return self.folder / "steps" / f"{step:09d}.parquet"
+
+    def _steps(self) -> list[Path]:
+        """List the outcomes that are there, in the order of the steps."""
+        return sorted((self.folder / "steps").glob("[0-9]*.parquet"))
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Read the rows of the curve that is there."""
+        path = self.folder / "curve.csv"
+        return pd.read_csv(path).to_dict("records") if path.is_file() else []
+
+    def _write_curve(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the curve."""
+        write_text(self.folder / "curve.csv", pd.DataFrame(list(rows)).to_csv(index=False))
+
+
+def read_curve(out: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read what a training with a `ConsistencyCallback` wrote.
+
+    Args:
+        out: Its folder.
+
+    Returns:
+        One row a step: step, the names of `PairedTask.numbers`, flips_since_last, seconds.
+
+    Raises:
+        DataError: If nothing was evaluated there.
+    """
+    path = Path(out) / "curve.csv"
+    if not path.is_file():
+        raise DataError(f"{out} holds no curve.csv; name the `out` of a ConsistencyCallback")
+    return pd.read_csv(path)
+
+
+@cache
+def _callback_class() -> type:
+    """Make the class on first use, when transformers is there."""
+    try:
+        from transformers import TrainerCallback
+    except ImportError as error:
+        raise MissingDependencyError("ConsistencyCallback", "transformers", "inference") from error
+
+    class ConsistencyCallback(TrainerCallback):  # type: ignore[misc]
+        """Asks the model in training how consistent it is; give it to a Trainer as a callback.
+
+        At every evaluation of the Trainer, or at steps of its own, the numbers go into the
+        Trainer's log under `eval_consistency`, `eval_accuracy_canonical` and so on, and into the
+        metrics of the evaluation, so that `metric_for_best_model="eval_consistency"` works. The
+        verdicts of every step are kept; see `StepEvaluator`.
+
+        Args:
+            data: As for `StepEvaluator`.
+            out: As for `StepEvaluator`.
+            study: As for `StepEvaluator`.
+            options: As for `StepEvaluator`.
+            batch_size: As for `StepEvaluator`.
+            every: Steps between evaluations; None evaluates when the Trainer does.
+            at_start: Whether a new training is evaluated before its first step.
+            prefix: What stands before the names in the log.
+            on_error: Whether a model that cannot be asked ends the training or gives a warning.
+            trainer: The Trainer, to send the numbers to its reporters too, such as TensorBoard; may
+                be set later as the attribute `trainer`. Without it they stand in its log alone.
+
+        Raises:
+            ValueError: If `every` is less than 1, `on_error` is unknown, or an option is wrong.
+            DataError: As for `StepEvaluator`.
+            MissingDependencyError: As for `StepEvaluator`.
+        """
+
+        def __init__(
+            self,
+            data: Any = None,  # noqa: ANN401 - each study has its own data
+            *,
+            out: str | os.PathLike[str],
+            study: str | Study = "redirectqa",
+            options: Mapping[str, object] = MappingProxyType({}),
+            batch_size: int = 32,
+            every: int | None = None,
+            at_start: bool = True,
+            prefix: str = "eval_",
+            on_error: Literal["warn", "raise"] = "warn",
+            trainer: Any = None,  # noqa: ANN401
+        ) -> None:
+            if every is not None and every < 1:
+                raise ValueError(f"`every` counts steps and is at least 1, got {every}")
+            if on_error not in ("warn", "raise"):
+                raise ValueError(f"`on_error` is 'warn' or 'raise', got {on_error!r}")
+            self.evaluator = StepEvaluator(
+                data, out=out, study=study, options=options, batch_size=batch_size
+            )
+            self.trainer = trainer
+            self._every, self._at_start = every, at_start
+            self._prefix, self._on_error = prefix, on_error
+            self._logged_at: int | None = None
+            self._is_training = False
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+            """Take the folder, and evaluate a new model."""
+            if given.get("processing_class") is None:
+                raise ValueError(
+                    "ConsistencyCallback needs a tokenizer; give the Trainer processing_class="
+                )
+            self.evaluator.start(state.global_step)
+            self._is_training, self._logged_at = True, None
+            if self._at_start and state.global_step == 0:
+                self._log(state, self._evaluate(state, given))
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+            """Note that the model may be another from now on, such as the best one."""
+            self._is_training = False
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+            """Evaluate at the callback's own steps."""
+            if self._every is not None and state.global_step % self._every == 0:
+                self._log(state, self._evaluate(state, given))
+
+        def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+            """Evaluate when the Trainer does, and add to what it found."""
+            wanted = str(args.metric_for_best_model or "")
+            is_due = self._every is None or state.global_step % self._every == 0
+            if not is_due and not wanted.removeprefix("eval_").startswith(
+                ("consistency", "accuracy_", "only_", "signed_alignment")
+            ):
+                return
+            numbers = self._evaluate(state, given)
+            if numbers and given.get("metrics") is not None:
+                given["metrics"].update(numbers)
+            self._log(state, numbers)
+
+        def _evaluate(self, state: Any, given: Mapping[str, Any]) -> dict[str, float]:  # noqa: ANN401
+            """Evaluate once a step, and name the numbers as they are logged."""
+            try:
+                found = self.evaluator.evaluate(
+                    given["model"],
+                    given["processing_class"],
+                    step=state.global_step if self._is_training else None,
+                )
+            except SurfaceConsistencyError as error:
+                if self._on_error == "raise":
+                    raise
+                warnings.warn(
+                    f"step {state.global_step}: no consistency, {error}",
+                    SurfaceConsistencyWarning,
+                    stacklevel=2,
+                )
+                return {}
+            return {
+                f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
+                for name, value in found.items()
+                if name in _LOGGED
+                or (not name.startswith(("n_", "mcnemar")) and not name.endswith(_ENDS))
+            }
+
+        def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
+            """Put the numbers into the Trainer's log, once a step."""
+            if not numbers or (self._is_training and self._logged_at == state.global_step):
+                return
+            self._logged_at = state.global_step
+            if self.trainer is not None:
+                self.trainer.log(dict(numbers))
+            else:
+                at = {"epoch": state.epoch or 0.0, "step": state.global_step}
+                state.log_history.append({**numbers, **at})
+
+    return ConsistencyCallback
+
+
+def __getattr__(name: str) -> type:
+    """Make the callback when it is asked for."""
+    if name != "ConsistencyCallback":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _callback_class()
+
+
+def _answers(
+    runner: TransformersRunner,
+    asked: Sequence[tuple[Prompt, GenerationParams]],
+    score: OptionScore,
+) -> Iterator[Generation]:
+    """Ask the prompts that are decoded alike together."""
+    by_params: dict[GenerationParams, list[Prompt]] = {}
+    for prompt, params in asked:
+        by_params.setdefault(params, []).append(prompt)
+    for params, prompts in by_params.items():
+        asking: Runner = runner
+        if prompts[0].options is not None:
+            asking = OptionRunner(runner, option_score=score)
+        yield from asking.generate(prompts, params)
+
+
+@contextmanager
+def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
+    """Evaluate a model in training, and put back what that changes."""
+    import torch
+
+    modes = [(module, module.training) for module in model.modules()]
+    generation_config = model.generation_config
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the global state
+    cpu = torch.get_rng_state()
+    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(torch.autocast(model.device.type, enabled=False))
+        try:
+            model.eval()
+            yield
+        finally:
+            for module, was_training in modes:
+                module.training = was_training
+            model.generation_config = generation_config
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002
+            torch.set_rng_state(cpu)
+            if devices:
+                torch.cuda.set_rng_state_all(devices)
+
+
+def _is_sharded(model: Any) -> bool:  # noqa: ANN401
+    """Tell whether no process holds all weights, so that all must ask the same at the same time."""
+    from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
+    from transformers.integrations.fsdp import is_fsdp_managed_module
+
+    parameter = next(model.parameters(), None)
+    return bool(
+        is_deepspeed_zero3_enabled()
+        or is_fsdp_managed_module(model)
+        or type(parameter).__name__ == "DTensor"
+    )
+
+
+def _world() -> int:
+    """Count the processes of the training."""
+    import torch.distributed as dist
+
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _rank() -> int:
+    """Tell which process of the training this is."""
+    import torch.distributed as dist
+
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def _wait() -> None:
+    """Wait for the other processes."""
+    import torch.distributed as dist
+
+    if _world() > 1:
+        dist.barrier()

@@ -1,0 +1,25 @@
+"""A tiny model whose tokenizer knows the bundled sample, made once a session."""
+
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.data.redirectqa import load_sample
+from tests.tiny_models import save_tiny_model
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a random model that reads 512 tokens."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    config = transformers.LlamaConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=512,
+    )
+    save_tiny_model(folder, config, [question.question for question in load_sample().questions])
+    return folder
