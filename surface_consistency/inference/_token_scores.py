@@ -231,8 +231,9 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
     """Take the log-probabilities of a row's tokens, in 32 bits whatever the model's format."""
     import torch
 
-    log_probabilities: list[float | None] = [None] * (row.first - row.start)
-    is_greedy = None
+    untold: list[float | None] = [None] * (row.first - row.start)
+    log_probabilities = list(untold)
+    is_greedy, means, deviations = None, None, None
     if logits is not None:
         told = logits[-row.n_read :].float()
         targets = torch.tensor(row.ids[row.first :], device=told.device)
@@ -245,6 +246,15 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
         # Rounding can lift a certain token a little above probability one.
         log_probabilities += of_targets.clamp(max=0.0).tolist()
         is_greedy = bool((told.argmax(-1) == targets).all())
+        if row.request.vocabulary_moments:
+            of_all = told.log_softmax(-1)
+            weights = of_all.exp()
+            # A token of probability 0 adds nothing, though its logarithm is infinite.
+            of_all = of_all.where(weights > 0.0, 0.0)
+            mean = (weights * of_all).sum(-1)
+            spread = (weights * (of_all - mean[:, None]).square()).sum(-1).sqrt()
+            means = (*untold, *mean.tolist())
+            deviations = (*untold, *spread.tolist())
     return ScoredText(
         request_id=row.request.id,
         log_probabilities=tuple(log_probabilities),
@@ -252,4 +262,6 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
         n_context_tokens=row.start,
         is_greedy=is_greedy,
         boundary=row.boundary,
+        vocabulary_means=means,
+        vocabulary_deviations=deviations,
     )

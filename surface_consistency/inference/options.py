@@ -139,6 +139,7 @@ class OptionRunner:
                 continuation=option,
                 group=prompt.group,
                 bos=bos,
+                vocabulary_moments=prompt.vocabulary_moments,
             )
 
 

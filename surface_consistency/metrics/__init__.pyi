@@ -120,6 +120,8 @@ from .memorization import (
     extraction_accuracy as extraction_accuracy,
     extraction_log_likelihood as extraction_log_likelihood,
     membership_loss as membership_loss,
+    min_k_plus_plus as min_k_plus_plus,
+    min_k_probability as min_k_probability,
     neighbourhood_score as neighbourhood_score,
 )
 from .model_comparison import compare_models as compare_models
@@ -172,7 +174,10 @@ from .prediction import (
     predict_alignment as predict_alignment,
     predict_correctness as predict_correctness,
 )
-from .regression import frequency_regression as frequency_regression
+from .regression import (
+    correctness_regression as correctness_regression,
+    frequency_regression as frequency_regression,
+)
 from .roc import AreaUnderCurveResult as AreaUnderCurveResult, clustered_auc as clustered_auc
 from .score_split import (
     SplitAccuracyResult as SplitAccuracyResult,

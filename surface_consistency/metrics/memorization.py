@@ -22,6 +22,8 @@ __all__ = [
     "extraction_accuracy",
     "extraction_log_likelihood",
     "membership_loss",
+    "min_k_plus_plus",
+    "min_k_probability",
     "neighbourhood_score",
 ]
 
@@ -222,6 +224,104 @@ def membership_loss(log_likelihoods: Sequence[Sequence[float | None]]) -> npt.ND
     """
     rows = [row[~np.isnan(row)] for row in _token_rows(log_likelihoods)]
     return _with_warning([-row.mean() if row.size else np.nan for row in rows], "tokens")
+
+
+def min_k_probability(
+    log_likelihoods: Sequence[Sequence[float | None]], *, k: float = 0.2
+) -> npt.NDArray[np.float64]:
+    """Return the mean log-likelihood of the least likely tokens of each text: Min-K %.
+
+    It is no score of the study of lexical popularity, which cites its authors.
+
+    Args:
+        log_likelihoods: As for `membership_loss`.
+        k: Share of the tokens that is taken, in (0, 1]: rounded down, one token at least.
+
+    Returns:
+        One mean a text, at most 0, shape `(n_texts,)`; higher suggests membership. With k = 1 it is
+        `membership_loss` with the other sign.
+
+    Raises:
+        ValueError: When `k` is out of range, or a log-likelihood exceeds 0 or is missing after the
+            first token.
+
+    Notes:
+        A text without tokens is NaN, with an `UndefinedMetricWarning`.
+
+    References:
+        Shi et al., ICLR 2024, arXiv 2310.16789.
+
+    Examples:
+        >>> min_k_probability([[None, -1.0, -5.0, -2.0, -4.0]], k=0.5).tolist()
+        [-4.5]
+    """
+    rows = [row[~np.isnan(row)] for row in _token_rows(log_likelihoods)]
+    return _with_warning([_lowest_mean(row, k) for row in rows], "tokens")
+
+
+def min_k_plus_plus(
+    log_likelihoods: Sequence[Sequence[float | None]],
+    means: Sequence[Sequence[float | None]],
+    deviations: Sequence[Sequence[float | None]],
+    *,
+    k: float = 0.2,
+) -> npt.NDArray[np.float64]:
+    """Return Min-K %++: the mean of the lowest standardised log-likelihoods of each text.
+
+    The log-likelihood of a token is standardised by mean and standard deviation of the
+    log-likelihoods of all tokens of the vocabulary at its place, each weighed by its probability.
+    It is no score of the study of lexical popularity.
+
+    Args:
+        log_likelihoods: As for `membership_loss`.
+        means: Means over the vocabulary at each place, token by token; None where the
+            log-likelihood is.
+        deviations: Standard deviations over the vocabulary at each place.
+        k: As for `min_k_probability`.
+
+    Returns:
+        One mean a text, shape `(n_texts,)`; higher suggests membership.
+
+    Raises:
+        ValueError: When `k` is out of range, a log-likelihood exceeds 0, the lengths differ, or a
+            deviation is negative.
+
+    Notes:
+        Where the model is certain (deviation 0) the standardised value is 0. A text without tokens
+        is NaN, with an `UndefinedMetricWarning`.
+
+    References:
+        Zhang et al., ICLR 2025, arXiv 2404.02936.
+
+    Examples:
+        >>> min_k_plus_plus([[-1.0, -6.0]], [[-2.0, -3.0]], [[1.0, 1.5]], k=0.5).tolist()
+        [-2.0]
+    """
+    found = []
+    for index, (row, mean, deviation) in enumerate(
+        zip(_token_rows(log_likelihoods), means, deviations, strict=True)
+    ):
+        centre, spread = (
+            np.asarray([np.nan if is_missing(x) else x for x in values], dtype=np.float64)
+            for values in (mean, deviation)
+        )
+        if not row.shape == centre.shape == spread.shape or (spread < 0.0).any():
+            raise ValueError(
+                f"means[{index}] and deviations[{index}] must hold one number a token, deviations "
+                f"at least 0; got {centre.size} and {spread.size} for {row.size} tokens"
+            )
+        known = ~np.isnan(row)
+        above, width = row[known] - centre[known], spread[known]
+        scores = np.divide(above, width, out=np.zeros(above.shape), where=width > 0.0)
+        found.append(_lowest_mean(scores, k))
+    return _with_warning(found, "tokens")
+
+
+def _lowest_mean(values: Floats, k: float) -> float:
+    """Return the mean of the lowest share of some values."""
+    if not 0.0 < k <= 1.0:
+        raise ValueError(f"k is a share of the tokens, above 0 and at most 1; got {k!r}")
+    return float(np.sort(values)[: max(1, int(k * values.size))].mean()) if values.size else np.nan
 
 
 def neighbourhood_score(

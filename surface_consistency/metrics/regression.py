@@ -1,7 +1,7 @@
-"""Logistic regression of correctness on entity and surface frequency together."""
+"""Logistic regression of correctness: on frequencies, or on any scores."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -19,18 +19,21 @@ from surface_consistency.metrics._groups import (
     grouping_columns,
 )
 from surface_consistency.metrics._inputs import (
+    MISSING,
     Floats,
     Integers,
     MissingPolicy,
     check_confidence_level,
     check_missing,
+    label_codes,
     refuse_missing,
+    verdict_codes,
     warn_undefined,
 )
 from surface_consistency.metrics.frequency_rows import number_column
 from surface_consistency.metrics.intervals import t_p_value, t_quantile
 
-__all__ = ["frequency_regression"]
+__all__ = ["correctness_regression", "frequency_regression"]
 
 _RESULT = (
     *(
@@ -170,6 +173,75 @@ def frequency_regression(
     return pd.DataFrame(rows, columns=[*keys, *_RESULT])
 
 
+def correctness_regression(
+    scores: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    *,
+    names: Sequence[str] = (),
+    clusters: Iterable[Hashable] | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Regress correctness on scores: by how much do the log odds of a right answer rise?
+
+    Args:
+        scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, as
+            they are: a coefficient is that of one unit of the score.
+        correct: Verdicts of the same instances, none missing.
+        names: Name of each score; none for score_1 and so on.
+        clusters: What belongs together, such as the fact; None takes each instance for itself.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+
+    Returns:
+        One row a term, the intercept first: term, estimate, standard_error (robust to clusters),
+        estimate_low, estimate_high, z, p_value, odds_ratio, n, n_clusters.
+
+    Raises:
+        MissingDependencyError: When statsmodels, of the extra `analysis`, is not installed.
+        ValueError: When lengths differ, a score is not finite, a verdict is missing or not binary,
+            or the names are not one a score.
+
+    Notes:
+        Where all answers are equal, a score is constant or a linear function of the others, or the
+        scores separate right from wrong answers, the estimates are NaN, with an
+        `UndefinedMetricWarning` that says why.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables E to H, which take errors for
+        those of independent, homoscedastic rows.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> loss = rng.normal(size=4000)
+        >>> right = rng.random(4000) < 1 / (1 + np.exp(0.5 * loss))
+        >>> rows = correctness_regression(loss, right, names=["loss"]).set_index("term")
+        >>> round(float(rows["estimate"]["loss"]), 1), bool(rows["p_value"]["loss"] < 0.01)
+        (-0.5, True)
+    """
+    check_confidence_level(confidence_level)
+    features = np.asarray(scores, dtype=np.float64)
+    features = features[:, None] if features.ndim == 1 else features
+    codes = verdict_codes(correct, "correct")
+    if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
+        raise ValueError(
+            "scores must have one row a verdict, shape (n_instances, n_scores); got "
+            f"{features.shape} for {codes.size} verdicts"
+        )
+    terms = list(names) or [f"score_{number + 1}" for number in range(features.shape[1])]
+    if len(terms) != features.shape[1]:
+        raise ValueError(f"names must name {features.shape[1]} scores; got {len(terms)}")
+    if not np.isfinite(features).all() or (codes == MISSING).any():
+        bad = int(np.argmin(np.isfinite(features).all(axis=1) & (codes != MISSING)))
+        raise ValueError(f"instance {bad} lacks a finite score or a verdict: leave it out first")
+    design = np.column_stack([np.ones(len(features)), features])
+    labels = label_codes(clusters, codes.size, "clusters", row="instance")
+    _, owners = np.unique(labels, return_inverse=True)
+    fit = _fit(codes.astype(np.float64), design, owners)
+    rows = _term_rows(fit, terms, owners, confidence_level)
+    if fit.reason is not None:
+        warn_undefined(f"the regression is undefined (NaN): {fit.reason}", stacklevel=2)
+    return pd.DataFrame(rows)
+
+
 def _read(
     frame: pd.DataFrame,
     correct: str,
@@ -196,18 +268,23 @@ def _group_rows(
     design = np.column_stack([np.ones(len(kept)), np.log2(kept[:, 1:3]), kept[:, 3:]])
     _, codes = np.unique(clusters[~absent & ~zero], return_inverse=True)
     fit = _fit(kept[:, 0], design, codes)
+    counts = {
+        "n_zero": int(np.count_nonzero(zero)),
+        "n_missing": int(np.count_nonzero(absent)),
+    }
+    return [{**row, **counts} for row in _term_rows(fit, terms, codes, level)], fit.reason
+
+
+def _term_rows(
+    fit: _Fit, terms: Sequence[str], codes: npt.NDArray[np.intp], level: float
+) -> list[dict[str, object]]:
+    """Return the rows of a fit, with intervals and tests by the number of clusters."""
     n_clusters = int(codes.max(initial=-1)) + 1
     half = float(t_quantile(n_clusters - 1, level)) * fit.standard_errors
     z = fit.estimates / fit.standard_errors
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(fit.estimates)
-    counts = {
-        "n": len(kept),
-        "n_clusters": n_clusters,
-        "n_zero": int(np.count_nonzero(zero)),
-        "n_missing": int(np.count_nonzero(absent)),
-    }
-    rows: list[dict[str, object]] = [
+    return [
         {
             "term": term,
             "estimate": float(fit.estimates[k]),
@@ -217,11 +294,11 @@ def _group_rows(
             "z": float(z[k]),
             "p_value": t_p_value(float(z[k]), n_clusters - 1),
             "odds_ratio": float(odds_ratios[k]),
-            **counts,
+            "n": len(codes),
+            "n_clusters": n_clusters,
         }
         for k, term in enumerate(("intercept", *terms))
     ]
-    return rows, fit.reason
 
 
 def _fit(correct: Floats, design: Floats, codes: npt.NDArray[np.intp]) -> _Fit:

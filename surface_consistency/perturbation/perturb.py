@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,12 +17,14 @@ from surface_consistency.schemas.benchmarks import (
     PerturbedInstance,
 )
 
-__all__ = ["perturb", "perturb_all"]
+__all__ = ["candidate_synonyms", "perturb", "perturb_all"]
 
 _VOWELS: Final = frozenset("aeiou")
 _WHOLE: Final = float(2**64)
 
 _Key = tuple[str, PartOfSpeech]
+
+_Synonyms = Callable[[str, PartOfSpeech, Sequence[str]], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class _Rules:
     share: float
     may_keep: bool
     multi_word: bool
+    synonyms: _Synonyms | None
     seed: int
 
 
@@ -56,6 +59,7 @@ def perturb(
     may_keep: bool = False,
     multi_word: bool = False,
     targets: bool = False,
+    synonyms: _Synonyms | None = None,
     seed: int = 0,
     draw: int = 0,
 ) -> PerturbedInstance:
@@ -72,6 +76,8 @@ def perturb(
         may_keep: Whether the original lemma is among those drawn from (the paper does not say).
         multi_word: Whether a lemma of several words may take a word's place.
         targets: Whether the word of a single option, which is to be foretold, is replaced too.
+        synonyms: Which synonyms of a lemma and part of speech are drawn from, such as
+            `FrequencyMatch.rarer`; all of them when None. Where it gives none the word stays.
         seed: Seed of the draws.
         draw: Which of several draws.
 
@@ -99,6 +105,7 @@ def perturb(
             may_keep=may_keep,
             multi_word=multi_word,
             targets=targets,
+            synonyms=synonyms,
             seed=seed,
             draws=(draw,),
         )
@@ -117,6 +124,7 @@ def perturb_all(
     may_keep: bool = False,
     multi_word: bool = False,
     targets: bool = False,
+    synonyms: _Synonyms | None = None,
     seed: int = 0,
     draws: Collection[int] = (0,),
 ) -> Iterator[PerturbedInstance]:
@@ -133,6 +141,7 @@ def perturb_all(
         may_keep: Whether the original lemma is among those drawn from.
         multi_word: Whether a lemma of several words may take a word's place.
         targets: Whether a single option is replaced too.
+        synonyms: Which synonyms are drawn from.
         seed: Seed of the draws.
         draws: Numbers of the draws.
 
@@ -149,6 +158,7 @@ def perturb_all(
         share=share,
         may_keep=may_keep,
         multi_word=multi_word,
+        synonyms=synonyms,
         seed=seed,
     )
     tagger = tagger or WordNetTagger(lexicon)
@@ -229,13 +239,11 @@ def _drawn(key: _Key, sense: Synset, salt: str, rules: _Rules) -> str | None:
     lemma, pos = key
     candidates = [
         other
-        for other in sense.lemmas
-        if (rules.may_keep or other.lower() != lemma)
-        and (rules.multi_word or " " not in other)
-        and other.replace(" ", "").replace("-", "").isalpha()
-        and other == other.lower()
-        and (len(other) > 2 or pos == "verb")
+        for other in candidate_synonyms(sense, pos, multi_word=rules.multi_word)
+        if rules.may_keep or other != lemma
     ]
+    if candidates and rules.synonyms is not None:
+        candidates = list(rules.synonyms(lemma, pos, candidates))
     if not candidates:
         return None
     digest = hashlib.blake2b(f"{salt}\n{lemma}\n{pos}".encode(), digest_size=16).digest()
@@ -243,6 +251,27 @@ def _drawn(key: _Key, sense: Synset, salt: str, rules: _Rules) -> str | None:
         return None
     chosen = candidates[int.from_bytes(digest[:8]) % len(candidates)]
     return None if chosen == lemma else chosen
+
+
+def candidate_synonyms(sense: Synset, pos: PartOfSpeech, *, multi_word: bool = False) -> list[str]:
+    """List the lemmas of a sense that may take a word's place: no name, number or symbol.
+
+    Args:
+        sense: The sense.
+        pos: Its part of speech; of a noun lemmas of two letters, mostly units, are left out.
+        multi_word: Whether lemmas of several words may.
+
+    Returns:
+        The lemmas, the word itself among them.
+    """
+    return [
+        lemma
+        for lemma in sense.lemmas
+        if (multi_word or " " not in lemma)
+        and lemma.replace(" ", "").replace("-", "").isalpha()
+        and lemma == lemma.lower()
+        and (len(lemma) > 2 or pos == "verb")
+    ]
 
 
 def _edits(

@@ -61,6 +61,15 @@ class BenchmarkInstance(Record):
         """The context, then the options."""
         return (self.context, *self.options)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The plain text with each option in its place, without anybody's prompt."""
+        if self.task == "winogrande":
+            return tuple(self.context.replace("_", option, 1) for option in self.options)
+        return tuple(
+            " ".join(part for part in (self.context, option) if part) for option in self.options
+        )
+
 
 class Edit(Record):
     """One word that was replaced."""
@@ -156,3 +165,22 @@ class LexicalOutcome(PairedOutcome):
 
     second_log_probability: float | None
     """Log-probability of the right option in other words, in nats."""
+
+    rouge_l: float | None = None
+    """ROUGE-L's F1 of the text with the right option in both wordings, in [0, 1]."""
+
+    n_control_edits: int | None = None
+    """Words replaced in the control; None without control. The two wordings of the control replace
+    the same words, one by synonyms about as frequent, the other by rarer ones."""
+
+    frequent_surface: str | None = None
+    """Context and options with synonyms about as frequent; None where no word has both kinds."""
+
+    rarer_surface: str | None = None
+    """Context and options with rarer synonyms; None where no word has both kinds."""
+
+    frequent_correct: bool | None = None
+    """Verdict with synonyms about as frequent."""
+
+    rarer_correct: bool | None = None
+    """Verdict with rarer synonyms."""

@@ -50,6 +50,9 @@ class Prompt(Record):
     """What the answer depends on besides the content, such as the state of a store that the model
     reads: prompts of equal content and other conditions are asked apart."""
 
+    vocabulary_moments: bool = False
+    """Whether the scores of options tell mean and deviation of the whole vocabulary as well."""
+
     @model_validator(mode="after")
     def _has_one_content(self) -> "Prompt":
         """Refuse a prompt with no content or with two."""
@@ -89,6 +92,8 @@ class Prompt(Record):
             content["contexts"] = list(self.contexts)
         if self.condition is not None:
             content["condition"] = self.condition
+        if self.vocabulary_moments:
+            content["vocabulary_moments"] = True
         payload = json.dumps(content, ensure_ascii=True, sort_keys=True)
         return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
 

@@ -35,10 +35,14 @@ class ScoringRequest(Record):
     whole text and no other special token; "none": nothing, so the first token of a whole text has
     no log-probability, and a rendered conversation keeps the special tokens that it holds."""
 
+    vocabulary_moments: bool = False
+    """Whether mean and deviation of the whole vocabulary's log-probabilities are told as well."""
+
     @cached_property
     def key(self) -> str:
         """SHA-256 of what is asked (32 hex digits), whatever the id."""
-        payload = json.dumps([self.context, self.continuation, self.bos])
+        asked: list[object] = [self.context, self.continuation, self.bos]
+        payload = json.dumps([*asked, True] if self.vocabulary_moments else asked)
         return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
 
 
@@ -65,6 +69,13 @@ class ScoredText(Record):
     """"moved" when a token covers the end of the context and the begin of the continuation; it
     counts as one of the continuation."""
 
+    vocabulary_means: Items[float | None] | None = None
+    """Mean log-probability of the vocabulary at each token's place, each token weighed by its
+    probability; None where it was not asked for or cannot be told."""
+
+    vocabulary_deviations: Items[float | None] | None = None
+    """Standard deviation of the same."""
+
     @model_validator(mode="after")
     def _holds_together(self) -> "ScoredText":
         """Refuse numbers that are no log-probabilities of these tokens."""
@@ -76,6 +87,12 @@ class ScoredText(Record):
             )
         if self.token_ids is None and len(self.log_probabilities) != 1:
             raise ValueError("without tokens there is one log-probability, the sum")
+        for moments in (self.vocabulary_means, self.vocabulary_deviations):
+            if moments is not None and len(moments) != len(self.log_probabilities):
+                raise ValueError(
+                    f"{len(self.log_probabilities)} log-probabilities have {len(moments)} moments "
+                    "of the vocabulary"
+                )
         for position, value in enumerate(self.log_probabilities):
             if value is None and (position or self.token_ids is None):
                 raise ValueError("only the first of several tokens may have no log-probability")

@@ -120,6 +120,12 @@ def run_study(
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
     is_repeated = bool(settings.repeat) and not isinstance(asked, StoredRunner)
+    judged = set(plan.targets["prompt_id"])
+    twice = {
+        name
+        for name, group in plan.groups.items()
+        if is_repeated and any(prompt.id in judged for prompt in group.prompts)
+    }
     with ExitStack() as stack:
         logs = {
             (name, repeat): stack.enter_context(
@@ -128,7 +134,7 @@ def run_study(
                 )
             )
             for name in plan.groups
-            for repeat in ((False, True) if is_repeated else (False,))
+            for repeat in ((False, True) if name in twice else (False,))
         }
         _write_plan(folder, plan)
         again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked

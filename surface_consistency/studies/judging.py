@@ -49,6 +49,7 @@ __all__ = [
     "LLMJudge",
     "RuleJudge",
     "answer_spans",
+    "ask_logged",
     "facts_of",
     "judge_targets",
 ]
@@ -353,42 +354,79 @@ class LLMJudge:
 
     def _ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
         """Ask what the log does not answer; return all replies by the key of their prompt."""
-        prompts = list(asked)
-        if not prompts:
-            return {}
-        manifest = RunManifest(
-            study="judge",
-            model=self._model,
-            data=DataSource(
-                id="judge prompts",
-                revision=str(JUDGE_PROMPT_VERSION),
-                digest=f"judge-prompts-v{JUDGE_PROMPT_VERSION}",
-                n_questions=0,
-            ),
-            decoding={"answers": self._params.model_dump(mode="json")},
-            runner=dict(self._runner.fingerprint()),
-            package_version=surface_consistency.__version__,
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._open_log(manifest) as log:
-            run_prompts(self._runner, prompts, self._params, log, progress=self._progress)
-        wanted = {prompt.key for prompt in prompts}
-        return {
-            answer.prompt_key: answer
-            for answer in read_generations(self._log)
-            if answer.prompt_key is not None and answer.prompt_key in wanted
-        }
-
-    def _open_log(self, manifest: RunManifest) -> RunLog:
-        """Open the log, which belongs to one judge."""
         try:
-            return RunLog.open(self._log, manifest, manifest_path=self._manifest_path)
+            return ask_logged(
+                self._runner,
+                list(asked),
+                self._params,
+                self._log,
+                manifest_path=self._manifest_path,
+                model=self._model,
+                data=DataSource(
+                    id="judge prompts",
+                    revision=str(JUDGE_PROMPT_VERSION),
+                    digest=f"judge-prompts-v{JUDGE_PROMPT_VERSION}",
+                    n_questions=0,
+                ),
+                progress=self._progress,
+            )
         except RunMismatchError as error:
             raise RunMismatchError(
                 f"{error}. A judge with other settings needs a folder of its own: give it another "
                 "label (--judge-label)"
             ) from error
+
+
+def ask_logged(
+    runner: Runner,
+    prompts: Sequence[Prompt],
+    params: GenerationParams,
+    log: Path,
+    *,
+    manifest_path: Path,
+    model: str,
+    data: DataSource,
+    progress: bool | Callable[[Progress], None] = True,
+) -> dict[str, Generation]:
+    """Ask a model beside a run, such as a judge, what its log does not answer yet.
+
+    Args:
+        runner: Who is asked.
+        prompts: What.
+        params: How to decode.
+        log: Its run log, which belongs to this model and decoding alone.
+        manifest_path: Where the log's manifest is.
+        model: Label of the model.
+        data: What the prompts are, for the manifest.
+        progress: As for `run_prompts`.
+
+    Returns:
+        All answers by the key of their prompt.
+
+    Raises:
+        RunMismatchError: If the log is of another model, decoding or wording.
+        RunnerError: If the model cannot be asked.
+    """
+    if not prompts:
+        return {}
+    manifest = RunManifest(
+        study="judge",
+        model=model,
+        data=data,
+        decoding={"answers": params.model_dump(mode="json")},
+        runner=dict(runner.fingerprint()),
+        package_version=surface_consistency.__version__,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with RunLog.open(log, manifest, manifest_path=manifest_path) as opened:
+        run_prompts(runner, prompts, params, opened, progress=progress)
+    wanted = {prompt.key for prompt in prompts}
+    return {
+        answer.prompt_key: answer
+        for answer in read_generations(log)
+        if answer.prompt_key is not None and answer.prompt_key in wanted
+    }
 
 
 def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) -> pd.DataFrame:

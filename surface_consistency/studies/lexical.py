@@ -5,42 +5,57 @@ WinoGrande and four groups of BLiMP, as lm-evaluation-harness does it, before an
 verbs have been replaced by synonyms. The verdicts on one instance in both wordings are a pair.
 """
 
+import copy
 import hashlib
-import math
-from collections.abc import Mapping, Sequence
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
-import numpy as np
 import pandas as pd
-from pydantic import Field
-from rapidfuzz.distance import LCSseq
+from pydantic import Field, model_validator
 
 from surface_consistency.data.benchmarks import BenchmarkName, load_benchmark
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.inference.options import (
+    OptionRunner,
     OptionScore,
     check_scores_of_options,
     option_scores,
 )
+from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
-from surface_consistency.metrics import relative_change
 from surface_consistency.perturbation import (
     FirstSense,
+    FrequencyMatch,
+    JudgedSense,
     RuleInflector,
     SenseChooser,
+    SenseQuestion,
     StoredSense,
+    Synset,
+    WordFrequency,
     WordNet,
+    candidate_synonyms,
+    corpus_frequencies,
     lemminflect_inflector,
     perturb_all,
+    write_senses,
 )
 from surface_consistency.prompts.benchmarks import benchmark_prompt
-from surface_consistency.report.page import Section
-from surface_consistency.report.table import Column, Table
+from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.runs.loader import Run
-from surface_consistency.schemas import DataSource, GenerationParams, ScoredText
+from surface_consistency.schemas import (
+    DataSource,
+    Generation,
+    GenerationParams,
+    Prompt,
+    ScoredText,
+)
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.benchmarks import (
     BenchmarkInstance,
@@ -49,9 +64,17 @@ from surface_consistency.schemas.benchmarks import (
     PartOfSpeech,
     PerturbedInstance,
 )
-from surface_consistency.settings_options import Settings
-from surface_consistency.studies.paired import PairedReport
-from surface_consistency.studies.study import Plan, PromptGroup, Study, StudySettings
+from surface_consistency.settings_options import Settings, values_of_items
+from surface_consistency.studies.judging import ask_logged
+from surface_consistency.studies.lexical_memorisation import (
+    MEMORISATION,
+    memorisation_prompts,
+    read_neighbours,
+)
+from surface_consistency.studies.lexical_popularity import text_id
+from surface_consistency.studies.lexical_quality import quality_checks, rouge_l
+from surface_consistency.studies.lexical_tables import LexicalReport
+from surface_consistency.studies.study import Plan, PromptGroup, Scored, Study, StudySettings
 
 __all__ = [
     "LexicalData",
@@ -64,7 +87,12 @@ __all__ = [
 ]
 
 _ORIGINAL: Final = "original"
-_TARGETS: Final = ["target_id", "prompt_id", "answers", "fact_id", "question", "correct", "options"]
+_TARGETS: Final = [
+    *("target_id", "prompt_id", "answers", "fact_id", "question", "correct", "options"),
+    *("texts", "words"),
+]
+_ARMS: Final = ("frequent", "rarer")
+_NEIGHBOUR_SHARE: Final = 0.3
 
 
 class LexicalSource(Settings):
@@ -104,8 +132,21 @@ class LexicalSettings(StudySettings):
     """Draws of synonyms, each asked and compared with the original."""
 
     senses: str = "first"
-    """How the sense of a word is chosen: first (the most frequent one), or a file of senses, as
-    `perturbation.write_senses` writes it."""
+    """How the sense of a word is chosen: first (the most frequent one), judge (by a model, with
+    --sense-model), or a file of senses, as a judge writes it to senses.jsonl of its run."""
+
+    sense_model: str | None = None
+    """Model of --senses judge: a hub id, folder or server's id."""
+
+    sense_runner: str = "openai"
+    """Runner of --senses judge; openai reads OPENAI_BASE_URL."""
+
+    sense_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of that runner, its value JSON or text."""
+
+    sense_read: Literal["generate", "multiple-choice"] = "generate"
+    """Whether --senses judge writes the number of a definition, or the most probable number is
+    taken."""
 
     inflector: Literal["rules", "lemminflect"] = "rules"
     """Who restores the form of a replaced word; lemminflect needs the extra `lexical`."""
@@ -122,6 +163,43 @@ class LexicalSettings(StudySettings):
     limit: int | None = Field(default=None, ge=1)
     """Ask only the first so many instances of each task."""
 
+    control: bool = False
+    """Whether two further wordings are asked that replace the same words: by synonyms about as
+    frequent, and by rarer ones."""
+
+    word_counts: Path | None = None
+    """Counts of words, for --control and the curves of frequency: a folder of `count surfaces
+    --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
+    of senses by default, which are coarse."""
+
+    within: float = Field(default=2.0, ge=1.0)
+    """Factor of the count within which --control takes a synonym for about as frequent."""
+
+    memorisation: bool = False
+    """Whether whole texts and their second halves are scored, for `analyse memorisation`."""
+
+    neighbours: int = Field(default=0, ge=0)
+    """Neighbours of each text with some words replaced by synonyms, scored with --memorisation."""
+
+    neighbour_file: Path | None = None
+    """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
+    neighbours, a list of texts."""
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "LexicalSettings":
+        """Refuse options that would do nothing, before anything is asked."""
+        if self.senses == "judge":
+            if self.sense_model is None and self.sense_runner in ("openai", "transformers"):
+                raise ValueError("--senses judge needs --sense-model, the model that judges")
+        elif self.sense_model is not None:
+            raise ValueError("--sense-model chooses senses with --senses judge; add it")
+        if not self.memorisation and (self.neighbours or self.neighbour_file is not None):
+            option = "--neighbours" if self.neighbours else "--neighbour-file"
+            raise ValueError(f"{option} is scored with --memorisation; add it")
+        if self.neighbours and self.neighbour_file is not None:
+            raise ValueError("give either --neighbours or --neighbour-file, not both")
+        return self
+
 
 class LexicalScoring(Settings):
     """How an option is chosen."""
@@ -129,6 +207,23 @@ class LexicalScoring(Settings):
     option_score: OptionScore = "sum"
     """How options are compared: by the sum of their tokens' log-probabilities (harness' acc), or by
     its mean per token or per character (harness' acc_norm)."""
+
+    encoder: str | None = None
+    """Sentence encoder with which wordings are compared: bundled-minilm, a hub id or a folder
+    (extra `retrieval`); none by default."""
+
+    meaning_model: str | None = None
+    """Model that judges whether wordings mean the same: a hub id, folder or server's id; nobody by
+    default."""
+
+    meaning_runner: str = "openai"
+    """Runner of that model; openai reads OPENAI_BASE_URL."""
+
+    meaning_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of that runner, its value JSON or text."""
+
+    meaning_pairs: int = Field(default=50, ge=1)
+    """Pairs of each task that are judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,79 +300,6 @@ class LexicalJudge:
         return options[chosen], chosen == correct, None, told
 
 
-class LexicalReport(PairedReport):
-    """The paper's tables 1 and 2, and what the draws of synonyms do, beside the paired tables."""
-
-    def tables(self) -> dict[str, Table]:
-        """Compute accuracy and perplexity in both wordings, besides the paired tables.
-
-        Returns:
-            Tables by name: "lexical", one row a task; "lexical_draws" where there are several; and
-            those of `PairedReport.tables`.
-        """
-        rows = [row for run in self.report.runs for row in _changes(run)]
-        draws = [row for run in self.report.runs for row in _by_draw(run)]
-        tables = {
-            "lexical": Table(
-                frame=pd.DataFrame(rows),
-                caption="Tasks in the original and in other words",
-                note="Change: accuracy in other words relative to that in the original words. "
-                "Perplexity is that of the word to be foretold. Broken: a word was replaced in "
-                "some options alone.",
-                columns=[
-                    Column(key="model", title="Model"),
-                    Column(key="task", title="Task"),
-                    Column(key="n", title="Pairs", kind="count"),
-                    Column(key="original", title="Original", kind="rate", unit="right, %"),
-                    Column(key="perturbed", title="Other words", kind="rate", unit="right, %"),
-                    Column(key="change", title="Change", kind="number", unit="of the original"),
-                    Column(key="original_perplexity", title="Perplexity", kind="number"),
-                    Column(
-                        key="perturbed_perplexity",
-                        title="Perplexity",
-                        kind="number",
-                        unit="other words",
-                    ),
-                    Column(key="unchanged", title="Unchanged", kind="rate", unit="%"),
-                    Column(key="broken", title="Broken", kind="rate", unit="%"),
-                ],
-            )
-        }
-        if len({row["draw"] for row in draws}) > 1:
-            tables["lexical_draws"] = Table(
-                frame=pd.DataFrame(draws),
-                caption="Each draw of synonyms",
-                note="What the draw alone does to the accuracy in other words.",
-                columns=[
-                    Column(key="model", title="Model"),
-                    Column(key="task", title="Task"),
-                    Column(key="draw", title="Draw", kind="count"),
-                    Column(key="n", title="Pairs", kind="count"),
-                    Column(key="perturbed", title="Other words", kind="rate", unit="right, %"),
-                ],
-            )
-        return tables | super().tables()
-
-    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Put the tasks first; see `PairedReport.sections`.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The sections.
-        """
-        own = [tables[name] for name in ("lexical", "lexical_draws") if name in tables]
-        return [
-            Section(anchor="lexical", title="Tasks in other words", blocks=own),
-            *super().sections(tables),
-        ]
-
-    def _own_tables(self) -> set[str]:
-        """Name the tables that stand in other sections than that of checks."""
-        return {*super()._own_tables(), "lexical", "lexical_draws"}
-
-
 class LexicalStudy(Study):
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
@@ -298,6 +320,7 @@ class LexicalStudy(Study):
         "by_replaced": ("replaced",),
         "by_group": ("group",),
     }
+    _home: Path | None = None
 
     def load(self, source: LexicalSource) -> LexicalData:
         """Load the tasks.
@@ -346,68 +369,131 @@ class LexicalStudy(Study):
             runner: Who will answer, on whom nothing depends here.
 
         Returns:
-            One target an instance and wording, one pair an instance and draw; the check
-            "perturbation" counts what was replaced.
+            One target an instance and wording, one pair an instance and draw; the checks
+            "perturbation" and "replaced_words" count what was replaced. With `memorisation` a group
+            of prompts of that name, which are scored and not judged.
 
         Raises:
-            SourceNotFoundError: If WordNet or the file of senses is not there.
+            SourceNotFoundError: If WordNet, or a file of senses, counts or neighbours is not there.
+            RunnerError: If the judge of senses cannot be asked.
             MissingDependencyError: If lemminflect is asked for and not installed.
         """
         instances = _limited(data.instances, settings.limit)
         lexicon = WordNet(settings.wordnet)
-        senses: SenseChooser = (
-            FirstSense() if settings.senses == "first" else StoredSense(settings.senses)
+        frequency = corpus_frequencies(settings.word_counts or lexicon)
+        reword = partial(
+            perturb_all,
+            lexicon=lexicon,
+            inflect=(
+                lemminflect_inflector()
+                if settings.inflector == "lemminflect"
+                else RuleInflector(lexicon)
+            ),
+            pos=settings.pos,
+            multi_word=settings.multi_word,
+            seed=settings.seed,
         )
-        inflect = (
-            lemminflect_inflector()
-            if settings.inflector == "lemminflect"
-            else RuleInflector(lexicon)
+        of_instances = partial(
+            reword,
+            instances,
+            senses=_Once(self._senses(settings)),
+            share=settings.share,
+            may_keep=settings.may_keep,
+            targets=settings.targets,
+            draws=range(settings.draws),
         )
-        perturbed = list(
-            perturb_all(
-                instances,
-                lexicon=lexicon,
-                senses=senses,
-                inflect=inflect,
-                pos=settings.pos,
-                share=settings.share,
-                may_keep=settings.may_keep,
-                multi_word=settings.multi_word,
-                targets=settings.targets,
-                seed=settings.seed,
-                draws=range(settings.draws),
-            )
-        )
+        perturbed = list(of_instances())
+        arms: dict[str, dict[tuple[str, int], PerturbedInstance]] = {}
+        if settings.control:
+            match = FrequencyMatch(frequency, within=settings.within)
+            for arm in _ARMS:
+                made = of_instances(synonyms=getattr(match, arm))
+                arms[arm] = {(_fact(item.instance), item.draw): item for item in made if item.edits}
         wordings = {f"{_fact(instance)}/{_ORIGINAL}": instance for instance in instances}
         wordings |= {f"{_fact(item.instance)}/{item.draw}": item.instance for item in perturbed}
-        targets = pd.DataFrame(
-            [
-                (
-                    name,
-                    name,
-                    [instance.options[instance.correct]],
-                    _fact(instance),
-                    instance.context,
-                    instance.correct,
-                    list(instance.options),
-                )
-                for name, instance in wordings.items()
-            ],
-            columns=_TARGETS,
-        )
+        for arm, of_arm in arms.items():
+            wordings |= {f"{fact}/{draw}/{arm}": p.instance for (fact, draw), p in of_arm.items()}
+        words = _words(perturbed, lexicon, multi_word=settings.multi_word)
         originals = {_fact(instance): instance for instance in instances}
+        groups = {
+            "": PromptGroup(
+                prompts=[benchmark_prompt(name, item) for name, item in wordings.items()],
+                params=GenerationParams(),
+            )
+        }
+        if settings.memorisation:
+            neighbours = _neighbours(instances, settings, reword)
+            groups[MEMORISATION] = PromptGroup(
+                prompts=[
+                    prompt
+                    for fact, instance in originals.items()
+                    for prompt in memorisation_prompts(fact, instance, neighbours)
+                ],
+                params=GenerationParams(),
+            )
         return Plan(
             data=data.source,
-            groups={
-                "": PromptGroup(
-                    prompts=[benchmark_prompt(name, item) for name, item in wordings.items()],
-                    params=GenerationParams(),
-                )
+            groups=groups,
+            targets=pd.DataFrame(
+                [_target(name, item, words) for name, item in wordings.items()], columns=_TARGETS
+            ),
+            pairs=pd.DataFrame([_pair(originals[_fact(p.instance)], p, arms) for p in perturbed]),
+            checks={
+                "perturbation": _quality(originals, perturbed),
+                "replaced_words": _replaced(perturbed, frequency),
             },
-            targets=targets,
-            pairs=pd.DataFrame([_pair(originals[_fact(p.instance)], p) for p in perturbed]),
-            checks={"perturbation": _quality(originals, perturbed)},
         )
+
+    def keeping(self, out: Path) -> "LexicalStudy":
+        """Take the folder where a judge of senses logs and writes what it chose.
+
+        Args:
+            out: Folder of the run.
+
+        Returns:
+            The study.
+        """
+        study = copy.copy(self)
+        study._home = out
+        return study
+
+    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
+        """Measure how alike the wordings are; see `lexical_quality.quality_checks`.
+
+        Args:
+            scored: The run.
+
+        Returns:
+            The tables.
+        """
+        return quality_checks(scored)
+
+    def export(self, scored: Scored) -> None:
+        """Write what is to be counted in a corpus: `texts.jsonl` and `words.csv`.
+
+        Args:
+            scored: The run. The texts are those for `count ngrams`, each option in its place; the
+                words those that were replaced and their synonyms, for `count surfaces --names`.
+        """
+        lines = [
+            json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)
+            for target, texts in zip(
+                scored.targets["target_id"], scored.targets["texts"], strict=True
+            )
+            for number, text in enumerate(texts)
+        ]
+        write_text(scored.folder.path / "texts.jsonl", "\n".join([*lines, ""]))
+        words = sorted({word for words in scored.targets["words"] for word in words})
+        frame = pd.DataFrame({"entity_id": words, "surface": words})
+        write_csv(scored.folder.path / "words.csv", frame)
+
+    def _senses(self, settings: LexicalSettings) -> SenseChooser:
+        """Find who chooses senses."""
+        if settings.senses == "first":
+            return FirstSense()
+        if settings.senses == "judge":
+            return _LoggedSenses(settings, self._home)
+        return StoredSense(settings.senses)
 
     def judge(self, scoring: LexicalScoring, folder: RunFolder) -> LexicalJudge:
         """Make the judge of a run.
@@ -444,11 +530,69 @@ def _fact(instance: BenchmarkInstance) -> str:
     return f"{instance.task}/{instance.id}"
 
 
-def _pair(original: BenchmarkInstance, perturbed: PerturbedInstance) -> dict[str, object]:
-    """Describe a pair."""
+def _target(
+    name: str, instance: BenchmarkInstance, words: Mapping[str, list[str]]
+) -> tuple[object, ...]:
+    """Describe what is judged, in the order of `_TARGETS`."""
+    fact = _fact(instance)
+    return (
+        name,
+        name,
+        [instance.options[instance.correct]],
+        fact,
+        instance.context,
+        instance.correct,
+        list(instance.options),
+        list(instance.texts),
+        words.get(fact, []) if name.endswith(f"/{_ORIGINAL}") else [],
+    )
+
+
+def _neighbours(
+    instances: Sequence[BenchmarkInstance],
+    settings: LexicalSettings,
+    reword: Any,  # noqa: ANN401
+) -> dict[str, tuple[str, ...]]:
+    """Find the neighbours of the instances' texts: stored ones, or with some words replaced."""
+    if settings.neighbour_file is not None:
+        return read_neighbours(settings.neighbour_file)
+    texts = list(dict.fromkeys(text for instance in instances for text in instance.texts))
+    whole = [
+        # A text as a context with nothing to foretell that could be replaced.
+        BenchmarkInstance(
+            id=str(number), task="text", kind="formal", context=text, options=("-",), correct=0
+        )
+        for number, text in enumerate(texts)
+    ]
+    found: dict[str, dict[str, None]] = {text: {} for text in texts}
+    if settings.neighbours:
+        draws = range(settings.neighbours)
+        for item in reword(whole, share=_NEIGHBOUR_SHARE, draws=draws):
+            found[texts[int(item.instance.id)]][item.instance.context] = None
+    return {text: tuple(others) for text, others in found.items()}
+
+
+def _pair(
+    original: BenchmarkInstance,
+    perturbed: PerturbedInstance,
+    arms: Mapping[str, Mapping[tuple[str, int], PerturbedInstance]],
+) -> dict[str, object]:
+    """Describe a pair, and the control of its words where there is one."""
     replaced = sorted({edit.pos for edit in perturbed.edits})
     fact = _fact(original)
+    control: dict[str, object] = {"n_control_edits": None}
+    both = [arms.get(arm, {}).get((fact, perturbed.draw)) for arm in _ARMS]
+    told = [item for item in both if item is not None]
+    # A word may lack the form that one of the two synonyms would need.
+    is_whole = len(told) == len(both) and len({_places(item) for item in told}) == 1
+    if arms:
+        control["n_control_edits"] = len(told[0].edits) if is_whole else 0
+    for arm, item in zip(_ARMS, both, strict=True):
+        is_there = is_whole and item is not None
+        control[f"{arm}_target"] = f"{fact}/{perturbed.draw}/{arm}" if is_there else None
+        control[f"{arm}_surface"] = _surface(item.instance) if item and is_whole else None
     return {
+        **control,
         "pair_id": f"{fact}/{perturbed.draw}",
         "fact_id": fact,
         "first_target": f"{fact}/{_ORIGINAL}",
@@ -460,9 +604,15 @@ def _pair(original: BenchmarkInstance, perturbed: PerturbedInstance) -> dict[str
         "replaced": " and ".join(replaced) or "none",
         "n_edits": len(perturbed.edits),
         "is_broken": perturbed.is_broken,
+        "rouge_l": _rouge_l(original, perturbed.instance),
         "first_surface": _surface(original),
         "second_surface": _surface(perturbed.instance),
     }
+
+
+def _places(perturbed: PerturbedInstance) -> frozenset[tuple[int, int]]:
+    """Tell where words were replaced."""
+    return frozenset((edit.part, edit.start) for edit in perturbed.edits)
 
 
 def _surface(instance: BenchmarkInstance) -> str:
@@ -500,54 +650,106 @@ def _quality(
 
 
 def _rouge_l(original: BenchmarkInstance, perturbed: BenchmarkInstance) -> float:
-    """Return ROUGE-L's F1 of the words in both wordings, in [0, 1]."""
-    first, second = (_surface(item).lower().split() for item in (original, perturbed))
-    return 2.0 * LCSseq.similarity(first, second) / (len(first) + len(second))
+    """Compare the texts with the right option."""
+    return rouge_l(original.texts[original.correct], perturbed.texts[perturbed.correct])
 
 
-def _changes(run: Run) -> list[dict[str, object]]:
-    """Compute the row of each task of a run."""
-    rows: list[dict[str, object]] = []
-    for task, frame in run.outcomes.groupby("task", sort=False):
-        judged = frame[frame["first_correct"].notna() & frame["second_correct"].notna()]
-        first, second = (
-            float(judged[f"{side}_correct"].astype(float).mean()) for side in ("first", "second")
+def _replaced(perturbed: Iterable[PerturbedInstance], frequency: WordFrequency) -> pd.DataFrame:
+    """Count each replaced word with its synonym, and tell how frequent both are."""
+    counted = Counter(
+        (edit.lemma, edit.synonym, edit.pos) for item in perturbed for edit in item.edits
+    )
+    return pd.DataFrame(
+        [
+            (lemma, pos, synonym, n, frequency(lemma, pos), frequency(synonym, pos))
+            for (lemma, synonym, pos), n in counted.items()
+        ],
+        columns=["word", "pos", "synonym", "n", "frequency", "synonym_frequency"],
+    )
+
+
+def _words(
+    perturbed: Iterable[PerturbedInstance], lexicon: WordNet, *, multi_word: bool
+) -> dict[str, list[str]]:
+    """List by instance the words that were replaced, and all that could take their places."""
+    found: dict[str, dict[str, None]] = {}
+    known: dict[tuple[str, str], list[str]] = {}
+    for item in perturbed:
+        words = found.setdefault(_fact(item.instance), {})
+        for edit in item.edits:
+            key = (edit.lemma, edit.synset)
+            if key not in known:
+                sense = next(
+                    sense
+                    for sense in lexicon.synsets(edit.lemma, edit.pos)
+                    if sense.id == edit.synset
+                )
+                known[key] = candidate_synonyms(sense, edit.pos, multi_word=multi_word)
+            words |= dict.fromkeys([edit.lemma, *known[key]])
+    return {fact: list(words) for fact, words in found.items()}
+
+
+class _Once:
+    """Asks for senses once, however many wordings are made of the same words."""
+
+    def __init__(self, chooser: SenseChooser) -> None:
+        self._chooser = chooser
+        self._chosen: Sequence[Synset | None] | None = None
+
+    def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+        """Choose senses; see `SenseChooser.choose`."""
+        if self._chosen is None:
+            self._chosen = self._chooser.choose(questions)
+        return self._chosen
+
+
+class _LoggedSenses:
+    """Asks a judge for senses, logs its answers beside the run, and writes the senses down."""
+
+    def __init__(self, settings: "LexicalSettings", home: Path | None) -> None:
+        self._settings = settings
+        self._home = home
+
+    def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+        """Choose senses; see `SenseChooser.choose`."""
+        runner = load_runner(
+            self._settings.sense_runner,
+            model=self._settings.sense_model,
+            options=values_of_items(self._settings.sense_option),
         )
-        perplexities = [math.nan, math.nan]
-        if task == "lambada":
-            perplexities = [
-                float(np.exp(-judged[f"{side}_log_probability"].astype(float).mean()))
-                for side in ("first", "second")
-            ]
-        rows.append(
-            {
-                "model": run.label,
-                "task": task,
-                "n": len(judged),
-                "original": first,
-                "perturbed": second,
-                "change": relative_change(first, second) if first > 0.0 else math.nan,
-                "original_perplexity": perplexities[0],
-                "perturbed_perplexity": perplexities[1],
-                "unchanged": float((judged["n_edits"] == 0).mean()),
-                "broken": float(judged["is_broken"].astype(float).mean()),
-            }
-        )
-    return rows
+        if self._settings.sense_read == "multiple-choice":
+            runner = OptionRunner(runner)
+        self._runner: Runner = runner
+        chosen = JudgedSense(self, batch_size=max(1, len(questions))).choose(questions)
+        if self._home is not None:
+            write_senses(questions, chosen, self._home / "senses.jsonl")
+        n_unclear = sum(sense is None for sense in chosen)
+        if n_unclear:
+            warnings.warn(
+                f"the judge told no sense of {n_unclear} of {len(questions)} words, which stay as "
+                "they are",
+                UnscoredWarning,
+                stacklevel=2,
+            )
+        return chosen
 
-
-def _by_draw(run: Run) -> list[dict[str, object]]:
-    """Compute the accuracy of each task and draw of a run."""
-    rows: list[dict[str, object]] = []
-    for (task, draw), frame in run.outcomes.groupby(["task", "draw"], sort=False):
-        right = frame["second_correct"].dropna().astype(float)
-        rows.append(
-            {
-                "model": run.label,
-                "task": task,
-                "draw": draw,
-                "n": len(right),
-                "perturbed": float(right.mean()),
-            }
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Ask what the log does not answer yet."""
+        if self._settings.sense_read == "generate":
+            prompts = [prompt.model_copy(update={"options": None}) for prompt in prompts]
+        if self._home is None:
+            yield from self._runner.generate(prompts, params)
+            return
+        answers = ask_logged(
+            self._runner,
+            prompts,
+            params,
+            self._home / "senses-generations.jsonl",
+            manifest_path=self._home / "senses-manifest.json",
+            model=self._settings.sense_model or self._runner.name,
+            data=DataSource(
+                id="senses of words", revision="1", digest="senses-of-words-v1", n_questions=0
+            ),
         )
-    return rows
+        for prompt in prompts:
+            yield answers[prompt.key].model_copy(update={"prompt_id": prompt.id})

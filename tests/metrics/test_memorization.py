@@ -9,6 +9,8 @@ from surface_consistency.metrics import (
     extraction_accuracy,
     extraction_log_likelihood,
     membership_loss,
+    min_k_plus_plus,
+    min_k_probability,
     neighbourhood_score,
     wilson_interval,
 )
@@ -178,3 +180,47 @@ def test_text_without_neighbours_is_undefined():
 def test_neighbourhood_score_rejects_bad_input(losses, neighbours, message):
     with pytest.raises(ValueError, match=message):
         neighbourhood_score(losses, neighbours)
+
+
+def test_min_k_takes_the_least_likely_tokens():
+    """Shi et al.: the lowest fifth of the tokens, one at least."""
+    rows = [[None, -1.0, -5.0, -2.0, -4.0], [-3.0], [-1.0] * 9 + [-7.0, -9.0]]
+
+    assert min_k_probability(rows).tolist() == [-5.0, -3.0, -8.0]
+    assert min_k_probability(rows, k=1.0) == pytest.approx(-membership_loss(rows))
+
+
+def test_min_k_plus_plus_standardises_by_the_vocabulary():
+    """Zhang et al.: against a naive loop over a known distribution at each place."""
+    rng = np.random.default_rng(0)
+    told = np.log(rng.dirichlet(np.ones(7), size=12))
+    rows, means, deviations = [told[:, 0].tolist()], [[]], [[]]
+    for place in told:
+        mean = sum(math.exp(value) * value for value in place)
+        means[0].append(mean)
+        deviations[0].append(sum(math.exp(v) * (v - mean) ** 2 for v in place) ** 0.5)
+    standardised = [
+        (value - mean) / spread
+        for value, mean, spread in zip(rows[0], means[0], deviations[0], strict=True)
+    ]
+
+    found = min_k_plus_plus(rows, means, deviations, k=0.25)
+
+    assert found[0] == pytest.approx(np.mean(sorted(standardised)[:3]))
+
+
+def test_min_k_of_texts_without_tokens_and_of_certain_models():
+    with pytest.warns(UndefinedMetricWarning, match="1 of 1 texts have no tokens"):
+        assert np.isnan(min_k_probability([[None]])).all()
+    assert min_k_plus_plus([[None, 0.0]], [[None, 0.0]], [[None, 0.0]]).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("k", [0.0, 1.5])
+def test_min_k_rejects_a_share_out_of_range(k):
+    with pytest.raises(ValueError, match="k is a share of the tokens"):
+        min_k_probability([[-1.0]], k=k)
+
+
+def test_min_k_plus_plus_rejects_other_lengths():
+    with pytest.raises(ValueError, match="one number a token"):
+        min_k_plus_plus([[-1.0]], [[-1.0, -2.0]], [[1.0]])

@@ -11,7 +11,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics.regression import frequency_regression
+from surface_consistency.metrics.regression import correctness_regression, frequency_regression
 
 pytest.importorskip("statsmodels")
 
@@ -211,3 +211,29 @@ def test_missing_statsmodels_names_its_extra(monkeypatch):
 def test_frequency_regression_rejects_bad_arguments(change, options, error, message):
     with pytest.raises(error, match=message):
         frequency_regression(questions(8, n_facts=10).assign(**change), **options)
+
+
+def test_correctness_regression_is_that_of_frequencies_on_their_logarithms():
+    """One engine: the same numbers as the regression on log2 frequencies."""
+    frame = questions(n_facts=300)
+    scores = np.log2(frame[["entity_frequency", "surface_frequency"]].to_numpy(float))
+
+    found = correctness_regression(
+        scores, frame["is_correct"], names=["entity", "surface"], clusters=frame["fact_id"]
+    )
+
+    expected = frequency_regression(frame)[list(found.columns)]
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_correctness_regression_says_why_it_is_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="a term is constant"):
+        rows = correctness_regression(np.zeros(20), np.arange(20) % 2 == 0)
+    assert rows["p_value"].isna().all()
+
+
+def test_correctness_regression_rejects_what_is_missing():
+    with pytest.raises(ValueError, match="instance 1 lacks a finite score"):
+        correctness_regression([0.0, np.nan, 1.0], [True, False, True])
+    with pytest.raises(ValueError, match="names must name 1 scores; got 2"):
+        correctness_regression([0.0, 1.0], [True, False], names=["a", "b"])

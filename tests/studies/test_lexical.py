@@ -319,3 +319,91 @@ def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
         data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))
     )
     assert plan.pairs["second_surface"][0] == "Some fellow helped Mary. | Some fellows helps Mary."
+
+
+def test_moments_are_those_of_the_whole_vocabulary(tiny_model):
+    """Against a forward of its own, token by token."""
+    torch = pytest.importorskip("torch")
+    from surface_consistency.inference import TransformersRunner
+    from surface_consistency.schemas import ScoringRequest
+
+    runner = TransformersRunner(tiny_model, dtype="float32")
+    text = "He had a dog and she had a story"
+    asked = ScoringRequest(id="a", continuation=text, vocabulary_moments=True)
+    plain = ScoringRequest(id="b", continuation=text)
+    assert asked.key != plain.key
+    told = {score.request_id: score for score in runner.score([asked, plain])}
+
+    ids = [0, *runner._encoder.tokenizer(text)["input_ids"]]
+    with torch.inference_mode():
+        logs = runner._engine.model(torch.tensor([ids])).logits[0, :-1].double().log_softmax(-1)
+    means = (logs.exp() * logs).sum(-1)
+    spreads = (logs.exp() * (logs - means[:, None]) ** 2).sum(-1).sqrt()
+    assert told["a"].vocabulary_means == pytest.approx(means.tolist(), abs=1e-4)
+    assert told["a"].vocabulary_deviations == pytest.approx(spreads.tolist(), abs=1e-4)
+    assert told["b"].vocabulary_means is None
+    assert told["a"].log_probabilities == told["b"].log_probabilities
+
+
+def test_an_organism_has_memorised_what_it_saw_often(tiny_model, tmp_path):
+    """Sentences seen 0, 1 and 30 times: the scores order them, and greedy decoding agrees."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from surface_consistency.inference import TransformersRunner
+    from surface_consistency.schemas import GenerationParams
+    from surface_consistency.studies.lexical_memorisation import memorisation_scores
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
+    torch.manual_seed(0)
+    still = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    config = transformers.GPT2Config.from_pretrained(tiny_model, n_embd=48, **still)
+    model = transformers.GPT2LMHeadModel(config)
+    names = ("Ann", "Bob", "Cid", "Dot", "Eve", "Fay", "Gil", "Hal", "Ida")
+    rows = [
+        {
+            "sentence_good": f"{name} gave {names[-1 - k]} the {names[k - 4]} of {names[k - 2]}.",
+            "sentence_bad": f"{name} gave {names[k - 3]} the {names[k - 5]} of {names[k - 1]}.",
+            "UID": "anaphor_number_agreement",
+        }
+        for k, name in enumerate(names)
+    ]
+    times = [(0, 1, 30)[k % 3] for k in range(len(rows))]
+    seen = [row["sentence_good"] for row, n in zip(rows, times, strict=True) for _ in range(n)]
+    # Whole texts are scored after the begin token, which the tokenizer puts before no prompt.
+    tokens = [[*begin, *ids] for ids in tokenizer(seen)["input_ids"] for begin in ([], [0])]
+    width = max(map(len, tokens))
+    batch = torch.tensor([ids + [0] * (width - len(ids)) for ids in tokens])
+    labels = batch.masked_fill(batch == 0, -100)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        chosen = torch.randint(len(batch), (16,), generator=generator)
+        model(input_ids=batch[chosen], labels=labels[chosen]).loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    model.save_pretrained(tmp_path / "organism")
+    tokenizer.save_pretrained(tmp_path / "organism")
+    runner = TransformersRunner(tmp_path / "organism", dtype="float32")
+
+    folder = run(
+        data_of(anaphor_agreement=rows), runner, tmp_path / "run", memorisation=True, neighbours=2
+    )
+    scores = memorisation_scores(folder)
+    right = scores[scores["is_right"]].assign(times=times)
+    told = right.groupby("times").mean(numeric_only=True)
+    assert told.loc[30, "extracted"] == 1.0
+    assert told.loc[0, "extracted"] == 0.0
+    assert told["loss"].is_monotonic_decreasing
+    assert told.loc[30, "min_k"] > told.loc[0, "min_k"]
+    assert told.loc[30, "min_k_plus_plus"] > told.loc[0, "min_k_plus_plus"]
+    # What is scored as extracted is what the model writes.
+    texts = [row["sentence_good"] for row in rows]
+    halves = [text.split(" ") for text in texts]
+    prompts = [
+        Prompt(id=str(k), text=" ".join(words[: len(words) // 2])) for k, words in enumerate(halves)
+    ]
+    params = GenerationParams(max_new_tokens=24, stop=())
+    for answer in runner.generate(prompts, params):
+        k = int(answer.prompt_id)
+        is_written = (prompts[k].text + answer.text).startswith(texts[k])
+        assert is_written == right["extracted"].iloc[k]
