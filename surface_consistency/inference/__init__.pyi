@@ -12,6 +12,7 @@ from .runner import (
     Scorer as Scorer,
 )
 from .stored import StoredRunner as StoredRunner
+from .stored_scores import StoredScores as StoredScores
 from .thoughts import (
     THOUGHT_TAGS as THOUGHT_TAGS,
     SplitReply as SplitReply,

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.inference.runner import ConversationRenderer, Rebatchable, Scorer
+from surface_consistency.inference.stored_scores import StoredScores
 from surface_consistency.inference.thoughts import thought_tags
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -55,6 +56,11 @@ class OptionRunner:
         self._runner = runner
         self._option_score: OptionScore = option_score
         self.name = runner.name
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the log-probabilities are stored, and so what they are however often read."""
+        return isinstance(self._runner, StoredScores)
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell what the runner tells, and how options are compared."""

@@ -119,7 +119,10 @@ def run_study(
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
-    is_repeated = bool(settings.repeat) and not isinstance(asked, StoredRunner)
+    is_stored = isinstance(asked, StoredRunner) or (
+        isinstance(asked, OptionRunner) and asked.is_stored
+    )
+    is_repeated = bool(settings.repeat) and not is_stored
     with ExitStack() as stack:
         logs = {
             (name, repeat): stack.enter_context(

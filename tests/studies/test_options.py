@@ -5,9 +5,16 @@ import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError, RunnerError
-from surface_consistency.inference import FakeRunner
+from surface_consistency.inference import FakeRunner, StoredScores
 from surface_consistency.inference.options import OptionRunner
-from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
+from surface_consistency.schemas import (
+    DataSource,
+    GenerationParams,
+    Message,
+    Prompt,
+    read_jsonl,
+    write_jsonl,
+)
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import run_study, score_run
 from surface_consistency.studies.options import offer_options
@@ -136,6 +143,35 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
     manifest = folder.read_manifest()
     assert manifest.settings["read"] == "multiple-choice"
     assert manifest.runner["option_score"] == "sum"
+
+
+def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
+    """Scores of a run, stored, give its verdicts without a model; reading twice shows no noise."""
+    data, study = load_sample(), RedirectQAStudy()
+    known = {(item.surface.text, item.triple.answers[0]) for item in data.questions[::2]}
+    settings = RedirectQASettings(read="multiple-choice", options=2, repeat=5)
+    first = run_study(study, data, Knows(known), tmp_path / "run", model="m", settings=settings)
+    path = tmp_path / "scores.jsonl"
+    answers = first.read_answers([""])
+    keys = {prompt.key: prompt.id for prompt in read_jsonl(first.prompts, Prompt)}
+    write_jsonl(
+        path,
+        (
+            score.model_copy(update={"request_id": f"{keys[key]}\n{score.request_id}"})
+            for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
+            for score in scores
+        ),
+    )
+
+    again = run_study(
+        study, data, StoredScores(path), tmp_path / "again", model="m", settings=settings
+    )
+
+    columns = ["pair_id", "first_correct", "second_correct"]
+    told, expected = (score_run(folder)[columns] for folder in (again, first))
+    pd.testing.assert_frame_equal(told, expected)
+    assert first.log("", repeat=True).is_file()
+    assert not again.log("", repeat=True).exists()
 
 
 def test_a_runner_without_log_probabilities_is_refused_before_anything_is_written(tmp_path):
