@@ -22,8 +22,8 @@ class ModelSettings(Settings):
     """Who answers."""
 
     model: str | None = None
-    """Hub id or folder; what the runner calls its model. "organism" trains a small one first, if
-    the study has one."""
+    """Hub id, folder or GGUF file, or smollm2-135m for the model of extra `smol`; what the runner
+    calls its model. "organism" trains a small one first, if the study has one."""
 
     label: str | None = None
     """Name of the model in tables; the last part of --model by default."""

@@ -69,6 +69,7 @@ class Session:
     finish: Callable[[Generation], Generation]
     check_model: Callable[[str | None], None]
     key_hint: str
+    read: Callable[[Prompt, object], tuple[Generation, str | None]] = read_reply
     _rng: random.Random = field(default_factory=random.Random, init=False)
     _answers: "queue.SimpleQueue[Generation | BaseException | None]" = field(
         default_factory=queue.SimpleQueue, init=False
@@ -213,7 +214,7 @@ class Session:
             return None, large, self._refuse(prompt, large, None)
         try:
             reply = self._redactor.json(parse_json(data))
-            generation, model = read_reply(prompt, reply)
+            generation, model = self.read(prompt, reply)
         except MalformedReplyError as error:
             return None, self._redactor.text(f"a malformed reply: {error}"), None
         self.check_model(model)

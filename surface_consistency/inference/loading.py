@@ -6,12 +6,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
+from surface_consistency.inference.named_models import (
+    NAMED_MODELS,
+    UNREADABLE,
+    check_gguf_dependencies,
+    load_gguf,
+    named_model_folder,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -53,39 +61,67 @@ class ModelSource:
     digest: str | None
     """Digest of the folder's files; None for the hub."""
 
+    gguf_file: str | None = None
+    """The GGUF file that holds weights and tokenizer; None for files of transformers."""
 
-def find_model(model: str | os.PathLike[str], revision: str | None) -> ModelSource:
+
+def find_model(
+    model: str | os.PathLike[str], revision: str | None, gguf_file: str | None = None
+) -> ModelSource:
     """Find a model before anything is loaded.
 
     Args:
-        model: Folder or hub id.
+        model: Folder, GGUF file, hub id, or one of `NAMED_MODELS`.
         revision: Branch, tag or commit of the hub repository; None for its main branch.
+        gguf_file: GGUF file of the folder or repository; None for files of transformers.
 
     Returns:
         Where it is, pinned to a commit or a digest.
 
     Raises:
         SourceNotFoundError: If there is no such folder or repository, or it cannot be reached.
+        MissingDependencyError: If the package of a named model is not installed.
         RunnerError: If access must be asked for, or the folder is not a model.
     """
     folder = Path(model).expanduser()
+    if folder.suffix == ".gguf" and folder.is_file() and gguf_file is None:
+        folder, gguf_file = folder.parent, folder.name
     if folder.is_dir():
-        return _local(folder, revision)
+        return _local(folder, revision, gguf_file)
     text = os.fspath(model)
+    if text in NAMED_MODELS:
+        if revision is not None or gguf_file is not None:
+            raise RunnerError(
+                f"{text} is a model of an installed package; leave out `revision` and `gguf_file`, "
+                "or name a hub id"
+            )
+        found = named_model_folder(text)
+        digest = found.name.removeprefix(f"{text}-")
+        return ModelSource(location=str(found), label=text, revision=None, digest=digest)
     is_path = folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1
     if is_path or folder.exists():
         raise SourceNotFoundError(
             f"no model folder {folder}; name a folder with config.json, or a hub id such as "
             "'EleutherAI/pythia-70m'"
         )
-    return _remote(text, revision)
+    return _remote(text, revision, gguf_file)
 
 
-def _local(folder: Path, revision: str | None) -> ModelSource:
+def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSource:
     """Check a folder for what a model needs."""
     if revision is not None:
         raise RunnerError(
             f"{folder} is a folder, which has no revisions; leave out `revision`, or name a hub id"
+        )
+    if gguf_file is not None:
+        if not (folder / gguf_file).is_file():
+            raise SourceNotFoundError(f"{folder} holds no {gguf_file}; see the name of the file")
+        return ModelSource(
+            location=str(folder),
+            label=Path(gguf_file).stem,
+            revision=None,
+            digest=_digest(folder / gguf_file),
+            gguf_file=gguf_file,
         )
     if not (folder / "config.json").is_file():
         raise SourceNotFoundError(
@@ -102,8 +138,8 @@ def _local(folder: Path, revision: str | None) -> ModelSource:
     )
 
 
-def _remote(repository: str, revision: str | None) -> ModelSource:
-    """Fetch the configuration from the hub, or say in one line what to do."""
+def _remote(repository: str, revision: str | None, gguf_file: str | None) -> ModelSource:
+    """Fetch the first file from the hub, or say in one line what to do."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -116,11 +152,13 @@ def _remote(repository: str, revision: str | None) -> ModelSource:
     )
 
     at = f" at revision {revision!r}" if revision else ""
+    wanted = gguf_file or "config.json"
     try:
-        config = hf_hub_download(repository, "config.json", revision=revision)
+        fetched = hf_hub_download(repository, wanted, revision=revision)
     except HFValidationError as error:
         raise SourceNotFoundError(
-            f"{repository!r} is neither a folder nor a hub id (owner/name); check the spelling"
+            f"{repository!r} is neither a folder nor a hub id (owner/name) nor one of the named "
+            f"models ({', '.join(NAMED_MODELS)}); check the spelling"
         ) from error
     except GatedRepoError as error:
         raise RunnerError(
@@ -135,28 +173,42 @@ def _remote(repository: str, revision: str | None) -> ModelSource:
     except RepositoryNotFoundError as error:
         raise SourceNotFoundError(
             f"no model {repository} on the hub, or it is private: check the spelling, or log in "
-            "with `hf auth login` or set HF_TOKEN"
+            "with `hf auth login` or set HF_TOKEN" + _named(repository)
         ) from error
     except LocalEntryNotFoundError as error:
         raise SourceNotFoundError(
             f"{repository}{at} is not in the local cache and the hub cannot be reached; connect "
-            "(and unset HF_HUB_OFFLINE), or name a local folder"
+            "(and unset HF_HUB_OFFLINE), or name a local folder" + _named(repository)
         ) from error
     except EntryNotFoundError as error:
-        raise SourceNotFoundError(
-            f"{repository}{at} holds no config.json, so transformers cannot load it; name the "
-            "repository of the original weights"
-        ) from error
+        remedy = (
+            "see the name of the file"
+            if gguf_file
+            else "so transformers cannot load it; name the repository of the original weights, or "
+            "a GGUF file of this one with gguf_file"
+        )
+        raise SourceNotFoundError(f"{repository}{at} holds no {wanted}, {remedy}") from error
     except HfHubHTTPError as error:
         raise RunnerError(f"{repository}{at}: the hub refused the request: {error}") from error
-    commit = Path(config).parent.name
-    return ModelSource(location=repository, label=repository, revision=commit, digest=None)
+    # Files of a repository may lie in folders of it, below that of the commit.
+    commit = Path(fetched).parents[Path(wanted).as_posix().count("/")].name
+    label = repository if gguf_file is None else f"{repository}/{gguf_file}"
+    return ModelSource(
+        location=repository, label=label, revision=commit, digest=None, gguf_file=gguf_file
+    )
 
 
-def _digest(folder: Path) -> str:
-    """Digest the names and the whole content of the files: one other byte, another digest."""
+def _named(repository: str) -> str:
+    """Add the models known by name where someone may have looked for one."""
+    return "" if "/" in repository else f"; models known by name: {', '.join(NAMED_MODELS)}"
+
+
+def _digest(path: Path) -> str:
+    """Digest a file, or names and content of a folder: one other byte, another digest."""
+    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
+    folder = path.parent if path.is_file() else path
     digest = hashlib.sha256()
-    for file in sorted(item for item in folder.rglob("*") if item.is_file()):
+    for file in files:
         with file.open("rb") as content:
             of_file = hashlib.file_digest(content, "sha256").hexdigest()
         digest.update(f"{file.relative_to(folder).as_posix()}\0{of_file}\0".encode())
@@ -236,26 +288,39 @@ def load_model(
 
     Raises:
         ValueError: If `device` is none.
+        MissingDependencyError: If a GGUF file cannot be read without a further library.
         RunnerError: If there is no such device here, or either cannot be loaded; says what to do.
     """
     import torch
 
+    if source.gguf_file is not None:
+        check_gguf_dependencies()
     place = _pick_device(device)
     transformers: Any = import_module("transformers")
     common: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if source.revision is not None:
         common["revision"] = source.revision
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **common)
-    except (ImportError, KeyError, OSError, TypeError, ValueError) as error:
+        gguf = {} if source.gguf_file is None else {"gguf_file": source.gguf_file}
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **common, **gguf)
+    except UNREADABLE as error:
         raise _failed(source, "tokenizer", error) from error
+    if quantization is not None and source.gguf_file is not None:
+        raise RunnerError(
+            f"the weights of {source.label} come unpacked from a GGUF file and cannot be quantised "
+            "again; leave out `quantization`"
+        )
     options = common | {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
     if quantization is not None:
         options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
         options["device_map"] = {"": place}
     try:
         with quiet_bars(transformers.utils.logging):
-            model = transformers.AutoModelForCausalLM.from_pretrained(source.location, **options)
+            if source.gguf_file is None:
+                make = transformers.AutoModelForCausalLM.from_pretrained
+            else:
+                make = partial(load_gguf, gguf_file=source.gguf_file)
+            model = make(source.location, **options)
         if quantization is None:
             model = model.to(place)
     except torch.OutOfMemoryError as error:
@@ -263,7 +328,7 @@ def load_model(
             f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16' or "
             "quantization='int8', or a smaller model"
         ) from error
-    except (ImportError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         raise _failed(source, "model", error) from error
     return model.eval(), tokenizer
 
@@ -292,5 +357,6 @@ def _failed(source: ModelSource, what: str, error: Exception) -> RunnerError:
     reason = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
     return RunnerError(
         f"the {what} of {source.label} cannot be loaded ({type(error).__name__}: {reason}); check "
-        "that it is a causal language model saved with its tokenizer by save_pretrained()"
+        "that it is a causal language model saved with its tokenizer "
+        + ("in a whole GGUF file" if source.gguf_file else "by save_pretrained()")
     )

@@ -1,7 +1,8 @@
 """A runner for any server that speaks the OpenAI protocol."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import get_args
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -9,9 +10,16 @@ from pydantic import JsonValue
 from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.inference._decoding import cut_at_stop
 from surface_consistency.inference._http_session import Limits, Session
+from surface_consistency.inference._prompt_scores import (
+    PromptScores,
+    read_prompt_scores,
+    scoring_body,
+)
+from surface_consistency.inference._replies import read_reply
 from surface_consistency.inference.thoughts import separate_thought
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = ["OpenAICompatibleRunner"]
 
@@ -49,6 +57,8 @@ class OpenAICompatibleRunner:
         max_tokens_field: What the server calls the limit of tokens, those of thought and answer
             together; "max_completion_tokens" for some.
         extra_body: Further fields of every request, such as {"top_k": 1}.
+        score_by: How log-probabilities of texts are asked for: "echo" has a completion repeat its
+            prompt, "prompt_logprobs" is vLLM's own field.
 
     Raises:
         MissingDependencyError: If httpx is not installed.
@@ -87,6 +97,7 @@ class OpenAICompatibleRunner:
         text_as_chat: bool = False,
         max_tokens_field: str = "max_tokens",
         extra_body: Mapping[str, JsonValue] | None = None,
+        score_by: PromptScores = "echo",
     ) -> None:
         try:
             import httpx  # noqa: F401
@@ -103,6 +114,10 @@ class OpenAICompatibleRunner:
             raise ValueError(
                 f"max_reply_bytes and max_refusals are at least 1; got {max_reply_bytes}, "
                 f"{max_refusals}"
+            )
+        if score_by not in get_args(PromptScores):
+            raise ValueError(
+                f"score_by is one of {', '.join(get_args(PromptScores))}, got {score_by!r}"
             )
         self.max_refusals = max_refusals
         """Errors in the same words that end a run without answers; see `run_prompts`."""
@@ -122,6 +137,7 @@ class OpenAICompatibleRunner:
         self._text_as_chat = text_as_chat
         self._max_tokens_field = max_tokens_field
         self._extra = dict(extra_body or {})
+        self._score_by: PromptScores = score_by
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model and request settings; never the key or the address, nor how fast is asked.
@@ -158,11 +174,7 @@ class OpenAICompatibleRunner:
             RunnerError: If the server refuses the key or the model, answers with another model
                 than before, asks for too long a wait, or fails prompt after prompt.
         """
-        key = _key(self._api_key_env)
-        session = Session(
-            base_url=self._base_url,
-            key=key,
-            limits=self._limits,
+        session = self._session(
             request=lambda prompt: _request(
                 prompt,
                 params,
@@ -172,6 +184,76 @@ class OpenAICompatibleRunner:
                 extra=self._extra,
             ),
             finish=lambda generation: _finished(generation, params),
+        )
+        yield from session.ask(prompts)
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
+
+        Only servers that tell the log-probabilities of prompts can; what they tell is held against
+        what was sent, character by character.
+
+        Args:
+            requests: What to score; ids are unique. What stands before a text is the server's own
+                (`bos="model"`), or nothing where it puts nothing there (`bos="none"`).
+
+        Yields:
+            One scored text for each request, in the order of arrival.
+
+        Raises:
+            RunnerError: If the server tells no log-probabilities of prompts, those of other tokens
+                than were sent, or what are none; if it refuses a request, such as one that is too
+                long; or as for `generate`.
+        """
+        if self._text_as_chat:
+            raise RunnerError(
+                "text_as_chat sends texts as turns of a conversation, of which servers tell no "
+                "log-probabilities; leave it out, or read answers with --read generate"
+            )
+        asked = {request.id: request for request in requests}
+
+        def read(prompt: Prompt, reply: object) -> tuple[Generation, str | None]:
+            scored, model = read_prompt_scores(
+                asked[prompt.id], reply, by=self._score_by, server=self._base_url
+            )
+            return Generation(prompt_id=prompt.id, text="", scores=(scored,)), model
+
+        session = self._session(
+            request=lambda prompt: (
+                "completions",
+                scoring_body(
+                    asked[prompt.id], model=self._model, by=self._score_by, extra=self._extra
+                ),
+            ),
+            finish=lambda generation: generation,
+            read=read,
+        )
+        texts = [Prompt(id=item.id, text=item.context + item.continuation) for item in requests]
+        for generation in session.ask(texts):
+            if generation.error is not None:
+                raise RunnerError(
+                    f"request {generation.prompt_id!r} was not scored: {generation.error}; see "
+                    "whether the server tells log-probabilities of prompts (such as vLLM), or read "
+                    "answers with --read generate"
+                )
+            yield from generation.scores or ()
+
+    def _session(
+        self,
+        *,
+        request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]],
+        finish: Callable[[Generation], Generation],
+        read: Callable[[Prompt, object], tuple[Generation, str | None]] = read_reply,
+    ) -> Session:
+        """Make the session of one batch."""
+        key = _key(self._api_key_env)
+        return Session(
+            base_url=self._base_url,
+            key=key,
+            limits=self._limits,
+            request=request,
+            finish=finish,
+            read=read,
             check_model=self._check_model,
             key_hint=(
                 f"see the key in the environment variable {self._api_key_env}"
@@ -179,7 +261,6 @@ class OpenAICompatibleRunner:
                 else f"put a key into the environment variable {self._api_key_env}, which is unset"
             ),
         )
-        yield from session.ask(prompts)
 
     def _check_model(self, model: str | None) -> None:
         """Refuse answers of two models in one run."""

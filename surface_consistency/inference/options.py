@@ -1,5 +1,6 @@
 """Reading an answer from the probabilities of options instead of from what a model writes."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
@@ -7,12 +8,19 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, RunnerError
 from surface_consistency.inference.runner import ConversationRenderer, Rebatchable, Scorer
+from surface_consistency.inference.stored_scores import StoredScores
 from surface_consistency.inference.thoughts import thought_tags
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
-__all__ = ["OptionRunner", "OptionScore", "check_scores_of_options", "option_scores"]
+__all__ = [
+    "OptionRunner",
+    "OptionScore",
+    "check_scores_of_options",
+    "option_log_odds",
+    "option_scores",
+]
 
 OptionScore = Literal["sum", "per_token", "per_character"]
 """How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
@@ -26,12 +34,15 @@ class OptionRunner:
 
     The log-probabilities of all options, token by token, stand in the prompt's generation, so that
     another `option_score` can be computed later from the log. Of equal scores the first is taken.
+    By a majority an option is the answer only where it is more probable than all others together:
+    where its log-odds against them are above 0; else the answer is blank.
 
     Args:
         runner: A runner that is a `Scorer` as well.
         option_score: What is compared: the sum of an option's log-probabilities ("sum", harness'
             `acc`), or that divided by its tokens or by its characters (harness' `acc_norm`),
             leading space not counted.
+        majority: Whether an answer needs a majority.
 
     Raises:
         RunnerError: If the runner cannot score texts.
@@ -41,7 +52,9 @@ class OptionRunner:
     name: str
     """The name of the runner that scores."""
 
-    def __init__(self, runner: object, *, option_score: OptionScore = "sum") -> None:
+    def __init__(
+        self, runner: object, *, option_score: OptionScore = "sum", majority: bool = False
+    ) -> None:
         if option_score not in get_args(OptionScore):
             raise ValueError(
                 f"option_score is one of {', '.join(get_args(OptionScore))}, got {option_score!r}"
@@ -54,11 +67,18 @@ class OptionRunner:
             )
         self._runner = runner
         self._option_score: OptionScore = option_score
+        self._majority = majority
         self.name = runner.name
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the log-probabilities are stored, and so what they are however often read."""
+        return isinstance(self._runner, StoredScores)
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell what the runner tells, and how options are compared."""
-        return {**self._runner.fingerprint(), "option_score": self._option_score}
+        told = {**self._runner.fingerprint(), "option_score": self._option_score}
+        return {**told, "majority": True} if self._majority else told
 
     def rebatched(self, seed: int) -> "OptionRunner":
         """Give a runner of the same model with another batch composition, where it can.
@@ -71,7 +91,9 @@ class OptionRunner:
         """
         other = self._runner.rebatched(seed) if isinstance(self._runner, Rebatchable) else self
         return OptionRunner(
-            self._runner if other is self else other, option_score=self._option_score
+            self._runner if other is self else other,
+            option_score=self._option_score,
+            majority=self._majority,
         )
 
     def plan(
@@ -106,8 +128,10 @@ class OptionRunner:
                 for number in range(len(options))
             )
             values = option_scores(options, scores, self._option_score)
+            best = values.index(max(values))
+            has_majority = not self._majority or option_log_odds(values, best) > 0.0
             yield Generation(
-                prompt_id=prompt.id, text=options[values.index(max(values))], scores=scores
+                prompt_id=prompt.id, text=options[best] if has_majority else "", scores=scores
             )
 
     def _requests(self, prompt: Prompt) -> Iterator[ScoringRequest]:
@@ -204,6 +228,28 @@ def check_scores_of_options(
                 f"the prompt offers {len(offered)}, so the run log was edited; remove that line "
                 "(its prompt is asked again) or restore the file"
             )
+
+
+def option_log_odds(values: Sequence[float], option: int) -> float:
+    """Compare one option with all others together.
+
+    Args:
+        values: Log-probabilities of the options, as from `option_scores`.
+        option: Which one, from 0.
+
+    Returns:
+        Log of the odds, in nats: above 0 the option is more probable than the others together. NaN
+        where all have probability 0; infinite for a single option.
+
+    Examples:
+        >>> round(option_log_odds([math.log(0.4), math.log(0.1), math.log(0.1)], 0), 6)
+        0.693147
+    """
+    others = [value for place, value in enumerate(values) if place != option]
+    top = max(others, default=-math.inf)
+    if top == -math.inf:
+        return math.inf if values[option] > -math.inf else math.nan
+    return values[option] - (top + math.log(math.fsum(math.exp(v - top) for v in others)))
 
 
 def _id(prompt: Prompt, number: int) -> str:

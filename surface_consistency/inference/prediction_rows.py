@@ -274,7 +274,8 @@ def _response(row: PredictionRow, name: str) -> str:
     if not isinstance(value, str):
         raise RecordError(
             f"{row.place}: field {name!r} holds no generated text but {shown(value)}; only "
-            "samples of generation tasks (output_type generate_until) can be scored"
+            "samples of generation tasks (output_type generate_until) hold one; log-likelihoods "
+            "are read by `run` with --read multiple-choice --runner stored-scores"
         )
     return value
 

@@ -21,6 +21,7 @@ _RUNNERS: Final = Plugins(
         "fake": "surface_consistency.inference.fake:FakeRunner",
         "openai": "surface_consistency.inference.openai_compatible:OpenAICompatibleRunner",
         "stored": "surface_consistency.inference.stored:StoredRunner",
+        "stored-scores": "surface_consistency.inference.stored_scores:StoredScores",
         "transformers": "surface_consistency.inference.transformers_runner:TransformersRunner",
     },
     error=RunnerError,

@@ -61,7 +61,8 @@ class TransformersRunner:
     that are special tokens are read too.
 
     Args:
-        model: Folder of a model and its tokenizer, or hub id.
+        model: Folder of a model and its tokenizer, hub id, GGUF file, or one of
+            `named_models.NAMED_MODELS`, such as "smollm2-135m".
         revision: Branch, tag or commit of the hub repository; pinned to its commit.
         dtype: Number format; "auto" takes the checkpoint's.
         device: Such as "cuda:1"; None takes a GPU if there is one.
@@ -72,9 +73,12 @@ class TransformersRunner:
         shuffle_seed: Seed of another composition of batches, with which to measure how much
             batching alone changes answers; None for the ordered one.
         chat_options: Variables for the chat template, such as {"enable_thinking": False}.
+        gguf_file: GGUF file of the folder or repository to take weights and tokenizer from; the
+            weights are unpacked to `dtype`.
 
     Raises:
-        MissingDependencyError: If torch, transformers or bitsandbytes is not installed.
+        MissingDependencyError: If torch, transformers, bitsandbytes or what a named model needs is
+            not installed.
         SourceNotFoundError: If the model is not there or cannot be reached.
         RunnerError: If it cannot be loaded, is gated, or the device is not there.
         ValueError: If an option is out of range.
@@ -98,11 +102,12 @@ class TransformersRunner:
         trust_remote_code: bool = False,
         shuffle_seed: int | None = None,
         chat_options: Mapping[str, JsonValue] | None = None,
+        gguf_file: str | None = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
         check_dependencies(dtype, quantization)
-        self._source = find_model(model, revision)
+        self._source = find_model(model, revision, gguf_file)
         loaded, tokenizer = load_model(
             self._source,
             dtype=dtype,

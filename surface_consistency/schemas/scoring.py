@@ -54,10 +54,13 @@ class ScoredText(Record):
 
     log_probabilities: Items[float | None]
     """Log-probability of each token given all before it, at most 0; None for a first token that
-    has nothing before it. Without `token_ids` one number, the sum."""
+    has nothing before it. Without `token_ids` and `tokens` one number, the sum."""
 
     token_ids: Items[int] | None = None
-    """The tokens; None where only their sum was stored."""
+    """The tokens; None where nobody told them, or only their sum was stored."""
+
+    tokens: Items[str] | None = None
+    """Texts of the tokens, as a server tells them; None where nobody did."""
 
     n_context_tokens: int | None = Field(default=None, ge=0)
     """Tokens before those scored, special ones included; None when that is not known."""
@@ -81,11 +84,12 @@ class ScoredText(Record):
         """Refuse numbers that are no log-probabilities of these tokens."""
         if not self.log_probabilities:
             raise ValueError("a scored text has at least one log-probability")
-        if self.token_ids is not None and len(self.token_ids) != len(self.log_probabilities):
-            raise ValueError(
-                f"{len(self.token_ids)} tokens have {len(self.log_probabilities)} log-probabilities"
-            )
-        if self.token_ids is None and len(self.log_probabilities) != 1:
+        for tokens in (self.token_ids, self.tokens):
+            if tokens is not None and len(tokens) != len(self.log_probabilities):
+                raise ValueError(
+                    f"{len(tokens)} tokens have {len(self.log_probabilities)} log-probabilities"
+                )
+        if self.is_sum and len(self.log_probabilities) != 1:
             raise ValueError("without tokens there is one log-probability, the sum")
         for moments in (self.vocabulary_means, self.vocabulary_deviations):
             if moments is not None and len(moments) != len(self.log_probabilities):
@@ -94,11 +98,16 @@ class ScoredText(Record):
                     "of the vocabulary"
                 )
         for position, value in enumerate(self.log_probabilities):
-            if value is None and (position or self.token_ids is None):
+            if value is None and (position or self.is_sum):
                 raise ValueError("only the first of several tokens may have no log-probability")
             if value is not None and (math.isnan(value) or value > 0.0):
                 raise ValueError(f"a log-probability is at most 0, got {value}")
         return self
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether only the sum over the tokens was stored."""
+        return self.token_ids is None and self.tokens is None
 
     @property
     def log_probability(self) -> float:
@@ -109,6 +118,6 @@ class ScoredText(Record):
     @property
     def n_scored(self) -> int | None:
         """Tokens with a log-probability; None where only their sum was stored."""
-        if self.token_ids is None:
+        if self.is_sum:
             return None
         return sum(value is not None for value in self.log_probabilities)

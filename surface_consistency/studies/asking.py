@@ -88,7 +88,7 @@ def run_study(
     if plan.pairs.empty:
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settings = plan.settings or settings
-    if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
+    if isinstance(settings, OptionSettings) and settings.read != "generate":
         plan = offer_options(plan, settings)
     plan = replace(
         plan,
@@ -100,8 +100,10 @@ def run_study(
     asked = study.prepare_runner(runner, plan, settings)
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
         _refuse_thoughts(settings)
-        score = settings.option_score if isinstance(settings, OptionSettings) else "sum"
-        asked = OptionRunner(asked, option_score=score)
+        how: dict[str, Any] = {}
+        if isinstance(settings, OptionSettings):
+            how = {"option_score": settings.option_score, "majority": settings.read == "log-odds"}
+        asked = OptionRunner(asked, **how)
     manifest = make_manifest(
         study,
         plan.data,
@@ -119,7 +121,10 @@ def run_study(
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
-    is_repeated = bool(settings.repeat) and not isinstance(asked, StoredRunner)
+    is_stored = isinstance(asked, StoredRunner) or (
+        isinstance(asked, OptionRunner) and asked.is_stored
+    )
+    is_repeated = bool(settings.repeat) and not is_stored
     judged = set(plan.targets["prompt_id"])
     twice = {
         name

@@ -1,18 +1,23 @@
-"""Options for the prompts of any study, so that answers can be read as multiple choice."""
+"""Options for the prompts of any study, so that answers can be read from their probabilities."""
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError
+from surface_consistency.inference.options import OptionScore, option_log_odds, option_scores
+from surface_consistency.metrics import cluster_bootstrap
 from surface_consistency.schemas import Prompt
 from surface_consistency.studies.study import OptionSettings, Plan
 
-__all__ = ["offer_options"]
+__all__ = ["offer_options", "reference_log_odds"]
 
+_ALIKE = 1e-9
 _DRAWS = 50
 
 
@@ -68,6 +73,71 @@ def offer_options(plan: Plan, settings: OptionSettings) -> Plan:
         for name, group in plan.groups.items()
     }
     return replace(plan, groups=groups)
+
+
+def reference_log_odds(
+    answered: pd.DataFrame,
+    pairs: pd.DataFrame,
+    prompts: Iterable[Prompt],
+    *,
+    conditions: tuple[str, str],
+    cluster: str,
+    option_score: OptionScore = "sum",
+) -> pd.DataFrame:
+    """Compare how far the reference is ahead of the other options under the two conditions.
+
+    A verdict says whether the reference is ahead; its log-odds against all other options together
+    say by how much, and move where no verdict flips.
+
+    Args:
+        answered: Targets with answers, prompt_id, scores and the column of clusters.
+        pairs: What is compared: first_target and second_target.
+        prompts: What was asked, with options.
+        conditions: Names of the two conditions.
+        cluster: Column of what is resampled as a whole.
+        option_score: How options are compared.
+
+    Returns:
+        A row for each condition and one for the first less the second: condition, n_pairs,
+        n_clusters, and log_odds, the mean in nats, with log_odds_low and log_odds_high (95 %, by
+        clusters; NaN where these are all alike). Pairs of which an option has no probability are
+        left out. Empty where no prompt offers its reference.
+    """
+    options = {prompt.id: prompt.options or () for prompt in prompts}
+    odds = {}
+    for target_id, prompt_id, answers, scores in zip(
+        *(answered[name] for name in ("target_id", "prompt_id", "answers", "scores")), strict=True
+    ):
+        offered = [option.strip() for option in options.get(prompt_id, ())]
+        if scores is not None and answers[0].strip() in offered:
+            values = option_scores(options[prompt_id], scores, option_score)
+            odds[target_id] = option_log_odds(values, offered.index(answers[0].strip()))
+    first, second = (pairs[f"{side}_target"].map(odds) for side in ("first", "second"))
+    of_target = answered.set_index("target_id")[cluster]
+    known = np.isfinite(first.to_numpy(dtype=float)) & np.isfinite(second.to_numpy(dtype=float))
+    codes, _ = pd.factorize(pairs.loc[known, "first_target"].map(of_target))
+    if not known.any():
+        return pd.DataFrame()
+    rows = []
+    sides = first[known].to_numpy(dtype=float), second[known].to_numpy(dtype=float)
+    labels = (*conditions, f"{conditions[0]} less {conditions[1]}")
+    for label, values in zip(labels, (*sides, sides[0] - sides[1]), strict=True):
+        sums = np.stack([np.bincount(codes, values), np.bincount(codes)], axis=1)
+        row = {"condition": label, "n_pairs": len(values), "n_clusters": len(sums)}
+        row["log_odds"] = values.mean()
+        row["log_odds_low"] = row["log_odds_high"] = np.nan
+        if np.ptp(sums[:, 0] / sums[:, 1]) > _ALIKE:
+            told = cluster_bootstrap(sums, _mean).estimate_interval
+            row["log_odds_low"], row["log_odds_high"] = told.low, told.high
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _mean(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Take sums over clusters through their numbers."""
+    total, n = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    mean: npt.NDArray[np.float64] = total / n
+    return mean
 
 
 def _relations(plan: Plan) -> pd.Series:

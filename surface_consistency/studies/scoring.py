@@ -36,10 +36,12 @@ from surface_consistency.runs.frames import write_frame
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
-from surface_consistency.schemas.prompts import GenerationParams
+from surface_consistency.schemas.jsonl import read_jsonl
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import count_replies, make_manifest, write_targets
 from surface_consistency.studies.judging import judge_targets
+from surface_consistency.studies.options import reference_log_odds
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
 
 __all__ = [
@@ -292,6 +294,7 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
         checks["noise_floor"] = retest_flip_rate(
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
         ).assign(model=manifest.model)
+    checks |= _log_odds(scored, pairs, manifest, study)
     checks |= study.checks(scored)
     prompts = answered["finish_reason"][~answered["prompt_id"].duplicated()]
     made = Scoring(
@@ -503,6 +506,24 @@ def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:
         answered["text"].tolist(), answered["answers"].tolist(), region=scoring.region
     )
     return {str(name): rows for name, rows in table.groupby("compared")}
+
+
+def _log_odds(
+    scored: Scored, pairs: pd.DataFrame, manifest: RunManifest, study: Study
+) -> dict[str, pd.DataFrame]:
+    """Compare the log-odds of references, where answers were chosen among options of facts."""
+    settings = manifest.settings
+    if settings.get("read", "generate") == "generate" or "option_score" not in settings:
+        return {}
+    table = reference_log_odds(
+        scored.targets,
+        pairs,
+        read_jsonl(scored.folder.prompts, Prompt),
+        conditions=study.conditions,
+        cluster=_cluster(study, scored.targets),
+        option_score=settings["option_score"],
+    )
+    return {} if table.empty else {"log_odds": table}
 
 
 def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:

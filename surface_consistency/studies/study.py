@@ -120,14 +120,15 @@ class StudySettings(Settings):
 
 
 class OptionSettings(StudySettings):
-    """How a study asks that can read answers as multiple choice too."""
+    """How a study asks that can read answers from the probabilities of options too."""
 
-    read: Literal["generate", "multiple-choice"] = "generate"
-    """Whether the model writes its answer, or the most probable of several options is taken: the
-    reference and those of other facts."""
+    read: Literal["generate", "log-odds", "multiple-choice"] = "generate"
+    """Whether the model writes its answer, or chooses among the reference and those of other facts:
+    the most probable one (multiple-choice), or none unless it is more probable than all others
+    together (log-odds)."""
 
     options: int = Field(default=4, ge=2)
-    """Options of each fact with --read multiple-choice, the reference among them."""
+    """Options of each fact where answers are not written, the reference among them."""
 
     option_score: OptionScore = "sum"
     """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per

@@ -83,7 +83,7 @@ def test_a_name_of_two_packages_must_be_told_apart(third_party):
     [
         (
             "nope",
-            r"no runner 'nope'; available: fake, openai, stored, transformers.*module:attribute",
+            r"no runner 'nope'; available: fake, openai, stored, stored-scores.*module:attribute",
         ),
         ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
         ("nopkg:Thing", r"importing 'nopkg' failed with ModuleNotFoundError: No module named"),

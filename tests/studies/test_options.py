@@ -1,16 +1,25 @@
 """Answers read as multiple choice, by any study."""
 
+import math
+
 import pandas as pd
 import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError, RunnerError
-from surface_consistency.inference import FakeRunner
+from surface_consistency.inference import FakeRunner, StoredScores
 from surface_consistency.inference.options import OptionRunner
-from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
+from surface_consistency.schemas import (
+    DataSource,
+    GenerationParams,
+    Message,
+    Prompt,
+    read_jsonl,
+    write_jsonl,
+)
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import run_study, score_run
-from surface_consistency.studies.options import offer_options
+from surface_consistency.studies.options import offer_options, reference_log_odds
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.study import OptionSettings, Plan, PromptGroup
 
@@ -136,6 +145,95 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
     manifest = folder.read_manifest()
     assert manifest.settings["read"] == "multiple-choice"
     assert manifest.runner["option_score"] == "sum"
+
+
+@pytest.mark.parametrize(("read", "share"), [("multiple-choice", 1.0), ("log-odds", 0.0)])
+def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_path):
+    """Of three options one with weight 3 against 2 and 2 is the best, and has no majority."""
+    data = load_sample()
+
+    class Leans(Knows):
+        def score(self, requests):
+            for score in super().score(requests):
+                knows = score.log_probabilities[0] == -0.1
+                value = math.log(3.0 if knows else 2.0) - 5.0
+                yield score.model_copy(update={"log_probabilities": (value, -0.5)})
+
+    known = {(item.surface.text, item.triple.answers[0]) for item in data.questions}
+    settings = RedirectQASettings(read=read, options=3, repeat=0)
+    folder = run_study(
+        RedirectQAStudy(), data, Leans(known), tmp_path / "run", model="m", settings=settings
+    )
+
+    outcomes = score_run(folder)
+
+    assert outcomes["first_correct"].mean() == share
+    assert outcomes["second_correct"].mean() == share
+    odds = pd.read_csv(folder.path / "checks" / "log_odds.csv")
+    assert odds["condition"].tolist()[2] == " less ".join(odds["condition"][:2])
+    assert odds["log_odds"].tolist() == pytest.approx([math.log(3 / 4)] * 2 + [0.0])
+    assert odds["log_odds_low"].isna().all()
+    assert (odds["n_pairs"] == len(outcomes)).all()
+    assert folder.read_manifest().runner.get("majority", False) == (read == "log-odds")
+
+
+def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
+    prompts = [Prompt(id=f"q{n}", text="a", options=(" Rome", " Oslo")) for n in range(4)]
+    scores = [
+        tuple(ScoredText(request_id=str(n), log_probabilities=(v,)) for n, v in enumerate(values))
+        for values in ((-1.0, -3.0), (-1.0, -1.5), (-2.0, -6.0), (-math.inf, -1.0))
+    ]
+    answered = pd.DataFrame(
+        {
+            "target_id": ["a", "b", "c", "d"],
+            "prompt_id": [prompt.id for prompt in prompts],
+            "answers": [["Rome", "Roma"]] * 4,
+            "fact_id": ["f", "f", "g", "g"],
+            "scores": scores,
+        }
+    )
+    pairs = pd.DataFrame({"first_target": ["a", "c", "a"], "second_target": ["b", "b", "d"]})
+
+    table = reference_log_odds(
+        answered, pairs, prompts, conditions=("title", "redirect"), cluster="fact_id"
+    )
+
+    # The pair whose reference has probability 0 has no finite odds and is left out.
+    assert table["n_pairs"].tolist() == [2, 2, 2]
+    assert table["log_odds"].tolist() == pytest.approx([3.0, 0.5, 2.5])
+    assert table["n_clusters"].tolist() == [2, 2, 2]
+    # Under the second condition all clusters have the same mean, which tells no spread.
+    assert (table["log_odds_low"] < table["log_odds"])[[0, 2]].all()
+    assert math.isnan(table["log_odds_low"][1])
+
+
+def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
+    """Scores of a run, stored, give its verdicts without a model; reading twice shows no noise."""
+    data, study = load_sample(), RedirectQAStudy()
+    known = {(item.surface.text, item.triple.answers[0]) for item in data.questions[::2]}
+    settings = RedirectQASettings(read="multiple-choice", options=2, repeat=5)
+    first = run_study(study, data, Knows(known), tmp_path / "run", model="m", settings=settings)
+    path = tmp_path / "scores.jsonl"
+    answers = first.read_answers([""])
+    keys = {prompt.key: prompt.id for prompt in read_jsonl(first.prompts, Prompt)}
+    write_jsonl(
+        path,
+        (
+            score.model_copy(update={"request_id": f"{keys[key]}\n{score.request_id}"})
+            for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
+            for score in scores
+        ),
+    )
+
+    again = run_study(
+        study, data, StoredScores(path), tmp_path / "again", model="m", settings=settings
+    )
+
+    columns = ["pair_id", "first_correct", "second_correct"]
+    told, expected = (score_run(folder)[columns] for folder in (again, first))
+    pd.testing.assert_frame_equal(told, expected)
+    assert first.log("", repeat=True).is_file()
+    assert not again.log("", repeat=True).exists()
 
 
 def test_a_runner_without_log_probabilities_is_refused_before_anything_is_written(tmp_path):
