@@ -148,7 +148,8 @@ def _questions(run: Run, targets: pd.DataFrame) -> pd.Series:
     asked: dict[str, str] = {}
     if run.folder.prompts.is_file():
         for prompt in read_jsonl(run.folder.prompts, Prompt):
-            text = prompt.text if prompt.text is not None else prompt.messages[-1].content
+            messages = prompt.messages or ()
+            text = prompt.text if prompt.text is not None else messages[-1].content
             asked[prompt.id] = text.strip().rpartition("\n\n")[2]
     return targets["prompt_id"].map(asked).astype(object).where(lambda found: found.notna(), None)
 
