@@ -31,7 +31,7 @@ class London:
         for prompt in prompts:
             yield Generation(prompt_id=prompt.id, text="London")
 """
-ASKED = [name for name in STUDIES.names() if name != "verdicts"]
+ASKED = [name for name in STUDIES.names() if name not in ("runs", "verdicts")]
 SMALL = {
     "redirectqa": ["--source", "sample", "--limit", "5"],
     "slaq": ["--source", "sample", "--limit", "1", "--all-facts"],

@@ -1,15 +1,23 @@
-"""`compare`: the paired table of anyone's verdicts."""
+"""`compare`: the paired table of anyone's verdicts, or of two runs."""
 
 import json as json_
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import pandas as pd
 from cyclopts import Parameter
 
-from surface_consistency.studies.compare import compare_verdicts, comparison_text, split_labels
+from surface_consistency.studies.compare import (
+    RUN_RATES,
+    compare_verdicts,
+    comparison_text,
+    split_labels,
+)
 from surface_consistency.studies.verdict_files import read_verdicts
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.two_runs import TwoRuns
 
 __all__ = ["make_compare"]
 
@@ -48,9 +56,17 @@ def make_compare(argv: Sequence[str]) -> Callable[..., object]:
 
 
 def _compare(
-    *verdicts: Annotated[Path, Parameter(help="One file, or one for each condition.")],
-    first: Annotated[str, Parameter(help="Column or condition of the first verdict.")],
-    second: Annotated[str, Parameter(help="Column or condition of the second one.")],
+    *verdicts: Annotated[
+        Path, Parameter(help="One file, one for each condition, or the folders of two runs.")
+    ],
+    first: Annotated[
+        str | None,
+        Parameter(help="Column or condition of the first verdict; what to call the first run."),
+    ] = None,
+    second: Annotated[
+        str | None,
+        Parameter(help="Column or condition of the second one; what to call the second run."),
+    ] = None,
     condition: Annotated[
         str | None, Parameter(help="Column of the condition, with one row a verdict.")
     ] = None,
@@ -70,12 +86,23 @@ def _compare(
     ] = None,
     cluster: Annotated[
         str | None,
-        Parameter(help="Column of what intervals take as a whole; fact_id if there by default."),
+        Parameter(
+            help="Column of what intervals take as a whole; fact_id if there by default, of runs "
+            "what their report takes."
+        ),
     ] = None,
     by: Annotated[
         tuple[str, ...],
-        Parameter(help="Column of groups.", consume_multiple=True, negative=()),
+        Parameter(
+            help="Column of groups; the page of two runs has all that they know by default.",
+            consume_multiple=True,
+            negative=(),
+        ),
     ] = (),
+    common: Annotated[
+        bool,
+        Parameter(help="Compare the questions that both runs asked, if not the same.", negative=()),
+    ] = False,
     separator: Annotated[
         str | None, Parameter(help="What separates several labels in a cell of --by.")
     ] = None,
@@ -106,14 +133,17 @@ def _compare(
     ] = None,
     json: Annotated[bool, Parameter(help="Print one JSON object a group.", negative=())] = False,
 ) -> None:
-    """Print the paired table of anyone's verdicts, and write a page of them.
+    """Print the paired table of anyone's verdicts or of two runs, and write a page of them.
 
     Compare 0/1 verdicts under two conditions, from CSV, JSONL, Parquet or lm-evaluation-harness
     samples: one row a pair with a column for each condition, one row a verdict with --condition
     and --correct, or one file for each condition.
+
+    Given the folders of two runs, compare them question by question: the same weights in 8 and in
+    16 bits, before and after fine-tuning, unlearning or editing.
     """
     if not verdicts:
-        raise ValueError("give a file of verdicts, or one for each condition")
+        raise ValueError("give a file of verdicts, one for each condition, or two run folders")
     if resamples < 1:
         raise ValueError(f"--resamples must be 1 or more, got {resamples}")
     if not 0 < confidence < 1:
@@ -123,19 +153,44 @@ def _compare(
             "the page of --out has the default test and 95 % intervals, so its numbers would not "
             "be those printed; leave out --out, or --test, --interval and --confidence"
         )
-    try:
-        frame = read_verdicts(
-            verdicts[0] if len(verdicts) == 1 else verdicts,
-            first=first,
-            second=second,
+    compared: TwoRuns | None = None
+    if any(path.is_dir() for path in verdicts):
+        _refuse_columns(
             condition=condition,
             correct=correct,
-            fact=fact[0] if len(fact) == 1 else fact,
-            cluster=cluster,
+            fact=None if fact == ("fact_id",) else fact,
             pair_id=pair_id,
-            within=None,
-            sample_filter=sample_filter,
-            blank=blank,
+            separator=separator,
+            filter=sample_filter,
+            blank=None if blank == "missing" else blank,
+        )
+        compared = _two_runs(verdicts, cluster=cluster, common=common)
+        first, second = first or compared.names[0], second or compared.names[1]
+    elif common:
+        raise ValueError("--common is for the folders of two runs")
+    if first is None or second is None:
+        missing = "--first" if first is None else "--second"
+        raise ValueError(
+            f"{missing} is required: the column of a verdict, the value of --condition, or what "
+            "to call a file"
+        )
+    try:
+        frame = (
+            read_verdicts(
+                verdicts[0] if len(verdicts) == 1 else verdicts,
+                first=first,
+                second=second,
+                condition=condition,
+                correct=correct,
+                fact=fact[0] if len(fact) == 1 else fact,
+                cluster=cluster,
+                pair_id=pair_id,
+                within=None,
+                sample_filter=sample_filter,
+                blank=blank,
+            )
+            if compared is None
+            else compared.frame
         )
         rows = compare_verdicts(
             frame,
@@ -146,6 +201,7 @@ def _compare(
             confidence_level=confidence,
             n_resamples=resamples,
             rng=seed,
+            **({} if compared is None else {"rates": RUN_RATES}),
         )
     except ValueError as error:
         # pydantic, which flags of records need, is loaded for an error alone.
@@ -153,16 +209,37 @@ def _compare(
 
         raise ValueError(name_flags(str(error), _FLAGS)) from error
     if out is not None:
-        _write_page(
-            split_labels(frame, by, separator), out, verdicts, (first, second), by, resamples, seed
-        )
+        split = split_labels(frame, by, separator)
+        _write_page(split, out, verdicts, (first, second), by, resamples, seed, compared)
     if json:
         for row in rows:
             print(json_.dumps(row, ensure_ascii=False, allow_nan=False))
         return
     print(comparison_text(rows, first=first, second=second))
+    for note in () if compared is None else compared.notes:
+        print(f"note: {note}")
     if out is not None:
         print(f"\nreport: {out / 'report.html'}")
+
+
+def _refuse_columns(**options: object) -> None:
+    """Refuse options that name columns of files where runs are given, which have their own."""
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"{', '.join(given)} say how to read files of verdicts; the folders of two runs need "
+            "none of them"
+        )
+
+
+def _two_runs(folders: Sequence[Path], *, cluster: str | None, common: bool) -> "TwoRuns":
+    """Read two runs."""
+    from surface_consistency.studies.two_runs import read_two_runs
+
+    if len(folders) != 2:
+        given = ", ".join(map(str, folders))
+        raise ValueError(f"give the folders of two runs, or files of verdicts; got {given}")
+    return read_two_runs(*folders, cluster=cluster, common=common)
 
 
 def _write_page(
@@ -173,6 +250,7 @@ def _write_page(
     by: tuple[str, ...],
     resamples: int,
     seed: int,
+    compared: "TwoRuns | None",
 ) -> None:
     """Write the page of a comparison."""
     # The engine is loaded for a page alone: the table on the terminal starts faster without it.
@@ -181,9 +259,14 @@ def _write_page(
     from surface_consistency.studies.verdicts import import_verdicts
 
     first, second = conditions
-    folder = import_verdicts(
-        frame, out, origin=", ".join(map(str, verdicts)), first=first, second=second, by=by
-    )
+    if compared is None:
+        folder = import_verdicts(
+            frame, out, origin=", ".join(map(str, verdicts)), first=first, second=second, by=by
+        )
+    else:
+        from surface_consistency.studies.two_runs_study import import_two_runs
+
+        folder = import_two_runs(compared, out, first=first, second=second, by=by or compared.by)
     report_runs(
         [folder.path], out, settings=ReportSettings(resamples=resamples, bootstrap_seed=seed)
     )

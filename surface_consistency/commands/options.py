@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings, values_of_items
 
 __all__ = ["Json", "ModelSettings", "Out"]
@@ -37,17 +38,47 @@ class ModelSettings(Settings):
     model_revision: str | None = None
     """Commit, tag or branch of the model."""
 
+    revisions: Items[str] = ()
+    """Several of them, or checkpoints of a folder, to ask one after the other: step1000,step2000;
+    those with the very weights of another are told and left out."""
+
     dtype: str | None = None
     """Number format: auto, float32, bfloat16 or float16."""
 
     device: str | None = None
     """Where the model runs: cpu, cuda, cuda:1, mps; the best there is by default."""
 
+    device_map: str | None = None
+    """How weights are spread over devices: auto, balanced, balanced_low_0 or sequential."""
+
     int8: bool = False
     """Whether weights are of 8 bits, as in the papers."""
 
+    int4: bool = False
+    """Whether weights are of 4 bits."""
+
     batch_size: int | None = Field(default=None, ge=1)
     """Most prompts in a batch."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "ModelSettings":
+        """Refuse what excludes each other."""
+        if self.int8 and self.int4:
+            raise ValueError("`int8` and `int4` exclude each other; take one of them")
+        if self.revisions and self.model_revision is not None:
+            raise ValueError(
+                "`revisions` names what to ask, so `model_revision` would name another; leave one "
+                "out"
+            )
+        if self.revisions and self.model in (None, "organism"):
+            raise ValueError("`revisions` needs `model`, a hub id or a folder of checkpoints")
+        return self
+
+    @property
+    def revision_names(self) -> list[str]:
+        """The revisions one by one; several may stand in a value, parted by commas."""
+        parts = (part.strip() for value in self.revisions for part in value.split(","))
+        return [part for part in parts if part]
 
     @property
     def options(self) -> dict[str, object]:
@@ -56,7 +87,8 @@ class ModelSettings(Settings):
             "revision": self.model_revision,
             "dtype": self.dtype,
             "device": self.device,
-            "quantization": "int8" if self.int8 else None,
+            "device_map": self.device_map,
+            "quantization": "int8" if self.int8 else "int4" if self.int4 else None,
             "batch_size": self.batch_size,
         }
         given = values_of_items(self.runner_option)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
+from surface_consistency.inference.revisions import Revision, find_revisions
 from surface_consistency.settings_options import record_options
+from surface_consistency.studies.revisions import run_revisions
 from surface_consistency.studies.study import ReportSettings, find_study
 from surface_consistency.studies.variants import run_variants
 
@@ -44,7 +46,23 @@ def make_run(name: str) -> Callable[..., object]:
     ) -> int:
         _check_organism(study, model, further.get("organism"))
         asked = study.keeping(out)
+        revisions = _revisions(model, quiet=json)
         data = asked.load(source)
+        if revisions:
+            swept = run_revisions(
+                asked,
+                data,
+                revisions,
+                out,
+                load=lambda one: _load(asked, model, revision=one.name),
+                model=model.name(None),
+                settings=settings,
+                source=source,
+                scoring=scoring,
+                report=reporting,
+                progress=not json,
+            )
+            return finish(swept.reported, out, as_json=json)
         runner = _runner(asked, data, settings, model, out, further.get("organism"), quiet=json)
         swept = run_variants(
             asked,
@@ -90,12 +108,30 @@ def _runner(
 ) -> Any:  # noqa: ANN401
     """Load who answers, or train the study's model organism."""
     if model.model != _ORGANISM:
-        return study.load_runner(
-            model.runner or study.runner, model=model.model, options=model.options
-        )
+        return _load(study, model)
     if not quiet:
         print("training a small model on what it will be asked", flush=True)
     return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
+
+
+def _load(study: "Study", model: ModelSettings, **changed: object) -> Any:  # noqa: ANN401
+    """Load a model with its options."""
+    return study.load_runner(
+        model.runner or study.runner, model=model.model, options=model.options | changed
+    )
+
+
+def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
+    """Find the revisions that are asked, and tell which have the same weights."""
+    if not model.revisions:
+        return []
+    found = find_revisions(str(model.model), model.revision_names)
+    for one in found if not quiet else ():
+        if one.same_as is not None:
+            print(
+                f"revision {one.name} has the very weights of {one.same_as}: it is not asked again"
+            )
+    return found
 
 
 def _check_organism(study: "Study", model: ModelSettings, organism: Any) -> None:  # noqa: ANN401

@@ -3,9 +3,10 @@
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import NoReturn, TextIO
 
 from tqdm import tqdm
@@ -117,6 +118,7 @@ def run_prompts(
     *,
     progress: bool | Callable[[Progress], None] = True,
     batch_size: int | None = None,
+    shard: tuple[int, int] = (0, 1),
 ) -> RunSummary:
     """Ask a runner every prompt that the log does not answer yet.
 
@@ -134,12 +136,16 @@ def run_prompts(
         progress: True for a line on a terminal, a function to be called after each batch, or
             False.
         batch_size: Prompts a batch at most; None leaves it to the planner, else 32.
+        shard: Number of a shard, from 0, and how many there are. Batches are cut as for all
+            prompts, and those whose number leaves the shard's over are asked: the shards of a run
+            ask each prompt once, in the batches of the run that is not cut up.
 
     Returns:
         The counts of this start.
 
     Raises:
-        ValueError: If one id stands for two contents, or `batch_size` is below 1.
+        ValueError: If one id stands for two contents, `batch_size` is below 1, or there is no such
+            shard.
         PromptTooLongError: If a prompt does not fit; raised before any work.
         RunnerError: If the runner fails, leaves prompts out, answers others than it was asked, or
             answers none of its first prompts and gives the same error for each: 20 prompts, or as
@@ -148,9 +154,19 @@ def run_prompts(
     """
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+    number, n_shards = shard
+    if not 0 <= number < n_shards:
+        raise ValueError(f"`shard` is a number from 0 below how many there are, got {shard}")
     start = time.monotonic()
     distinct = _distinct(prompts)
     waiting = {prompt.id for prompt in distinct if prompt.key not in log}
+    batches: Iterable[Sequence[Prompt]] = ()
+    if waiting:
+        batches = islice(_batches(runner, distinct, params, batch_size), number, None, n_shards)
+    if n_shards > 1:
+        batches = list(batches)
+        distinct = [prompt for batch in batches for prompt in batch]
+        waiting &= {prompt.id for prompt in distinct}
     with progress_reporter(progress) as report:
         is_answered = len(waiting) < len(distinct)
         asker = _Asker(runner, params, log, batch_size, is_answered=is_answered)
@@ -163,7 +179,7 @@ def run_prompts(
             )
 
         tell()
-        for batch in _batches(runner, distinct, params, batch_size) if waiting else ():
+        for batch in batches:
             for _ in asker.ask([prompt for prompt in batch if prompt.id in waiting]):
                 tell()
     return RunSummary(

@@ -3,9 +3,9 @@
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from surface_consistency.inference.named_models import (
     load_gguf,
     named_model_folder,
 )
+from surface_consistency.inference.snapshots import check_whole, find_snapshot, is_hub_cache
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +30,7 @@ __all__ = [
     "check_dependencies",
     "find_model",
     "load_model",
+    "quantization_options",
     "quiet_bars",
 ]
 
@@ -42,7 +44,8 @@ _TOKENIZER_FILES = (
     "tekken.json",
 )
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
-_QUANTIZATIONS = (None, "int8")
+_QUANTIZATIONS = (None, "int8", "int4")
+_DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +74,10 @@ def find_model(
     """Find a model before anything is loaded.
 
     Args:
-        model: Folder, GGUF file, hub id, or one of `NAMED_MODELS`.
-        revision: Branch, tag or commit of the hub repository; None for its main branch.
+        model: Folder, GGUF file, hub id, or one of `NAMED_MODELS`. A folder may be that of a
+            repository in the hub's cache layout, or hold one folder a checkpoint.
+        revision: Branch, tag or commit of the hub repository, None for its main branch; or the
+            checkpoint of a folder.
         gguf_file: GGUF file of the folder or repository; None for files of transformers.
 
     Returns:
@@ -109,9 +114,17 @@ def find_model(
 
 def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSource:
     """Check a folder for what a model needs."""
-    if revision is not None:
-        raise RunnerError(
-            f"{folder} is a folder, which has no revisions; leave out `revision`, or name a hub id"
+    if revision is not None or is_hub_cache(folder):
+        found = find_snapshot(folder, revision)
+        check_whole(found.path, found.label)
+        if found.commit is None:
+            return replace(_local(found.path, None, gguf_file), label=found.label)
+        return ModelSource(
+            location=str(found.path),
+            label=found.label,
+            revision=found.commit,
+            digest=None,
+            gguf_file=gguf_file,
         )
     if gguf_file is not None:
         if not (folder / gguf_file).is_file():
@@ -215,33 +228,80 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def check_dependencies(dtype: str, quantization: str | None) -> None:
+def check_dependencies(
+    dtype: str,
+    quantization: str | None,
+    device: str | None = None,
+    device_map: str | Mapping[str, Any] | None = None,
+) -> None:
     """Check the options and that the libraries they need are there.
 
+    Args:
+        dtype: Name of the number format.
+        quantization: None, "int8" or "int4".
+        device: Where the whole model goes; None for the best there is.
+        device_map: How weights are spread over devices; None for one device.
+
     Raises:
-        ValueError: If an option is unknown.
+        ValueError: If an option is unknown, or two exclude each other.
         MissingDependencyError: If a library is missing.
-        RunnerError: If 8-bit loading is asked for without a CUDA GPU.
+        RunnerError: If quantised loading is asked for without a CUDA GPU.
     """
     if dtype not in _DTYPES:
         raise ValueError(f"`dtype` is one of {', '.join(_DTYPES)}, got {dtype!r}")
     if quantization not in _QUANTIZATIONS:
-        raise ValueError(f"`quantization` is None or 'int8', got {quantization!r}")
+        raise ValueError(f"`quantization` is None, 'int8' or 'int4', got {quantization!r}")
+    if isinstance(device_map, str) and device_map not in _DEVICE_MAPS:
+        raise ValueError(
+            f"`device_map` is one of {', '.join(_DEVICE_MAPS)} or a mapping of modules to devices, "
+            f"got {device_map!r}"
+        )
+    if device is not None and device_map is not None:
+        raise ValueError(
+            "`device` is one place for the whole model and `device_map` spreads it over several; "
+            "take one of them"
+        )
     for library in ("torch", "transformers"):
         if find_spec(library) is None:
             raise MissingDependencyError("TransformersRunner", library, "inference")
+    if device_map is not None and find_spec("accelerate") is None:
+        raise MissingDependencyError("device_map", "accelerate", "inference")
     if quantization is None:
         return
     import torch
 
     if not torch.cuda.is_available():
         raise RunnerError(
-            "quantization='int8' needs a CUDA GPU and there is none; leave it out, or use "
-            "dtype='bfloat16'"
+            f"quantization={quantization!r} needs a CUDA GPU and there is none; leave it out, or "
+            "use dtype='bfloat16'"
         )
+    bits = quantization.removeprefix("int")
     for library in ("accelerate", "bitsandbytes"):
         if find_spec(library) is None:
-            raise MissingDependencyError("8-bit loading", library, "quant")
+            raise MissingDependencyError(f"{bits}-bit loading", library, "quant")
+
+
+def quantization_options(quantization: str, dtype: str) -> dict[str, Any]:
+    """Say how bitsandbytes quantises.
+
+    Args:
+        quantization: "int8" (LLM.int8()) or "int4" (NF4 with the scales quantised too, as QLoRA).
+        dtype: Number format in which 4-bit weights are multiplied; "auto" is bfloat16.
+
+    Returns:
+        Keyword arguments of `transformers.BitsAndBytesConfig`.
+
+    References:
+        Dettmers et al. 2022, arXiv 2208.07339; Dettmers et al. 2023, arXiv 2305.14314, section 3.
+    """
+    if quantization == "int8":
+        return {"load_in_8bit": True}
+    return {
+        "load_in_4bit": True,
+        "bnb_4bit_quant_type": "nf4",
+        "bnb_4bit_use_double_quant": True,
+        "bnb_4bit_compute_dtype": "bfloat16" if dtype == "auto" else dtype,
+    }
 
 
 def _pick_device(device: str | None) -> "torch.device":
@@ -273,6 +333,7 @@ def load_model(
     device: str | None,
     quantization: str | None,
     trust_remote_code: bool,
+    device_map: str | Mapping[str, Any] | None = None,
 ) -> tuple[Any, Any]:
     """Load tokenizer, then model.
 
@@ -280,8 +341,9 @@ def load_model(
         source: Where they are.
         dtype: Name of the number format.
         device: Where the model goes, such as "cuda:1" or "cpu"; None takes a GPU if there is one.
-        quantization: None or "int8".
+        quantization: None, "int8" or "int4".
         trust_remote_code: Whether code of the repository may run.
+        device_map: How weights are spread over devices; None puts all on `device`.
 
     Returns:
         The model, in evaluation mode on its device, and its tokenizer.
@@ -312,8 +374,11 @@ def load_model(
         )
     options = common | {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
     if quantization is not None:
-        options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
-        options["device_map"] = {"": place}
+        options["quantization_config"] = transformers.BitsAndBytesConfig(
+            **quantization_options(quantization, dtype)
+        )
+    if quantization is not None or device_map is not None:
+        options["device_map"] = {"": place} if device_map is None else device_map
     try:
         with quiet_bars(transformers.utils.logging):
             if source.gguf_file is None:
@@ -321,12 +386,12 @@ def load_model(
             else:
                 make = partial(load_gguf, gguf_file=source.gguf_file)
             model = make(source.location, **options)
-        if quantization is None:
+        if "device_map" not in options:
             model = model.to(place)
     except torch.OutOfMemoryError as error:
         raise RunnerError(
-            f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16' or "
-            "quantization='int8', or a smaller model"
+            f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16', "
+            "quantization='int8' or 'int4', device_map='auto', or a smaller model"
         ) from error
     except UNREADABLE as error:
         raise _failed(source, "model", error) from error

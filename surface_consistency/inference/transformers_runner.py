@@ -66,7 +66,9 @@ class TransformersRunner:
         revision: Branch, tag or commit of the hub repository; pinned to its commit.
         dtype: Number format; "auto" takes the checkpoint's.
         device: Such as "cuda:1"; None takes a GPU if there is one.
-        quantization: "int8" loads in 8 bits by bitsandbytes, on a CUDA GPU.
+        device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
+            "balanced", "balanced_low_0", "sequential", or the device of each module.
+        quantization: "int8" or "int4" loads in 8 or 4 bits by bitsandbytes, on a CUDA GPU.
         batch_size: Prompts a batch at most.
         reuse_prefix: Whether to reuse shared prefixes.
         trust_remote_code: Whether code of the repository may run.
@@ -96,7 +98,8 @@ class TransformersRunner:
         revision: str | None = None,
         dtype: str = "auto",
         device: str | None = None,
-        quantization: Literal["int8"] | None = None,
+        device_map: str | Mapping[str, str | int] | None = None,
+        quantization: Literal["int8", "int4"] | None = None,
         batch_size: int = 32,
         reuse_prefix: bool = True,
         trust_remote_code: bool = False,
@@ -106,16 +109,22 @@ class TransformersRunner:
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
-        check_dependencies(dtype, quantization)
+        check_dependencies(dtype, quantization, device, device_map)
         self._source = find_model(model, revision, gguf_file)
         loaded, tokenizer = load_model(
             self._source,
             dtype=dtype,
             device=device,
             quantization=quantization,
+            device_map=device_map,
             trust_remote_code=trust_remote_code,
         )
         self._quantization = quantization
+        # transformers keeps no map where one device holds all.
+        spread = getattr(loaded, "hf_device_map", None) or {"": loaded.device}
+        self._devices: list[JsonValue] = (
+            [] if device_map is None else sorted({str(place) for place in spread.values()})
+        )
         self._set_up(
             Engine(loaded),
             tokenizer,
@@ -157,6 +166,7 @@ class TransformersRunner:
         runner = cls.__new__(cls)
         runner._source = ModelSource(location=label, label=label, revision=None, digest=None)
         runner._quantization = None
+        runner._devices = []
         engine = Engine(model)
         engine.goes_on_training = True
         runner._set_up(
@@ -251,6 +261,7 @@ class TransformersRunner:
             "generation_config": greedy_settings(model.generation_config),
             "torch": torch.__version__,
             "transformers": transformers.__version__,
+            **({"devices": self._devices} if self._devices else {}),
         }
 
     def count_tokens(self, prompt: Prompt) -> int:

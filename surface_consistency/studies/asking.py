@@ -1,6 +1,7 @@
 """One study is asked of one model: planned, logged line by line, and continued where it stopped."""
 
 import hashlib
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -19,8 +20,8 @@ from surface_consistency.inference.options import OptionRunner
 from surface_consistency.inference.runner import Rebatchable, Runner
 from surface_consistency.inference.stored import StoredRunner
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import write_text
-from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.files import write_json, write_text
+from surface_consistency.runs.folder import RunFolder, read_tables
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Prompt, write_jsonl
@@ -29,18 +30,30 @@ from surface_consistency.studies.options import offer_options
 from surface_consistency.studies.study import OptionSettings, Plan, Study, StudySettings
 
 __all__ = [
+    "SHARD_FILE",
     "SWEEP_FILE",
+    "WHOLE",
     "ProgressOption",
+    "Shard",
     "count_replies",
     "make_manifest",
+    "merge_shards",
     "run_study",
     "sample_prompts",
     "write_targets",
 ]
 
 SWEEP_FILE = "sweep.json"
+SHARD_FILE = "shard.json"
+"""Marks a part of a run that was asked to its end."""
 
 ProgressOption = bool | Callable[[Progress], None]
+
+Shard = tuple[int, int]
+"""Number of a shard, and how many there are."""
+
+WHOLE: Final[Shard] = (0, 1)
+"""The one shard of a run that is not cut up."""
 
 
 def run_study(
@@ -54,6 +67,7 @@ def run_study(
     source: Settings | None = None,
     progress: ProgressOption = True,
     shared: RunFolder | None = None,
+    shard: Shard = WHOLE,
 ) -> RunFolder:
     """Ask a model what a study plans, and a sample of it twice.
 
@@ -70,6 +84,9 @@ def run_study(
         progress: Whether to show a progress bar on a terminal, or a function that is told.
         shared: A run of the same sweep, whose answers to groups that depend on the model alone,
             the repeated ones too, are taken over.
+        shard: Ask only the batches of this shard: of the batches of each group, numbered from 0,
+            those whose number leaves the shard's over. The folder is then a part of a run, which
+            `merge_shards` puts together.
 
     Returns:
         The run folder, with targets, pairs, prompts, generations and manifest.
@@ -149,9 +166,86 @@ def run_study(
                 prompts = sample_prompts(prompts, settings.repeat, seed=settings.seed)
             if shared is not None and group.is_shared:
                 _take_over(shared.log(name, repeat=repeat), prompts, log)
-            run_prompts(again if repeat else asked, prompts, group.params, log, progress=progress)
-        _record_replies(folder, plan.groups)
+            run_prompts(
+                again if repeat else asked,
+                prompts,
+                group.params,
+                log,
+                progress=progress,
+                shard=shard,
+            )
+        if shard == WHOLE:
+            _record_replies(folder, plan.groups)
+        else:
+            write_json(folder.path / SHARD_FILE, {"shard": shard[0], "of": shard[1]})
     return folder
+
+
+def merge_shards(
+    shards: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
+) -> RunFolder:
+    """Put the shards of a run together, as if it had been asked in one piece.
+
+    Args:
+        shards: Folders that `run_study` filled with a `shard`, all of a run, in any order.
+        out: Folder of the run; what it has of the answers already stays.
+
+    Returns:
+        The run folder, ready for `score_run`.
+
+    Raises:
+        ValueError: If no folder is given.
+        SourceNotFoundError: If a folder is not that of a run.
+        RunMismatchError: If shards are of different settings or plans, or of other ones than the
+            run in `out`; names them.
+        DataError: If a shard is missing, or was not asked to its end.
+    """
+    if not shards:
+        raise ValueError("no shard is given; give the folders of all shards of a run")
+    parts = [RunFolder.open(path) for path in shards]
+    manifest, plan = parts[0].read_manifest(), parts[0].plan.read_bytes()
+    for part in parts[1:]:
+        differing = manifest.differences(part.read_manifest())
+        if differing or part.plan.read_bytes() != plan:
+            told = ", ".join(
+                f"{name} {one!r} and {other!r}" for name, (one, other) in differing.items()
+            )
+            raise RunMismatchError(
+                f"{parts[0].path} and {part.path} are shards of different runs "
+                f"({told or 'their plans differ'}); merge those of one run, and remove the others"
+            )
+    missing = _missing_shards(parts)
+    if missing:
+        raise DataError(
+            f"{missing} of {Path(out)} not asked to the end; start the same command again, then "
+            "merge"
+        )
+    targets, pairs = parts[0].read_plan()
+    folder = RunFolder.create(out)
+    for name in sorted({log.name for part in parts for log in part.logs()}):
+        with RunLog.open(folder.path / name, manifest, manifest_path=folder.manifest) as log:
+            for part in parts:
+                path = part.path / name
+                answers = read_generations(path) if path.is_file() else ()
+                log.append([answer for answer in answers if answer.prompt_key not in log])
+    folder.write_checks(read_tables(parts[0].checks))
+    folder.write_plan(targets, pairs)
+    write_text(folder.prompts, parts[0].prompts.read_text(encoding="utf-8"))
+    _record_replies(folder, dict.fromkeys(targets["group"]))
+    return folder
+
+
+def _missing_shards(parts: Sequence[RunFolder]) -> str:
+    """Name the shards that are not there or not asked to their end; "" for none."""
+    done = [part.path / SHARD_FILE for part in parts]
+    unmarked = [path.parent.name for path in done if not path.is_file()]
+    if unmarked:
+        return f"shard {', '.join(unmarked)}"
+    told = [json.loads(path.read_bytes()) for path in done]
+    n_shards = max(one["of"] for one in told)
+    numbers = {one["shard"] for one in told if one["of"] == n_shards}
+    absent = [str(number) for number in range(n_shards) if number not in numbers]
+    return f"shards {', '.join(absent)} of {n_shards}" if absent else ""
 
 
 def make_manifest(

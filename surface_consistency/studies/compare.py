@@ -13,12 +13,24 @@ from surface_consistency.metrics.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
 from surface_consistency.text import one_line
 
-__all__ = ["compare_verdicts", "comparison_text", "split_labels"]
+__all__ = ["RUN_RATES", "compare_verdicts", "comparison_text", "split_labels"]
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
+RUN_RATES: Final = (
+    "negative_flip_rate",
+    "positive_flip_rate",
+    "consistency_given_first_correct",
+    "accuracy_difference",
+)
+"""Rates of two runs: what was lost and gained of all questions, and kept of those known."""
+_TITLES: Final = {
+    "negative_flip_rate": "lost",
+    "positive_flip_rate": "gained",
+    "consistency_given_first_correct": "kept of known",
+}
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n")
 _CLUSTERED: Final = ("obuchowski", "durkalski")
-_OWN: Final = (*_COUNTS, *_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
+_OWN: Final = (*_COUNTS, *PAIRED_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
 
 
 def compare_verdicts(
@@ -31,6 +43,7 @@ def compare_verdicts(
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: int = 0,
+    rates: Sequence[str] = _RATES,
 ) -> list[dict[str, Any]]:
     """Compute the paired table of each group of an outcomes frame, ready for JSON.
 
@@ -43,13 +56,14 @@ def compare_verdicts(
         confidence_level: Nominal coverage of the intervals.
         n_resamples: Number of resamples of each group; interval "auto" takes none.
         rng: Seed of the resampling.
+        rates: Names of `metrics.PAIRED_RATES`.
 
     Returns:
         One mapping a group: its labels by column, then both, first_only, second_only, neither, n,
-        consistency, signed_alignment, flip_rate, accuracy_difference (second less first), mcnemar
+        the rates (accuracy_difference being that of the second less that of the first), mcnemar
         (statistic, p_value, method, and p_value_holm, corrected for the number of groups), interval
-        (for each of the four rates its two bounds), n_missing, n_clusters. Undefined numbers are
-        None, the test of a group without scored pairs among them.
+        (for each of the rates its two bounds), n_missing, n_clusters. Undefined numbers are None,
+        the test of a group without scored pairs among them.
 
     Raises:
         ColumnNotFoundError: If a column of `by` is not there; the message lists those seen.
@@ -73,7 +87,7 @@ def compare_verdicts(
         split_labels(frame, keys, separator),
         by=keys,
         pair_id="pair_id",
-        rates={name: PAIRED_RATES[name] for name in _RATES},
+        rates={name: PAIRED_RATES[name] for name in rates},
         test=test,
         interval=interval,
         confidence_level=confidence_level,
@@ -81,7 +95,7 @@ def compare_verdicts(
         rng=rng,
     )
     rows = with_adjusted_p_values(rows)
-    return [_as_object(row, keys) for row in rows.to_dict(orient="records")]
+    return [_as_object(row, keys, rates) for row in rows.to_dict(orient="records")]
 
 
 def comparison_text(
@@ -147,11 +161,11 @@ def _labels(value: object, separator: str | None) -> object:
     return [part.strip() for part in value.split(separator) if part.strip()]
 
 
-def _as_object(row: Mapping[Any, Any], keys: list[str]) -> dict[str, Any]:
+def _as_object(row: Mapping[Any, Any], keys: list[str], rates: Sequence[str]) -> dict[str, Any]:
     """Return one group as JSON has it."""
     found = {key: _plain(row[key]) for key in keys}
     found |= {name: int(row[name]) for name in _COUNTS}
-    found |= {name: _plain(row[name]) for name in _RATES}
+    found |= {name: _plain(row[name]) for name in rates}
     found["mcnemar"] = {
         "statistic": _plain(row["mcnemar_statistic"]),
         "p_value": _plain(row["mcnemar_p_value"]),
@@ -159,7 +173,7 @@ def _as_object(row: Mapping[Any, Any], keys: list[str]) -> dict[str, Any]:
         "p_value_holm": _plain(row["mcnemar_p_value_holm"]),
     }
     found["interval"] = {
-        name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in _RATES
+        name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in rates
     }
     return found | {name: int(row[name]) for name in ("n_missing", "n_clusters")}
 
@@ -178,10 +192,11 @@ def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
     found["n"] = str(row["n"])
     found["clusters"] = str(row["n_clusters"])
     found |= {name: str(row[key]) for name, key in zip(names, _COUNTS[:4], strict=True)}
-    for name in _RATES:
-        low, high = row["interval"][name]
+    for name, (low, high) in row["interval"].items():
         bounds = f"[{_number(low)}, {_number(high)}]"
-        title = f"{second} - {first}" if name == "accuracy_difference" else name.replace("_", " ")
+        title = _TITLES.get(name, name.replace("_", " "))
+        if name == "accuracy_difference":
+            title = f"{second} - {first}"
         found[title] = f"{_number(row[name])} {bounds}"
     test = row["mcnemar"]
     found["McNemar p"] = _p_text(test["p_value"])

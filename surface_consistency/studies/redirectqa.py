@@ -142,6 +142,7 @@ class RedirectQAStudy(Study):
         "by_category": ("categories",),
         "by_relation": ("relation",),
     }
+    of_second = ("types", "categories")
     singular: ClassVar[Mapping[str, str]] = {"types": "type", "categories": "category"}
     labels: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "template": {name: name for name in TEMPLATES},

@@ -367,6 +367,10 @@ class Study(ABC):
     groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Name of each further table to the columns of the outcomes that group it."""
 
+    of_second: ClassVar[tuple[str, ...]] = ()
+    """Columns of the outcomes that describe what the second condition asks with, such as the
+    category of a redirect, and nothing of the first."""
+
     singular: ClassVar[Mapping[str, str]] = {}
     """Name in tables of columns that hold lists, such as {"types": "type"}."""
 

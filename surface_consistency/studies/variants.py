@@ -10,12 +10,12 @@ from surface_consistency.errors import RunMismatchError
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.asking import SWEEP_FILE, ProgressOption, run_study
+from surface_consistency.studies.asking import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.studies.reporting import Reported, cluster_of, report_runs
 from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import ReportSettings, Study
 
-__all__ = ["Swept", "run_variants"]
+__all__ = ["Swept", "ask_variants", "run_variants"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,8 +69,58 @@ def run_variants(
         DataError: If nothing is left to ask.
         ValueError: If the study has no such cluster.
     """
+    report = report or ReportSettings()
+    cluster_of(study, report)
+    folders = ask_variants(
+        study,
+        data,
+        runner,
+        out,
+        model=model,
+        settings=settings,
+        source=source,
+        scoring=scoring,
+        progress=progress,
+    )
+    reported = report_runs([one.path for one in folders], out, study=study, settings=report)
+    return Swept(folders=folders, reported=reported)
+
+
+def ask_variants(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    progress: ProgressOption = True,
+    shard: Shard = WHOLE,
+) -> list[RunFolder]:
+    """Run and score all that settings stand for, and report nothing yet.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        runner: Who answers.
+        out: Folder of the run, or of the runs.
+        model: Label of the model in tables.
+        settings: How to ask; None for the study's defaults.
+        source: Where the data came from, for the manifests.
+        scoring: How to judge; None for the study's defaults.
+        progress: Whether to show a progress bar on a terminal, or a function that is told.
+        shard: Which batches are asked; where it is not all of them, nothing is scored.
+
+    Returns:
+        The runs, one a variant.
+
+    Raises:
+        RunMismatchError: As `run_variants`.
+        DataError: If nothing is left to ask.
+    """
     home = Path(out)
-    cluster_of(study, report or ReportSettings())
     variants = study.variants(study.settings() if settings is None else settings)
     runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
@@ -94,11 +144,12 @@ def run_variants(
             source=source,
             progress=progress,
             shared=folders[0] if folders else None,
+            shard=shard,
         )
         if not folders and len(variants) > 1:
             # The first run was accepted, so this is the sweep that goes on, longer or shorter.
             write_json(home / SWEEP_FILE, runs)
-        score_run(folder, study=study, scoring=scoring)
+        if shard == WHOLE:
+            score_run(folder, study=study, scoring=scoring)
         folders.append(folder)
-    reported = report_runs([one.path for one in folders], home, study=study, settings=report)
-    return Swept(folders=folders, reported=reported)
+    return folders

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 from pydantic import Field, create_model
@@ -14,6 +14,7 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
+from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import make_manifest
 from surface_consistency.studies.judging import Judge
 from surface_consistency.studies.study import Plan, Study, StudySettings
@@ -40,11 +41,13 @@ class VerdictsStudy(Study):
     name = "verdicts"
     title = "Verdicts"
     question = "the same facts under two conditions, judged elsewhere"
-    settings = VerdictsSettings
+    settings: ClassVar[type[VerdictsSettings]] = VerdictsSettings
+    outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
 
     def __init__(self, settings: VerdictsSettings | None = None) -> None:
-        chosen = settings or VerdictsSettings()
-        self.outcome = _outcome_record(chosen.by)  # type: ignore[misc]
+        self.chosen = chosen = settings or self.settings()
+        """What is compared."""
+        self.outcome = _outcome_record(self.outcome, chosen.by)  # type: ignore[misc]
         self.groupings = {f"by_{name}": (name,) for name in chosen.by}  # type: ignore[misc]
         self.conditions = (chosen.first, chosen.second)  # type: ignore[misc]
         self.cells = (  # type: ignore[misc]
@@ -63,7 +66,7 @@ class VerdictsStudy(Study):
         Returns:
             A study with these columns.
         """
-        return VerdictsStudy(VerdictsSettings.model_validate(dict(settings), strict=False))
+        return type(self)(self.settings.model_validate(dict(settings), strict=False))
 
     def load(self, source: Any) -> Any:  # noqa: ANN401
         """Refuse: verdicts are not asked for.
@@ -114,17 +117,28 @@ def import_verdicts(
     second: str,
     by: Sequence[str] = (),
     model: str = "verdicts",
+    study: VerdictsStudy | None = None,
+    source: Settings | None = None,
+    runner: Mapping[str, Any] | None = None,
+    scoring: Scoring | None = None,
+    checks: Mapping[str, pd.DataFrame] | None = None,
 ) -> RunFolder:
     """Make a scored run folder of an outcomes frame, for `report_runs`.
 
     Args:
         frame: As from `metrics.outcomes_frame`; cells of `by` hold a label or a list of labels.
+            Other columns of the study's outcome record stand in it under their names.
         out: Folder of the run; made, its files replaced.
         origin: Where the verdicts came from, for the manifest.
         first: Name of the first condition.
         second: Name of the second condition.
         by: Columns that make groups.
         model: Label in tables.
+        study: The study of the folder, its settings being these; None for `VerdictsStudy`.
+        source: Where the verdicts came from in more than words, for the manifest.
+        runner: What gave the verdicts, for the manifest.
+        scoring: How the answers were judged; None where that is not known.
+        checks: Tables on what goes in, for the page.
 
     Returns:
         The run folder.
@@ -141,9 +155,12 @@ def import_verdicts(
             raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
     if frame.empty:
         raise DataError(f"{origin} holds no pair, so there is no page to write")
-    settings = VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
-    study = VerdictsStudy(settings)
+    if study is None:
+        settings = VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
+        study = VerdictsStudy(settings)
     columns: dict[str, Any] = {
+        name: frame[name] for name in study.outcome.model_fields if name in frame
+    } | {
         "study": study.name,
         "model": model,
         "pair_id": frame["pair_id"].astype(str),
@@ -167,19 +184,22 @@ def import_verdicts(
             id=origin, revision=None, digest=f"{int(digest):016x}", n_questions=len(outcomes)
         ),
         model=model,
-        settings=settings.model_dump(mode="json"),
-        runner={"runner": "verdicts"},
+        settings=study.chosen.model_dump(mode="json"),
+        runner=runner or {"runner": "verdicts"},
+        source=source,
     )
-    with folder.replacing_scores(Scoring(judged_by="verdicts as given")) as beside:
+    judged = scoring or Scoring(judged_by="verdicts as given")
+    with folder.replacing_scores(judged) as beside:
         write_frame(beside.outcomes, outcomes, study.outcome)
+        beside.write_checks(checks or {})
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
 
-def _outcome_record(by: Sequence[str]) -> type[PairedOutcome]:
+def _outcome_record(base: type[PairedOutcome], by: Sequence[str]) -> type[PairedOutcome]:
     """Make the outcome record with a column of labels for each group."""
     fields: dict[str, Any] = dict.fromkeys(by, (Items[str], ...))
-    return create_model("VerdictOutcome", __base__=PairedOutcome, **fields)
+    return create_model("VerdictOutcome", __base__=base, **fields)
 
 
 def _labels(value: Any) -> list[str]:  # noqa: ANN401 - a cell

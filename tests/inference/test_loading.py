@@ -7,8 +7,18 @@ import pytest
 from huggingface_hub import errors
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from surface_consistency.errors import RunnerError, SourceNotFoundError
-from surface_consistency.inference.loading import find_model
+from surface_consistency.errors import (
+    MissingDependencyError,
+    RunnerError,
+    SourceNotFoundError,
+)
+from surface_consistency.inference.loading import (
+    check_dependencies,
+    find_model,
+    quantization_options,
+)
+from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.schemas import GenerationParams
 
 
 def raising(monkeypatch, error):
@@ -134,3 +144,84 @@ def test_the_digest_follows_every_byte(tmp_path, place):
     weights.write_bytes(content)
 
     assert find_model(tmp_path, None).digest != before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"quantization": "int3"}, r"`quantization` is None, 'int8' or 'int4', got 'int3'"),
+        ({"device_map": "everywhere"}, r"`device_map` is one of auto, balanced, balanced_low_0"),
+        ({"device": "cpu", "device_map": "auto"}, r"spreads it over several; take one of them"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, message):
+    given = {"dtype": "auto", "quantization": None} | options
+
+    with pytest.raises(ValueError, match=message):
+        check_dependencies(**given)
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int4"])
+def test_quantised_loading_says_what_it_lacks(monkeypatch, quantization):
+    """A GPU first, then the library with the extra that brings it."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(RunnerError, match=f"quantization='{quantization}' needs a CUDA GPU"):
+        check_dependencies("auto", quantization)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(
+        "surface_consistency.inference.loading.find_spec",
+        lambda name: None if name == "bitsandbytes" else name,
+    )
+
+    bits = quantization[-1]
+    with pytest.raises(MissingDependencyError, match=rf"{bits}-bit loading needs bitsandbytes"):
+        check_dependencies("auto", quantization)
+
+
+def test_device_map_names_the_library_that_it_needs(monkeypatch):
+    """It is accelerate's."""
+    monkeypatch.setattr(
+        "surface_consistency.inference.loading.find_spec",
+        lambda name: None if name == "accelerate" else name,
+    )
+
+    with pytest.raises(MissingDependencyError, match=r"device_map needs accelerate.*inference"):
+        check_dependencies("auto", None, None, "auto")
+
+
+@pytest.mark.parametrize(
+    ("quantization", "dtype", "compute"),
+    [("int4", "auto", "bfloat16"), ("int4", "float16", "float16")],
+)
+def test_four_bits_are_those_of_qlora(quantization, dtype, compute):
+    """The configuration that transformers makes of it, which needs no GPU."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    options = quantization_options(quantization, dtype)
+
+    config = transformers.BitsAndBytesConfig.from_dict(options)
+
+    assert config.load_in_4bit
+    assert not config.load_in_8bit
+    assert config.bnb_4bit_quant_type == "nf4"
+    assert config.bnb_4bit_use_double_quant
+    assert str(config.bnb_4bit_compute_dtype) == f"torch.{compute}"
+    assert quantization_options("int8", dtype) == {"load_in_8bit": True}
+
+
+def test_a_model_spread_by_device_map_answers_alike(tiny_models, prompts):
+    """Without a GPU all of it goes to the processor, and the fingerprint says where it went."""
+    pytest.importorskip("accelerate")
+    folder, params = tiny_models("llama"), GenerationParams(max_new_tokens=4)
+    whole = TransformersRunner(folder, device="cpu", dtype="float32")
+    spread = TransformersRunner(folder, dtype="float32", device_map={"": "cpu"}, batch_size=4)
+
+    answers = [
+        {one.prompt_id: one.text for one in runner.generate(prompts, params)}
+        for runner in (whole, spread)
+    ]
+
+    assert answers[0] == answers[1]
+    assert spread.fingerprint()["devices"] == ["cpu"]
+    assert "devices" not in whole.fingerprint()

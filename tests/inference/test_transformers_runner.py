@@ -536,7 +536,11 @@ def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
     [
         ({"batch_size": 0}, ValueError, "`batch_size` is at least 1, got 0"),
         ({"dtype": "int4"}, ValueError, "`dtype` is one of auto, float32, .*, got 'int4'"),
-        ({"quantization": "int4"}, ValueError, "`quantization` is None or 'int8', got 'int4'"),
+        (
+            {"quantization": "int3"},
+            ValueError,
+            "`quantization` is None, 'int8' or 'int4', got 'int3'",
+        ),
         ({"device": "tpu:x"}, ValueError, "`device` is a name such as 'cuda:0' or 'cpu'"),
         ({"device": "cuda:64"}, RunnerError, r"'cuda:64' is not there \(CUDA GPUs found: \d"),
     ],

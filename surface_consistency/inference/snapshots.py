@@ -1,0 +1,181 @@
+"""Revisions of a model on this disk: the hub's cache layout, and folders of checkpoints.
+
+References:
+    huggingface_hub, "Understand caching": `refs/<revision>` holds a commit, `snapshots/<commit>/`
+    links to `blobs/<hash>`, and the hash of a large file is its SHA-256.
+"""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from surface_consistency.errors import RunnerError, SourceNotFoundError
+from surface_consistency.runs.files import file_digest
+
+__all__ = [
+    "Snapshot",
+    "check_whole",
+    "find_snapshot",
+    "is_hub_cache",
+    "weight_files",
+    "weight_hashes",
+]
+
+_KINDS: Final = (".safetensors", ".bin", ".pt", ".gguf", ".msgpack", ".h5")
+"""Suffixes of weights, the ones that transformers prefers first."""
+_OTHERS: Final = re.compile(r"(training_args|optimizer|scheduler|rng_state).*")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_SHOWN: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One revision of a model on this disk."""
+
+    path: Path
+    """The folder of its files."""
+
+    label: str
+    """Name for errors and fingerprints."""
+
+    commit: str | None
+    """Commit of the hub repository; None for a folder of checkpoints."""
+
+
+def is_hub_cache(folder: Path) -> bool:
+    """Tell whether a folder is that of a repository in the hub's cache layout.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        Whether it holds snapshots and no model of its own.
+    """
+    return (folder / "snapshots").is_dir() and not (folder / "config.json").is_file()
+
+
+def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
+    """Find a revision of a local folder.
+
+    Args:
+        folder: A repository in the hub's cache layout, whose revisions are branches, tags and
+            commits; or a folder of checkpoints, whose revisions are its subfolders.
+        revision: The revision; None for the main branch of a repository.
+
+    Returns:
+        Where its files are.
+
+    Raises:
+        SourceNotFoundError: If there is no such revision; names those that are there.
+        RunnerError: If the folder is a model itself, which has no revisions.
+    """
+    if not is_hub_cache(folder):
+        found = folder / (revision or "")
+        if revision and found.is_dir() and (found / "config.json").is_file():
+            return Snapshot(path=found, label=f"{folder.resolve().name}/{revision}", commit=None)
+        known = sorted(path.parent.name for path in folder.glob("*/config.json"))
+        if not known:
+            raise RunnerError(
+                f"{folder} is a folder, which has no revisions; leave out `revision`, or name a "
+                "hub id"
+            )
+        raise SourceNotFoundError(
+            f"{folder} holds no checkpoint {revision!r}; there are {_few(known)}"
+        )
+    name = revision or "main"
+    ref = folder / "refs" / name
+    commits = sorted(path.name for path in (folder / "snapshots").iterdir() if path.is_dir())
+    if ref.is_file():
+        commit = ref.read_text(encoding="utf-8").strip()
+    else:
+        is_short = re.fullmatch("[0-9a-f]{7,}", name) is not None
+        alike = [one for one in commits if is_short and one.startswith(name)]
+        commit = alike[0] if len(alike) == 1 else name
+    label = folder.name.removeprefix("models--").replace("--", "/")
+    if commit not in commits:
+        refs = folder / "refs"
+        known = sorted(
+            path.relative_to(refs).as_posix() for path in refs.rglob("*") if path.is_file()
+        )
+        raise SourceNotFoundError(
+            f"{label} has no revision {name!r} in {folder}; there are {_few([*known, *commits])}; "
+            f"download it with `hf download {label} --revision {name}`"
+        )
+    return Snapshot(path=folder / "snapshots" / commit, label=label, commit=commit)
+
+
+def weight_files(folder: Path) -> dict[str, Path]:
+    """List the files of weights that would be loaded.
+
+    Args:
+        folder: Folder of a model.
+
+    Returns:
+        Files by their path in the folder, of the kind that transformers prefers; links whose end
+        is missing among them.
+    """
+    found: dict[str, dict[str, Path]] = {kind: {} for kind in _KINDS}
+    for root, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = Path(root) / name
+            if path.suffix in found and not _OTHERS.match(name):
+                found[path.suffix][path.relative_to(folder).as_posix()] = path
+    return next((files for files in found.values() if files), {})
+
+
+def weight_hashes(folder: Path) -> dict[str, str]:
+    """Tell the content of the files of weights.
+
+    Args:
+        folder: Folder of a model, whole.
+
+    Returns:
+        SHA-256 by file; in the hub's cache it is the name of the file and nothing is read.
+    """
+    hashes = {}
+    for name, path in weight_files(folder).items():
+        blob = path.resolve().name
+        hashes[name] = blob if _SHA256.fullmatch(blob) else str(file_digest(path))
+    return hashes
+
+
+def check_whole(folder: Path, label: str) -> None:
+    """Refuse a model whose download was stopped.
+
+    Args:
+        folder: Folder of a model.
+        label: Its name, for the message.
+
+    Raises:
+        SourceNotFoundError: If files of weights are missing, or there are none; says how to get
+            them.
+    """
+    files = weight_files(folder)
+    wanted = set(files)
+    kinds = tuple({path.suffix for path in files.values()} or _KINDS)
+    for path in folder.glob("*.index.json"):
+        if path.name.removesuffix(".index.json").endswith(kinds):
+            try:
+                shards = json.loads(path.read_bytes())["weight_map"].values()
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise SourceNotFoundError(
+                    f"{label}: {path} cannot be read as the index of its weights; download it again"
+                ) from error
+            wanted |= set(shards)
+    missing = sorted(name for name in wanted if not (folder / name).exists())
+    if missing or not wanted:
+        told = f"{len(missing)} of {len(wanted)} files" if wanted else "the files"
+        example = f", such as {missing[0]}" if missing else ""
+        raise SourceNotFoundError(
+            f"{label} is half downloaded: {told} of its weights are missing in {folder}{example}; "
+            f"go on with `hf download {label}` and the same --revision"
+        )
+
+
+def _few(names: list[str]) -> str:
+    """List some names."""
+    shown = ", ".join(names[:_SHOWN]) or "none"
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
