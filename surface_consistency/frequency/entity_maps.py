@@ -6,7 +6,6 @@ tell in how many documents an entity was linked, not how often and under which n
 """
 
 import os
-import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.frequency._npz_archive import ArrayArchive, BrokenArchiveError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +40,8 @@ _MOST_HELD: Final = 1 << 28
 class EntityMap:
     """An entity map that is read an entity at a time; use it as a context manager.
 
-    Opening it reads the list of names, a look-up the one array. Of the arrays that were read last
-    256 MiB are kept; the list takes about 0.8 KB an entity.
+    Opening it goes through the list of names once, a look-up reads the one array. Of the arrays
+    that were read last 256 MiB are kept; the list takes 16 bytes an entity.
 
     Examples:
         >>> import tempfile
@@ -55,21 +55,15 @@ class EntityMap:
         (3, 1, {'__HTTP_ERROR__': 1})
     """
 
-    def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
-        """List the entities of an open archive; see `open`."""
+    def __init__(self, archive: ArrayArchive, path: Path) -> None:
+        """Read what failed of an open archive; see `open`."""
         self._archive, self._path = archive, path
-        self._members: dict[str, list[zipfile.ZipInfo]] = {}
         self._held: OrderedDict[str, npt.NDArray[np.int64]] = OrderedDict()
         self._n_held = 0
-        failures = {}
-        for member in archive.infolist():
-            key = member.filename.removesuffix(".npy")
-            if key in FAILURE_KEYS:
-                failures[key] = member
-            else:
-                self._members.setdefault(resource_title(key), []).append(member)
+        failures = {key: archive.find(key) for key in FAILURE_KEYS}
+        self._n_failures = sum(bool(places) for places in failures.values())
         self.failures: Mapping[str, int] = {
-            key: self._read([failures[key]]).size for key in FAILURE_KEYS if key in failures
+            key: self._read(places).size for key, places in failures.items() if places
         }
         """Documents under each failure key: what the map does not cover."""
 
@@ -91,8 +85,8 @@ class EntityMap:
         if not place.is_file():
             raise SourceNotFoundError(f"there is no entity map {place}")
         try:
-            archive = zipfile.ZipFile(place)
-        except (zipfile.BadZipFile, OSError) as error:
+            archive = ArrayArchive(place, _key)
+        except (BrokenArchiveError, OSError) as error:
             raise DataError(
                 f"{place} is no npz file of arrays by entity ({error}); download it again"
             ) from error
@@ -118,11 +112,11 @@ class EntityMap:
 
     def __len__(self) -> int:
         """Count the entities; keys that are spellings of one title are one."""
-        return len(self._members)
+        return len(self._archive) - self._n_failures
 
     def __contains__(self, entity: str) -> bool:
         """Tell whether an entity was linked in any document."""
-        return resource_title(entity) in self._members
+        return bool(self._archive.find(resource_title(entity)))
 
     def documents(self, entity: str) -> npt.NDArray[np.int64]:
         """List the documents that were linked to an entity.
@@ -140,7 +134,7 @@ class EntityMap:
         if title in self._held:
             self._held.move_to_end(title)
             return self._held[title]
-        found = self._read(self._members.get(title, []))
+        found = self._read(self._archive.find(title))
         self._held[title] = found
         self._n_held += found.nbytes
         while self._n_held > _MOST_HELD and len(self._held) > 1:
@@ -175,25 +169,28 @@ class EntityMap:
         place = np.minimum(np.searchsorted(long, short), long.size - 1)
         return int(np.count_nonzero(long[place] == short))
 
-    def _read(self, members: Iterable[zipfile.ZipInfo]) -> npt.NDArray[np.int64]:
+    def _read(self, places: Iterable[int]) -> npt.NDArray[np.int64]:
         """Read the arrays of an entity, whose numbers stand in no order."""
         parts = [np.empty(0, dtype=np.int64)]
-        for member in members:
+        for place in places:
             try:
-                with self._archive.open(member) as file:
-                    array = np.lib.format.read_array(file, allow_pickle=False)
-            except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+                name, array = self._archive.read(place)
+            except (BrokenArchiveError, OSError) as error:
                 raise DataError(
-                    f"{self._path}: the array of {member.filename!r} is damaged ({error}); "
-                    "download the map again"
+                    f"{self._path}: an array is damaged ({error}); download the map again"
                 ) from error
-            if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
+            if array.ndim != 1 or array.dtype.kind not in "iu" or bool((array < 0).any()):
                 raise DataError(
-                    f"{self._path}: {member.filename!r} must hold numbers of documents, a row of "
+                    f"{self._path}: {name!r} must hold numbers of documents, a row of "
                     f"integers from 0; it is {array.dtype}, shape {array.shape}"
                 )
             parts.append(array.astype(np.int64))
         return np.unique(np.concatenate(parts))
+
+
+def _key(name: str) -> str:
+    """Return what a member of the archive is looked up by: its title, or the failure that it is."""
+    return name if name in FAILURE_KEYS else resource_title(name)
 
 
 def resource_title(key: str) -> str:
