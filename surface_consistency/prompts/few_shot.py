@@ -1,18 +1,21 @@
 r"""Questions to few-shot prompts: which solved questions stand before one, and how all are written.
 
 The plain form is PopQA's (Mallen et al., 2023), which RedirectQA keeps: demonstrations
-`Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`.
+`Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other languages have
+frames of their own.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 from typing import Final, Literal
 
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 
 __all__ = [
+    "FRAMES",
     "Demonstration",
     "DemonstrationPool",
     "DemonstrationScope",
@@ -20,6 +23,7 @@ __all__ = [
     "build_prompts",
     "render_chat",
     "render_completion",
+    "resolve_frame",
 ]
 
 DemonstrationScope = Literal["per_relation", "per_fact"]
@@ -27,6 +31,21 @@ DemonstrationScope = Literal["per_relation", "per_fact"]
 
 PromptFormat = Literal["completion", "chat"]
 """Plain text to continue, or turns for the chat template of an instruction-tuned model."""
+
+_HOLE: Final = "{question}"
+
+FRAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "en": "Q: {question} A:",
+        "de": "Frage: {question} Antwort:",
+        "es": "Pregunta: {question} Respuesta:",
+        "fr": "Question : {question} Réponse :",
+        "ja": "質問: {question} 回答:",
+        "zh": "问题：{question} 答案：",
+    }
+)
+"""What stands around a question, by language. "en" is that of PopQA and of both RedirectQA papers,
+whose questions are English; the others are this package's."""
 
 _FORMATS: Final = ("completion", "chat")
 _SCOPES: Final = ("per_relation", "per_fact")
@@ -187,39 +206,74 @@ def _pick(
     return random.choice(free) if free else None
 
 
-def render_completion(question: str, demonstrations: Sequence[Demonstration]) -> str:
+def resolve_frame(frame: str) -> str:
+    """Find what stands around a question.
+
+    Args:
+        frame: A name of `FRAMES`, or a text of your own with "{question}" in it once and something
+            after it, to which the answer is joined by a space.
+
+    Returns:
+        The text with its "{question}".
+
+    Raises:
+        ValueError: If it is neither.
+
+    Examples:
+        >>> resolve_frame("ja"), resolve_frame("{question} It is")
+        ('質問: {question} 回答:', '{question} It is')
+    """
+    text = FRAMES.get(frame, frame)
+    _, hole, after = text.partition(_HOLE)
+    if not hole or not after.strip() or _HOLE in after or text != text.rstrip():
+        raise ValueError(
+            f"a frame is one of {', '.join(FRAMES)}, or a text with {_HOLE} in it once and "
+            f"something after it that ends in no space; got {frame!r}"
+        )
+    return text
+
+
+def render_completion(
+    question: str, demonstrations: Sequence[Demonstration], *, frame: str = "en"
+) -> str:
     r"""Write a question after its demonstrations as plain text.
 
     Args:
         question: The question to answer.
         demonstrations: Solved questions, in order.
+        frame: What stands around each question, as for `resolve_frame`.
 
     Returns:
-        The text; it ends with "A:" and no space.
+        The text; it ends as the frame does, "A:" by default, and with no space.
 
     Examples:
         >>> render_completion("Who?", [Demonstration(question="Where?", answer="Rome")])
         'Q: Where? A: Rome\n\nQ: Who? A:'
     """
-    solved = [f"Q: {item.question} A: {item.answer}" for item in demonstrations]
-    return "\n\n".join([*solved, f"Q: {question} A:"])
+    text = resolve_frame(frame)
+    solved = [f"{text.replace(_HOLE, item.question)} {item.answer}" for item in demonstrations]
+    return "\n\n".join([*solved, text.replace(_HOLE, question)])
 
 
-def render_chat(question: str, demonstrations: Sequence[Demonstration]) -> tuple[Message, ...]:
+def render_chat(
+    question: str, demonstrations: Sequence[Demonstration], *, frame: str = "en"
+) -> tuple[Message, ...]:
     """Write a question after its demonstrations as turns of a conversation.
 
     Args:
         question: The question to answer.
         demonstrations: Solved questions, in order.
+        frame: What stands around each question, as for `resolve_frame`.
 
     Returns:
         One user and one assistant turn for each demonstration, then the user's question.
     """
+    text = resolve_frame(frame)
     turns: list[Message] = []
     for item in demonstrations:
-        turns.append(Message(role="user", content=f"Q: {item.question} A:"))
+        turns.append(Message(role="user", content=text.replace(_HOLE, item.question)))
         turns.append(Message(role="assistant", content=item.answer))
-    return (*turns, Message(role="user", content=f"Q: {question} A:"))
+    return (*turns, Message(role="user", content=text.replace(_HOLE, question)))
 
 
 def build_prompts(
@@ -228,6 +282,7 @@ def build_prompts(
     *,
     shots: int = 15,
     prompt_format: PromptFormat = "completion",
+    frame: str = "en",
     fits: Callable[[Prompt], bool] | None = None,
 ) -> Iterator[Prompt]:
     """Turn questions into prompts, one each, under the questions' ids.
@@ -240,6 +295,7 @@ def build_prompts(
         pool: Where the demonstrations come from.
         shots: Demonstrations a prompt: 15 for RedirectQA v1.0.0, 14 for v0.1.0.
         prompt_format: "completion" or "chat".
+        frame: What stands around each question, as for `resolve_frame`.
         fits: Tells whether a prompt fits the model. When given, facts of which any prompt does not
             fit lose demonstrations from the front, all their prompts alike, until they fit or none
             is left. None leaves every prompt at its full length.
@@ -249,7 +305,7 @@ def build_prompts(
         as `<template>|<relation or fact>|<number of demonstrations>`.
 
     Raises:
-        ValueError: If `prompt_format` is unknown or the pool is too small for `shots`.
+        ValueError: If `prompt_format` or `frame` is unknown or the pool is too small for `shots`.
     """
     if prompt_format not in _FORMATS:
         raise ValueError(
@@ -260,9 +316,9 @@ def build_prompts(
         demonstrations = pool.draw(question, shots)[shots - n_shots :]
         group = f"{question.template}|{pool.unit(question)}|{n_shots}"
         if prompt_format == "chat":
-            messages = render_chat(question.question, demonstrations)
+            messages = render_chat(question.question, demonstrations, frame=frame)
             return Prompt(id=question.id, messages=messages, group=group)
-        text = render_completion(question.question, demonstrations)
+        text = render_completion(question.question, demonstrations, frame=frame)
         return Prompt(id=question.id, text=text, group=group)
 
     shots_of: dict[tuple[str, str], int] = {}

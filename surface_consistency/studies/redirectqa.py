@@ -6,12 +6,12 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
@@ -19,7 +19,7 @@ from surface_consistency.inference.prediction_rows import PredictionSettings
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.matching.verdict_records import Region
-from surface_consistency.prompts import DemonstrationPool, build_prompts
+from surface_consistency.prompts import DemonstrationPool, build_prompts, resolve_frame
 from surface_consistency.report.page import Answer
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
@@ -53,6 +53,12 @@ __all__ = [
 _MOST_SHOTS = 15
 
 
+def _checked_frame(frame: str) -> str:
+    """Refuse what is no frame; what is kept is what was given."""
+    resolve_frame(frame)
+    return frame
+
+
 class RedirectQASource(SourceSettings):
     """Where the questions come from."""
 
@@ -77,6 +83,10 @@ class RedirectQASettings(OptionSettings):
 
     demonstrations: Literal["per_relation", "per_fact"] = "per_relation"
     """Whether the facts of a relation share their demonstrations or each draws its own."""
+
+    frame: Annotated[str, AfterValidator(_checked_frame)] = "en"
+    """What stands around a question: the words of a language (en, de, es, fr, ja, zh; en is "Q: ...
+    A:"), or a text of your own with {question} in it."""
 
     chat: bool = False
     """Whether prompts are turns for the model's chat template rather than plain text."""
@@ -333,6 +343,7 @@ def _prompts(
             pool,
             shots=shots,
             prompt_format="chat" if settings.chat else "completion",
+            frame=settings.frame,
             fits=_fitting(runner, settings) if settings.truncate else None,
         )
     )

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.prompts.few_shot import DemonstrationPool, build_prompts
+from surface_consistency.prompts.few_shot import (
+    Demonstration,
+    DemonstrationPool,
+    build_prompts,
+    render_chat,
+    render_completion,
+    resolve_frame,
+)
 from surface_consistency.schemas import (
     Entity,
     FactualTriple,
@@ -14,6 +21,7 @@ from surface_consistency.schemas import (
     QuestionRealization,
     SurfaceForm,
 )
+from surface_consistency.studies.redirectqa import RedirectQASettings
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES
 
 
@@ -240,3 +248,31 @@ def test_truncation_stops_at_no_demonstrations():
     prompts = list(build_prompts(ALL[:1], DemonstrationPool(ALL), fits=lambda p: False))
 
     assert prompts[0].text == f"Q: {ALL[0].question} A:"
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        ("en", "Q: Where? A: Rome\n\nQ: Who? A:"),
+        ("ja", "質問: Where? 回答: Rome\n\n質問: Who? 回答:"),
+        ("Say: {question} It is", "Say: Where? It is Rome\n\nSay: Who? It is"),
+    ],
+)
+def test_a_frame_stands_around_every_question(frame, text):
+    solved = [Demonstration(question="Where?", answer="Rome")]
+
+    assert render_completion("Who?", solved, frame=frame) == text
+    asked = [turn.content for turn in render_chat("Who?", solved, frame=frame)]
+    assert f"{asked[0]} {asked[1]}\n\n{asked[2]}" == text
+
+
+@pytest.mark.parametrize("frame", ["xx", "{question}", "Q: {question} A: ", "{question} {question}."])
+def test_what_is_no_frame_is_refused(frame):
+    with pytest.raises(ValueError, match="a frame is one of en, de, es, fr, ja, zh, or a text"):
+        resolve_frame(frame)
+    with pytest.raises(ValueError, match="a frame is one of"):
+        RedirectQASettings(frame=frame)
+
+
+def test_questions_with_braces_stay_as_they_are():
+    assert render_completion("What is {question}?", ()) == "Q: What is {question}? A:"
