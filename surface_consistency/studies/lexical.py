@@ -8,6 +8,7 @@ verbs have been replaced by synonyms. The verdicts on one instance in both wordi
 import copy
 import hashlib
 import json
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -39,7 +39,7 @@ from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.paired import paired_columns
+from surface_consistency.studies.paired_tables import paired_columns
 from surface_consistency.studies.study import Analysis, Report
 
 __all__ = ["PopularityAnalysis", "PopularitySettings", "text_id"]

@@ -22,7 +22,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.asking import SWEEP_FILE, ProgressOption
-from surface_consistency.studies.paired import interval_value
+from surface_consistency.studies.paired_tables import interval_value
 from surface_consistency.studies.reporting import report_runs
 from surface_consistency.studies.study import Analysis, Report, ReportSettings, Study
 from surface_consistency.studies.two_runs import read_two_runs

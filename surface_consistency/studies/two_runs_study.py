@@ -23,7 +23,8 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import PairedOutcome
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.paired import PairedReport, interval_value
+from surface_consistency.studies.paired import PairedReport
+from surface_consistency.studies.paired_tables import interval_value
 from surface_consistency.studies.two_runs import TwoRuns
 from surface_consistency.studies.verdicts import VerdictsSettings, VerdictsStudy, import_verdicts
 

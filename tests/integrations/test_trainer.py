@@ -44,9 +44,11 @@ def train(tiny_model: Path, tmp_path: Path, texts: list[str]):
         model = transformers.AutoModelForCausalLM.from_pretrained(tiny_model, dtype=torch.float32)
         for module in model.modules():
             if isinstance(module, torch.nn.Embedding):
-                module.register_forward_hook(lambda *given: torch.nn.functional.dropout(
-                    given[-1], 0.1, training=given[0].training
-                ))
+                module.register_forward_hook(
+                    lambda *given: torch.nn.functional.dropout(
+                        given[-1], 0.1, training=given[0].training
+                    )
+                )
         rows = [
             {"input_ids": ids, "labels": ids}
             for ids in (tokenizer(text).input_ids[:24] for text in texts)

@@ -266,7 +266,9 @@ def test_a_frame_stands_around_every_question(frame, text):
     assert f"{asked[0]} {asked[1]}\n\n{asked[2]}" == text
 
 
-@pytest.mark.parametrize("frame", ["xx", "{question}", "Q: {question} A: ", "{question} {question}."])
+@pytest.mark.parametrize(
+    "frame", ["xx", "{question}", "Q: {question} A: ", "{question} {question}."]
+)
 def test_what_is_no_frame_is_refused(frame):
     with pytest.raises(ValueError, match="a frame is one of en, de, es, fr, ja, zh, or a text"):
         resolve_frame(frame)
