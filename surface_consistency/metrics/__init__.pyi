@@ -122,7 +122,6 @@ from .memorization import (
     membership_loss as membership_loss,
     neighbourhood_score as neighbourhood_score,
 )
-from .model_comparison import compare_models as compare_models
 from .momentum_curves import (
     MomentumCurve as MomentumCurve,
     MomentumPoint as MomentumPoint,

@@ -28,9 +28,9 @@ _MOST_GROUPS: Final = 6
 _MOST_MODELS: Final = 4
 """Models of which every two are compared."""
 _CONTRAST_NOTE: Final = (
-    "The difference is taken within the same clusters; its interval and p rest on the jackknife "
-    "over clusters and Student's t, p corrected by Holm's method. Intervals of two rates that "
-    "overlap say nothing of their difference."
+    "The difference is taken within the same clusters, and of models on the same pairs; interval "
+    "and p rest on how far the two rates go together there, p corrected by Holm's method. Intervals "
+    "of two rates that overlap say nothing of their difference."
 )
 
 
