@@ -19,7 +19,7 @@ from bench_bootstrap import synthetic_pairs
 from surface_consistency.metrics import (
     PAIRED_RATES,
     cluster_bootstrap,
-    compare_models,
+    contrasts_by,
     forms_by,
     paired_by,
 )
@@ -83,7 +83,9 @@ def peaks():
         "paired_by": lambda: paired_by(
             frame[frame["model"] == "a"], cluster="pair_id", n_resamples=N_RESAMPLES
         ),
-        "compare_models": lambda: compare_models(frame, cluster="pair_id", n_resamples=N_RESAMPLES),
+        "contrasts_by": lambda: contrasts_by(
+            frame, between="model", pair_id="pair_id", cluster="pair_id"
+        ),
     }
     found = {}
     for name, call in calls.items():
@@ -132,8 +134,8 @@ def main():
             test="obuchowski",
             n_resamples=N_RESAMPLES,
         ),
-        f"compare_models, {N_MODELS} models, 78 pairs of them": lambda: compare_models(
-            frame, n_resamples=N_RESAMPLES
+        f"contrasts_by, {N_MODELS} models, 78 pairs of them": lambda: contrasts_by(
+            frame, between="model", pair_id="pair_id"
         ),
         f"forms_by, {N_MODELS} models": lambda: forms_by(
             forms, by="model", fact="subject_id", n_resamples=N_RESAMPLES

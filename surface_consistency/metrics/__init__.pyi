@@ -124,7 +124,6 @@ from .memorization import (
     min_k_probability as min_k_probability,
     neighbourhood_score as neighbourhood_score,
 )
-from .model_comparison import compare_models as compare_models
 from .momentum_curves import (
     MomentumCurve as MomentumCurve,
     MomentumPoint as MomentumPoint,

@@ -5,11 +5,12 @@ together. A contrast takes the difference of two rates within the same clusters,
 it is none and, with a margin, that it is small.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,22 +37,20 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.bootstrap import Statistic
 from surface_consistency.metrics.intervals import (
+    FEW_CLUSTERS,
     Interval,
-    t_p_value,
-    t_quantile,
-    t_tail,
-    unseen_bound,
+    Part,
+    jackknife_bounds,
+    jackknife_p_value,
+    share_sums,
+    undefined_interval,
 )
 from surface_consistency.metrics.multiplicity import adjust_p_values
 from surface_consistency.metrics.paired_tables import PAIRED_RATES
 
-__all__ = ["ContrastResult", "contrast", "contrasts_by"]
+__all__ = ["ContrastResult", "contrast", "contrasts_by", "matched_difference"]
 
-_STILL: Final = 1e-12
-"""Below this a rate does not move when a cluster is left out."""
-
-_WIDEST: Final = {"accuracy_difference": 2.0, "signed_alignment": 2.0}
-"""Largest difference of rates that lie in [-1, 1]; that of the others is 1."""
+_Pairs: TypeAlias = Literal["pairwise", "common"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +64,7 @@ class ContrastResult:
     difference: float
     """`value_a` less `value_b`; positive: the first group has the larger rate."""
     difference_interval: Interval
-    """Interval of `difference`, by the jackknife over clusters and Student's t."""
-    standard_error: float
-    """Standard error of `difference`, above 0; NaN where undefined."""
-    degrees_of_freedom: float
-    """Those of Student's t, at least 1: the effective number of clusters less 1."""
+    """Interval of `difference`, by "mover" or "jackknife"."""
     p_value: float
     """Two-sided p-value of no difference, in (0, 1]; NaN where undefined."""
     margin: float | None
@@ -95,12 +90,11 @@ def contrast(
 ) -> ContrastResult:
     """Compare a rate of two groups of pairs whose clusters are the same rows.
 
-    With d the difference of the rates of all K clusters and d_k that without cluster k, from both
-    groups at once, the standard error is the root of (K - 1) / K sum_k (d_k - d)^2. The interval
-    and the test take d over it as Student's t with G - 1 degrees of freedom, where
-    G = (sum w_k)^2 / sum w_k^2 is the effective number of clusters and w_k = (n_ak / n_a)^2 +
-    (n_bk / n_b)^2: K where all clusters weigh alike, fewer where some weigh more or one group
-    stands in a few of them.
+    The difference of two shares has the MOVER interval: the distances to the Wilson limits of
+    either, with the number of independent pairs that its clusters are worth, joined with the
+    correlation of the two between clusters. A statistic that is no sum of shares, such as
+    kappa, has a jackknife t interval over clusters. p is 1 less the level at which the interval
+    reaches 0, and that of equivalence half of 1 less the level at which it reaches the margin.
 
     Args:
         counts_a: Counts of the first group by cluster, shape `(n_clusters, 4)`, columns both, first
@@ -121,19 +115,16 @@ def contrast(
 
     Notes:
         A cluster that holds pairs of both groups counts in both, so that what they share cancels;
-        a pair may stand in both groups. A group whose rate no cluster moves (none flips) adds
-        the squared standard error t / (G + t^2), the half-width over t of Wilson's interval at 0
-        of its G clusters, since few clusters without a flip do not show that there is none.
-        A single cluster, a group that stands in one cluster alone and an undefined rate give NaN,
-        with an `UndefinedMetricWarning`. Swapping the groups turns the sign. The test keeps its
-        level from 10 clusters on, and rejects less than that where flips are rare or a few
-        clusters hold most of the pairs (`benchmarks/bench_tests.py`).
+        a pair may stand in both groups. Few clusters without a flip do not show that there is none:
+        the interval of two groups that never flip is no point. A single cluster, a group that
+        stands in one cluster alone and an undefined rate give NaN, with an
+        `UndefinedMetricWarning`, and so does the jackknife where no cluster moves the difference.
+        Swapping the groups turns the sign. The test rejects less than its level where flips are
+        rare or a few clusters hold most of the pairs (`benchmarks/bench_tests.py`).
 
     References:
-        B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3;
-        J. G. MacKinnon, M. O. Nielsen and M. D. Webb, Journal of Applied Econometrics 38, 2023
-        (cluster jackknife); A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics
-        and Statistics 99, 2017 (effective number of clusters); D. J. Schuirmann, Journal of
+        G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008 (MOVER); B. Efron, The Jackknife,
+        the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; D. J. Schuirmann, Journal of
         Pharmacokinetics and Biopharmaceutics 15, 1987 (two one-sided tests).
 
     Examples:
@@ -142,7 +133,7 @@ def contrast(
         >>> result = contrast(changed, repeated)
         >>> bounds = result.difference_interval
         >>> [round(x, 3) for x in (result.difference, bounds.low, bounds.high)]
-        [0.25, 0.103, 0.397]
+        [0.25, 0.015, 0.426]
     """
     check_confidence_level(confidence_level)
     if margin is not None and not 0.0 < margin < math.inf:
@@ -153,11 +144,13 @@ def contrast(
             "counts_a and counts_b must hold the same clusters row by row; got shapes "
             f"{a.shape} and {b.shape}"
         )
-    result = _contrast(a, b, rate, margin, confidence_level)
+    statistic = _statistic(rate)
+    sums = np.concatenate([a, b], axis=1)
+    result = _contrast(a, b, sums, _apart(statistic), statistic, margin, confidence_level)
     if math.isnan(result.p_value):
         warn_undefined(
             "the contrast is undefined (NaN): each group needs two clusters and a rate that is "
-            "defined without any one of them"
+            "defined without any one of them, and a function of one's own must vary between them"
         )
     return result
 
@@ -179,20 +172,66 @@ def _matrix(counts: npt.ArrayLike, name: str) -> Floats:
     return array.astype(np.float64)
 
 
-def _statistic(rate: str | Statistic) -> tuple[Statistic, float]:
-    """Return the statistic and the largest difference that it can show."""
+def _statistic(rate: str | Statistic) -> Statistic:
+    """Return the statistic of a name."""
     if not isinstance(rate, str):
-        return rate, math.inf
+        return rate
     if rate not in PAIRED_RATES:
         raise ValueError(f"rate must be among {', '.join(PAIRED_RATES)}; got {rate!r}")
-    return PAIRED_RATES[rate], _WIDEST.get(rate, 1.0)
+    return PAIRED_RATES[rate]
+
+
+def _parts(rate: Statistic) -> tuple[Part, ...]:
+    """Return the shares of which a rate is the sum; none for other statistics."""
+    return () if getattr(rate, "link", None) is not None else getattr(rate, "parts", ())
+
+
+def _apart(rate: Statistic) -> tuple[Part, ...]:
+    """Return the shares of a difference, of four counts of one group and four of the other."""
+    none = (0.0,) * 4
+    return tuple(
+        part
+        for weight, above, below in _parts(rate)
+        for part in (
+            Part(weight, (*above, *none), (*below, *none)),
+            Part(-weight, (*none, *above), (*none, *below)),
+        )
+    )
+
+
+def matched_difference(rate: Statistic) -> tuple[Part, ...]:
+    """Return the shares of a difference, of the 16 counts of pairs by their cells in two groups.
+
+    Column 4 i + j counts pairs that are in cell i of the first group and j of the second.
+    """
+    parts = _parts(rate)
+    if parts and all(set(part.below) == {1} for part in parts):
+        # Of the same pairs: what counts is by how much each pair's share in the rate changes.
+        weights = np.sum([part.weight * np.asarray(part.above) for part in parts], axis=0)
+        change = np.subtract.outer(weights, weights).ravel()
+        size = float(np.abs(change).max()) or 1.0
+        return tuple(
+            Part(sign * size, tuple((np.maximum(sign * change, 0.0) / size).tolist()), (1.0,) * 16)
+            for sign in (1.0, -1.0)
+        )
+    joint = []
+    for weight, above, below in parts:
+        first = (tuple(np.repeat(side, 4).tolist()) for side in (above, below))
+        second = (tuple(np.tile(side, 4).tolist()) for side in (above, below))
+        joint += [Part(weight, *first), Part(-weight, *second)]
+    return tuple(joint)
 
 
 def _contrast(
-    a: Floats, b: Floats, rate: str | Statistic, margin: float | None, level: float
+    a: Floats,
+    b: Floats,
+    sums: Floats,
+    parts: tuple[Part, ...],
+    statistic: Statistic,
+    margin: float | None,
+    level: float,
 ) -> ContrastResult:
-    """Compute the contrast of checked counts."""
-    statistic, widest = _statistic(rate)
+    """Compute the contrast of checked counts, whose difference is of so many shares of `sums`."""
     held = (a.sum(axis=1) > 0) | (b.sum(axis=1) > 0)
     sides = [part[held] for part in (a, b)]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -200,34 +239,37 @@ def _contrast(
         without = [np.asarray(statistic(part.sum(axis=0) - part)) for part in sides]
     difference, moved = values[0] - values[1], without[0] - without[1]
     n_clusters = int(held.sum())
-    error = freedom = math.nan
+    added = share_sums(parts, sums[held]) if parts else None
+    bounds = undefined_interval(level, "jackknife" if added is None else "mover")
+    p_value = p_equivalent = math.nan
     if n_clusters > 1 and math.isfinite(difference) and np.isfinite(moved).all():
-        scale = (n_clusters - 1) / n_clusters
-        variance = scale * float(((moved - difference) ** 2).sum())
-        still = [
-            part
-            for part, value, others in zip(sides, values, without, strict=True)
-            if np.abs(others - value).max() < _STILL
-        ]
-        variance += sum(_unseen_error([part], level) ** 2 for part in still)
-        error = math.sqrt(variance) if variance > _STILL**2 else _unseen_error(sides, level)
-        freedom = max(1.0, _effective_clusters(sides) - 1.0)
-    low = high = p_value = p_equivalent = math.nan
-    if not math.isnan(error):
-        reach = float(t_quantile(freedom, level)) * error
-        low, high = max(-widest, difference - reach), min(widest, difference + reach)
-        p_value = t_p_value(difference / error, freedom)
+        sizes = np.sum([(part.sum(axis=1) / part.sum()) ** 2 for part in sides], axis=0)
+        if added is None:
+            low, high = map(float, jackknife_bounds(difference, moved, level, sizes=sizes))
+        else:
+            low, high = map(float, added.bounds(level))
+        if not math.isnan(low):
+            bounds = replace(bounds, low=min(low, difference), high=max(high, difference))
+
+        def p_of(null: float) -> float:
+            """Return the two-sided p-value of a difference of `null`."""
+            if added is None:
+                return jackknife_p_value(difference - null, moved, sizes=sizes)
+            return added.p_value(null)
+
+        p_value = p_of(0.0)
         if margin is not None:
-            p_equivalent = t_tail((margin - abs(difference)) / error, freedom)
+            p_equivalent = max(
+                p_of(sign * margin) / 2.0
+                if sign * difference < margin
+                else 1.0 - p_of(sign * margin) / 2.0
+                for sign in (-1.0, 1.0)
+            )
     return ContrastResult(
         value_a=values[0],
         value_b=values[1],
         difference=difference,
-        difference_interval=Interval(
-            low=low, high=high, confidence_level=level, method="jackknife-t"
-        ),
-        standard_error=error,
-        degrees_of_freedom=freedom,
+        difference_interval=bounds,
         p_value=p_value,
         margin=margin,
         p_equivalent=p_equivalent,
@@ -237,23 +279,10 @@ def _contrast(
     )
 
 
-def _effective_clusters(sides: Sequence[Floats]) -> float:
-    """Return the number of clusters of equal weight that these are worth."""
-    weights = np.sum([(part.sum(axis=1) / part.sum()) ** 2 for part in sides], axis=0)
-    return float(weights.sum() ** 2 / (weights @ weights))
-
-
-def _unseen_error(sides: Sequence[Floats], level: float) -> float:
-    """Return the standard error of what no cluster shows, by Wilson's interval at 0."""
-    effective = _effective_clusters(sides)
-    freedom = max(1.0, effective - 1.0)
-    return unseen_bound(effective, freedom, level) / float(t_quantile(freedom, level))
-
-
 _COLUMNS: Final = (
     *("rate", "a", "b", "value_a", "value_b"),
-    *("difference", "difference_low", "difference_high", "standard_error", "degrees_of_freedom"),
-    *("p_value", "p_value_holm", "margin", "p_equivalent", "n_a", "n_b", "n_clusters"),
+    *("difference", "difference_low", "difference_high", "p_value", "p_value_holm"),
+    *("margin", "p_equivalent", "n_a", "n_b", "n_clusters", "few_clusters"),
 )
 
 
@@ -268,6 +297,7 @@ def contrasts_by(
     second: str = "second_correct",
     cluster: str | None = "fact_id",
     pair_id: str | None = None,
+    pairs: _Pairs = "pairwise",
     margin: float | None = None,
     confidence_level: float = 0.95,
     missing: MissingPolicy = "drop",
@@ -287,7 +317,11 @@ def contrasts_by(
         cluster: Column of what belongs together, such as the fact, across the groups too; None
             takes each row for a cluster of its own.
         pair_id: Column of pair ids: only pairs with a verdict in both groups count, as for two
-            models that should be compared on the same questions. None takes all pairs of each.
+            models that should be compared on the same questions, and the interval rests on how
+            each pair changes from one to the other. None takes all pairs of each.
+        pairs: With `pair_id`, "pairwise" takes the pairs that the two groups at hand share, so that
+            a third model which answered few leaves them as they are; "common" those that all groups
+            share, so that the rows of a table stand on the same pairs.
         margin: As for `contrast`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
         missing: "drop" leaves out pairs that lack a verdict, with an `UnscoredWarning`; "raise"
@@ -296,16 +330,18 @@ def contrasts_by(
     Returns:
         One row for each rate, group of `within` and two groups: the columns of `within`, rate, a,
         b, value_a, value_b, difference (value_a - value_b), difference_low and difference_high,
-        standard_error, degrees_of_freedom, p_value, p_value_holm (Holm's over all rows of the
-        rate), margin, p_equivalent, n_a, n_b and n_clusters. Groups are sorted by label, as those
-        of `paired_by`; two groups without a common pair, where `pair_id` asks for some, have none.
+        p_value, p_value_holm (Holm's over all rows of the rate), margin, p_equivalent, n_a, n_b,
+        n_clusters and few_clusters (whether they are fewer than 20). Groups are sorted by label, as
+        those of `paired_by`; two groups without a common pair, where `pair_id` asks for some, have
+        none. Neither other groups nor their order change a row, but for Holm's correction and the
+        pairs that "common" leaves.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
         TypeError: When `frame` is no DataFrame.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             cluster id is missing, the reference is no group, a rate is unknown, a pair stands twice
-            in a group, or an option is out of range.
+            in a group or belongs to two clusters, or an option is out of range.
 
     Notes:
         See `contrast`. What is undefined is NaN without a warning: in a table of many groups some
@@ -329,25 +365,27 @@ def contrasts_by(
     keys = grouping_columns([*column_names(within), between], _COLUMNS)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
     check_frame(frame, needed, options="between, within, first, second, cluster or pair_id")
+    if pairs not in ("pairwise", "common"):
+        raise ValueError(f"pairs must be 'pairwise' or 'common'; got {pairs!r}")
     rates = _named_rates(rate)
     cells = outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
     clusters = cluster_codes(frame, cluster)
-    pairs = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
+    ids = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
     rows = []
     for inside, groups in _nested(group_positions(frame, keys)).items():
+        scored = {name: one[cells[one] != MISSING] for name, one in groups.items()}
+        if ids is not None:
+            scored = _by_pair(scored, ids, is_common=pairs == "common")
         for a, b in _couples(groups, reference):
-            sides = [one[cells[one] != MISSING] for one in (groups[a], groups[b])]
-            if pairs is not None:
-                sides = _shared(sides, pairs, (a, b))
-                if not len(sides[0]):
-                    continue
-            counts = _aligned(sides, cells, clusters)
+            counts = _aligned((scored[a], scored[b]), cells, clusters, ids)
+            if ids is not None and not len(counts.a):
+                continue
             for name, statistic in rates.items():
-                told = name if PAIRED_RATES.get(name) is statistic else statistic
-                found = _contrast(counts[0], counts[1], told, margin, confidence_level)
+                parts = _apart(statistic) if ids is None else matched_difference(statistic)
+                found = _contrast(*counts, parts, statistic, margin, confidence_level)
                 rows.append(_row(dict(zip(keys, inside, strict=False)), name, a, b, found))
     table = pd.DataFrame(rows, columns=[*keys[:-1], *_COLUMNS])
     table["p_value_holm"] = table.groupby("rate", sort=False)["p_value"].transform(
@@ -363,7 +401,7 @@ def _named_rates(rate: str | Sequence[str] | Mapping[str, Statistic]) -> Mapping
     """Return the statistics by name."""
     if isinstance(rate, Mapping):
         return rate
-    return {name: _statistic(name)[0] for name in column_names(rate)}
+    return {name: _statistic(name) for name in column_names(rate)}
 
 
 def _nested(
@@ -385,29 +423,56 @@ def _couples(groups: Mapping[object, object], reference: object) -> list[tuple[o
     return [(group, reference) for group in groups if group != reference]
 
 
-def _shared(
-    sides: Sequence[npt.NDArray[np.intp]], pairs: Integers, names: tuple[object, object]
-) -> list[npt.NDArray[np.intp]]:
-    """Keep the rows of the pairs that both groups hold."""
-    for side, name in zip(sides, names, strict=True):
-        if np.unique(pairs[side]).size < side.size:
+def _by_pair(
+    groups: Mapping[object, npt.NDArray[np.intp]], ids: Integers, *, is_common: bool
+) -> dict[object, npt.NDArray[np.intp]]:
+    """Order the rows of each group by pair, and keep the pairs of all groups where asked."""
+    ordered = {}
+    for name, rows in groups.items():
+        if np.unique(ids[rows]).size < rows.size:
             raise ValueError(f"a pair stands more than once in group {name!r}: drop the duplicates")
-    both = np.intersect1d(pairs[sides[0]], pairs[sides[1]])
-    return [side[np.isin(pairs[side], both)] for side in sides]
+        ordered[name] = rows[np.argsort(ids[rows], kind="stable")]
+    if is_common:
+        held = functools.reduce(np.intersect1d, (ids[rows] for rows in ordered.values()))
+        ordered = {name: rows[np.isin(ids[rows], held)] for name, rows in ordered.items()}
+    return ordered
+
+
+class _Counts(NamedTuple):
+    """Cells of two groups by cluster: of each, shape `(n_clusters, 4)`, and what parts weigh."""
+
+    a: Floats
+    b: Floats
+    sums: Floats
 
 
 def _aligned(
-    sides: Sequence[npt.NDArray[np.intp]], cells: Codes, clusters: Integers
-) -> list[Floats]:
-    """Count the cells of both groups over the clusters of either."""
-    distinct, codes = np.unique(clusters[np.concatenate(sides)], return_inverse=True)
-    split = (codes[: len(sides[0])], codes[len(sides[0]) :])
-    return [
-        np.bincount(4 * of + cells[side], minlength=4 * distinct.size)
+    sides: Sequence[npt.NDArray[np.intp]], cells: Codes, clusters: Integers, ids: Integers | None
+) -> _Counts:
+    """Count the cells of both groups over the clusters of either, or those of the pairs of both."""
+    first, second = sides
+    if ids is not None:
+        both = np.intersect1d(ids[first], ids[second])
+        first, second = (side[np.isin(ids[side], both)] for side in sides)
+        torn = clusters[first] != clusters[second]
+        if torn.any():
+            raise ValueError(
+                f"{int(torn.sum())} pairs belong to another cluster in one group than in the "
+                "other: the groups must agree on the cluster of a pair"
+            )
+        distinct, of = np.unique(clusters[first], return_inverse=True)
+        codes = 16 * of + 4 * cells[first].astype(np.int64) + cells[second]
+        sums = np.bincount(codes, minlength=16 * distinct.size).reshape(-1, 16).astype(np.float64)
+        square = sums.reshape(-1, 4, 4)
+        return _Counts(square.sum(axis=2), square.sum(axis=1), sums)
+    distinct, of = np.unique(clusters[np.concatenate([first, second])], return_inverse=True)
+    a, b = (
+        np.bincount(4 * codes + cells[side], minlength=4 * distinct.size)
         .astype(np.float64)
         .reshape(-1, 4)
-        for of, side in zip(split, sides, strict=True)
-    ]
+        for codes, side in ((of[: len(first)], first), (of[len(first) :], second))
+    )
+    return _Counts(a, b, np.concatenate([a, b], axis=1))
 
 
 def _row(
@@ -424,12 +489,11 @@ def _row(
         "difference": found.difference,
         "difference_low": interval.low,
         "difference_high": interval.high,
-        "standard_error": found.standard_error,
-        "degrees_of_freedom": found.degrees_of_freedom,
         "p_value": found.p_value,
         "margin": math.nan if found.margin is None else found.margin,
         "p_equivalent": found.p_equivalent,
         "n_a": found.n_a,
         "n_b": found.n_b,
         "n_clusters": found.n_clusters,
+        "few_clusters": found.n_clusters < FEW_CLUSTERS,
     }

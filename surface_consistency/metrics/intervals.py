@@ -47,9 +47,7 @@ __all__ = [
     "statistic_bounds",
     "t_p_value",
     "t_quantile",
-    "t_tail",
     "undefined_interval",
-    "unseen_bound",
     "wilson_interval",
 ]
 
@@ -89,11 +87,10 @@ class Interval:
         high: Upper bound; NaN where the interval is undefined.
         confidence_level: Nominal coverage, in (0, 1).
         method: How it was made: "wilson" (a share, or a function of one), "mover" (a difference or
-            other sum of shares), "jackknife" (anything else), "jackknife-t" (a contrast),
-            "percentile" or "bca" (resampling), "exact" (an odds ratio), "fisher-z" or
-            "bonett-wright" (a correlation), "zou" (the difference of two correlations), "logit-t"
-            (an area under a curve),
-            "rank-envelope" (a band), or a name of one's own.
+            other sum of shares), "jackknife" (anything else), "percentile" or "bca" (resampling),
+            "exact" (an odds ratio), "fisher-z" or "bonett-wright" (a correlation), "zou" (the
+            difference of two correlations), "logit-t" (an area under a curve), "rank-envelope" (a
+            band), or a name of one's own.
 
     Raises:
         ValueError: When `confidence_level` is not in (0, 1) or `low` exceeds `high`.
@@ -297,22 +294,13 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
-def t_tail(statistic: float, df: float) -> float:
-    """Return the upper tail of Student's t; NaN without a degree of freedom."""
-    from scipy.special import stdtr
-
-    return math.nan if math.isnan(statistic) or not df > 0.0 else float(stdtr(df, -statistic))
-
-
 def t_p_value(statistic: float, df: float) -> float:
     """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
-    return 2.0 * t_tail(abs(statistic), df)
+    from scipy.special import stdtr
 
-
-def unseen_bound(n: float, df: float, level: float) -> float:
-    """Return Wilson's upper limit, with a quantile of t, of what none of `n` trials shows."""
-    square = float(t_quantile(df, level)) ** 2
-    return square / (n + square)
+    if math.isnan(statistic) or not df > 0.0:
+        return math.nan
+    return 2.0 * float(stdtr(df, -abs(statistic)))
 
 
 # Weight, in clusters, of the belief that rows of a cluster are copies of each other, against what
@@ -475,17 +463,32 @@ class SumBounds(NamedTuple):
         products = np.where(products < 0.0, kept * products, products)
         return np.asarray(np.sqrt(np.maximum(products.sum(axis=(-2, -1)), 0.0)))
 
-    def p_value(self) -> float:
-        """Return 1 less the level at which the interval of one data set first reaches 0."""
-        value = float(self.value)
+    def p_value(self, null: float = 0.0) -> float:
+        """Return 1 less the level at which the interval of one data set first reaches `null`."""
+        value = float(self.value) - null
         if value == 0.0 or math.isnan(value) or math.isnan(float(self.bounds(0.5)[0])):
             return 1.0 if value == 0.0 else math.nan
-        side, inside, outside = int(value < 0.0), 0.0, 40.0
-        for _ in range(50):
-            middle = (inside + outside) / 2.0
-            bound = float(self.bounds(-math.expm1(-middle))[side])
-            inside, outside = (middle, outside) if bound * value > 0.0 else (inside, middle)
-        return min(1.0, math.exp(-inside))
+        side, sign = int(value < 0.0), math.copysign(1.0, value)
+
+        def left(root: float) -> float:
+            """Return what parts the bound from `null`, whose steps in `root` are nearly equal."""
+            return sign * (float(self.bounds(-math.expm1(-(root**2)))[side]) - null)
+
+        # Beyond e^-36 the level rounds to 1, whose quantile is infinite.
+        ends, heights, moved = [0.0, 6.0], [abs(value), left(6.0)], -1
+        if heights[1] > 0.0:
+            return math.exp(-36.0)
+        # Regula falsi, by the rule of Illinois: an end that stays again has half its height.
+        for _ in range(60):
+            root = ends[0] - heights[0] * (ends[1] - ends[0]) / (heights[1] - heights[0])
+            found = left(root)
+            if abs(found) <= 1e-13 or ends[1] - ends[0] <= 1e-12:
+                break
+            end = int(found < 0.0)
+            if moved == end:
+                heights[1 - end] /= 2.0
+            ends[end], heights[end], moved = root, found, end
+        return math.exp(-(root**2))
 
 
 def share_sums(parts: tuple[Part, ...], sums: Floats) -> SumBounds | None:

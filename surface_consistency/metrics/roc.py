@@ -20,7 +20,6 @@ from surface_consistency.metrics.intervals import (
     Interval,
     t_quantile,
     undefined_interval,
-    unseen_bound,
 )
 
 __all__ = ["AreaUnderCurveResult", "clustered_auc"]
@@ -142,7 +141,8 @@ def _interval(
     """Compute the interval from the sums of centred placements by cluster, of two or more."""
     n_clusters = int(codes.max()) + 1
     if auc in (0.0, 1.0):
-        bound = unseen_bound(n_clusters, n_clusters - 1, level)
+        square = float(t_quantile(n_clusters - 1, level)) ** 2
+        bound = square / (n_clusters + square)
         low, high = (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)
         return Interval(low=low, high=high, confidence_level=level, method="wilson")
     sums = np.stack(

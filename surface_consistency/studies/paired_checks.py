@@ -234,12 +234,13 @@ class PairedChecks(PairedTables):
             "count as consistent.",
             f"Brackets are 95 % intervals that take {self.clusters} whole, since pairs of one of "
             "them share an answer: Wilson’s with the number of independent pairs that they are "
-            "worth, and for differences the MOVER interval from these. p tests whether flips lean "
-            "to one side, by Obuchowski's form of McNemar's test where clusters hold several "
-            "pairs, and by McNemar's own elsewhere; by group it is corrected by Holm's method.",
+            "worth, wider where events are so few that Wilson’s would not hold, and for "
+            "differences the MOVER interval from these. p tests whether flips lean to one side, by "
+            "Obuchowski's form of McNemar's test where clusters hold several pairs, and by "
+            "McNemar's own elsewhere; by group it is corrected by Holm's method.",
             "Two rates are compared by their difference within the same clusters, with an interval "
-            "and a test by the jackknife over clusters and Student's t, never by whether their "
-            "intervals overlap.",
+            "and a test that take into account how far the two go together there, never by whether "
+            "their intervals overlap.",
             "The noise floor is the share of verdicts that flip when the very same prompt is asked "
             "again in other batches.",
         ]

@@ -33,6 +33,7 @@ __all__ = [
     "COUNTS",
     "TEST_NAMES",
     "PairedTables",
+    "detectable_note",
     "interval_value",
     "is_hardly_right",
     "paired_columns",
@@ -230,8 +231,15 @@ def with_detectable(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(detectable_difference=np.asarray(found, dtype=np.float64))
 
 
-def _detectable_note(frame: pd.DataFrame) -> str:
-    """Say what the pairs of a table could have shown."""
+def detectable_note(frame: pd.DataFrame) -> str:
+    """Say what the pairs of a table could have shown.
+
+    Args:
+        frame: A table of `with_detectable`: n and detectable_difference.
+
+    Returns:
+        Sentences to stand below it; nothing for a table without pairs.
+    """
     known = frame.loc[frame["n"] > 0, "detectable_difference"].dropna()
     n_without = int((frame["n"] > 0).sum()) - len(known)
     told = []
@@ -301,7 +309,7 @@ class PairedTables:
             frame=frame,
             caption="All pairs",
             columns=self.score_columns(self.label_columns(keys)),
-            note=_detectable_note(frame),
+            note=detectable_note(frame),
             few="n_clusters",
         )
 
@@ -349,7 +357,7 @@ class PairedTables:
             frame=frame,
             caption=name.replace("_", " ").capitalize(),
             columns=shown,
-            note=note + _detectable_note(frame),
+            note=note + detectable_note(frame),
             few="n_clusters",
         )
 

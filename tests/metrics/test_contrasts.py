@@ -5,10 +5,18 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as npst
+from pandas.testing import assert_frame_equal
 from scipy import stats
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import PAIRED_RATES, contrast, contrasts_by, paired_table
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    contrast,
+    contrasts_by,
+    kappa_of_counts,
+    paired_by,
+    paired_table,
+)
 
 cells = npst.arrays(
     np.int64, st.tuples(st.integers(3, 12), st.just(4)), elements=st.integers(0, 4)
@@ -30,30 +38,28 @@ def flips_of(rng, own, sizes):
 
 def naive(a, b, rate):
     """Difference and cluster jackknife error, one cluster left out at a time."""
-    statistic = PAIRED_RATES[rate]
+    statistic = rate
     whole = float(statistic(a.sum(axis=0))) - float(statistic(b.sum(axis=0)))
-    total, n_clusters = 0.0, len(a)
+    left, n_clusters = [], len(a)
     for k in range(n_clusters):
         kept = [row for row in range(n_clusters) if row != k]
-        left = float(statistic(a[kept].sum(axis=0))) - float(statistic(b[kept].sum(axis=0)))
-        total += (left - whole) ** 2
+        left.append(float(statistic(a[kept].sum(axis=0))) - float(statistic(b[kept].sum(axis=0))))
+    total = sum((one - sum(left) / n_clusters) ** 2 for one in left)
     return whole, math.sqrt((n_clusters - 1) / n_clusters * total)
 
 
-@pytest.mark.parametrize("rate", ["flip_rate", "accuracy_difference", "first_accuracy"])
-def test_contrast_agrees_with_a_naive_jackknife(rate):
+def test_contrast_of_a_statistic_of_ones_own_agrees_with_a_naive_jackknife():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 4, (15, 4)), rng.integers(0, 3, (15, 4))
 
-    result = contrast(a, b, rate=rate, margin=0.1)
+    result = contrast(a, b, rate=kappa_of_counts, margin=0.1)
 
-    difference, error = naive(a, b, rate)
+    difference, error = naive(a, b, kappa_of_counts)
     weights = sum((part.sum(axis=1) / part.sum()) ** 2 for part in (a, b))
     freedom = weights.sum() ** 2 / (weights**2).sum() - 1
     reach = stats.t.ppf(0.975, freedom) * error
     assert result.difference == pytest.approx(difference)
-    assert result.standard_error == pytest.approx(error)
-    assert result.degrees_of_freedom == pytest.approx(freedom)
+    assert result.difference_interval.method == "jackknife"
     assert result.difference_interval.low == pytest.approx(difference - reach)
     assert result.difference_interval.high == pytest.approx(difference + reach)
     assert result.p_value == pytest.approx(2 * stats.t.sf(abs(difference) / error, freedom))
@@ -62,20 +68,54 @@ def test_contrast_agrees_with_a_naive_jackknife(rate):
     assert (result.n_a, result.n_b, result.n_clusters) == (a.sum(), b.sum(), 15)
 
 
-def test_contrast_of_pairs_of_clusters_agrees_with_the_t_test():
-    """One pair of each group in each cluster: Student's t test of paired numbers."""
-    rng = np.random.default_rng(1)
-    flips = rng.random((40, 2)) < (0.5, 0.2)
-    a, b = (np.column_stack([~f, f, 0 * f, 0 * f]).astype(int) for f in flips.T)
+@pytest.mark.parametrize("rate", ["flip_rate", "accuracy_difference", "first_accuracy"])
+def test_contrast_of_many_clusters_agrees_with_a_naive_jackknife(rate):
+    """With 2,000 clusters MOVER and the jackknife are one."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, (2000, 4))
+    b = np.minimum(a, rng.integers(0, 4, (2000, 4)))
 
-    result = contrast(a, b)
+    result = contrast(a, b, rate=rate)
 
-    reference = stats.ttest_rel(flips[:, 0].astype(float), flips[:, 1].astype(float))
-    # The jackknife of a mean is its standard error; (K - 1) / K stands inside the root.
-    assert result.p_value == pytest.approx(reference.pvalue, rel=1e-9)
-    low, high = reference.confidence_interval(0.95)
+    difference, error = naive(a, b, PAIRED_RATES[rate])
     bounds = result.difference_interval
-    assert (bounds.low, bounds.high) == pytest.approx((low, high))
+    assert bounds.method == "mover"
+    assert result.difference == pytest.approx(difference)
+    for bound, sign in ((bounds.low, -1), (bounds.high, 1)):
+        assert bound == pytest.approx(difference + sign * 1.96 * error, abs=0.06 * error)
+
+
+def test_contrast_of_apart_groups_of_single_pairs_agrees_with_newcombe():
+    """Newcombe 1998, table II, method 10, with t of very many clusters for the normal quantile."""
+    n = 4000
+    rows = np.arange(n)[:, None]
+    a = np.hstack([rows < 0, (rows < 56), (rows >= 56) & (rows < 70), rows < 0])
+    b = np.hstack([rows < 0, (rows >= 70) & (rows < 118), (rows >= 118) & (rows < 150), rows < 0])
+
+    bounds = contrast(a.astype(int), b.astype(int), rate="first_accuracy").difference_interval
+
+    # (56/70 - 48/80) is [0.0524, 0.3339]; t with 69 and 79 degrees of freedom is a little wider.
+    assert (bounds.low, bounds.high) == pytest.approx((0.0524, 0.3339), abs=4e-3)
+
+
+@pytest.mark.parametrize("rate", ["flip_rate", "first_accuracy", "kappa"])
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_p_values_go_with_intervals(rate):
+    """At the level 1 - p the interval ends at 0, and at 1 - 2 p of equivalence at the margin."""
+    rng = np.random.default_rng(6)
+    own, a = drawn(rng, 40, 0.3, 0.3, 4)
+    a, b = a + rng.integers(0, 3, a.shape), flips_of(rng, own, np.full(40, 5))
+    options = {"rate": kappa_of_counts if rate == "kappa" else rate}
+    options["margin"] = margin = abs(contrast(a, b, **options).difference) + 0.08
+
+    found = contrast(a, b, **options)
+
+    ends = [
+        contrast(a, b, confidence_level=1 - p, **options).difference_interval
+        for p in (found.p_value, 2 * found.p_equivalent)
+    ]
+    assert min(abs(ends[0].low), abs(ends[0].high)) == pytest.approx(0, abs=1e-6)
+    assert max(abs(ends[1].low), abs(ends[1].high)) == pytest.approx(margin, abs=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -104,10 +144,11 @@ def test_groups_without_a_flip_are_not_certain():
     result = contrast(nothing, nothing, margin=0.05)
 
     assert (result.difference, result.p_value) == (0, 1)
-    # Wilson's interval at 0 of 10, with Student's quantile, for each of both groups.
+    # Wilson's limit at 0 of 10, with Student's quantile, on either side.
     quantile = stats.t.ppf(0.975, 9)
-    half = math.sqrt(2) * quantile**2 / (10 + quantile**2)
-    assert result.difference_interval.high == pytest.approx(half)
+    bounds = result.difference_interval
+    assert bounds.high == pytest.approx(quantile**2 / (10 + quantile**2))
+    assert bounds.low == -bounds.high
     assert result.p_equivalent > 0.05
 
 
@@ -121,7 +162,8 @@ def test_shared_clusters_shorten_the_interval():
     apart = contrast(np.vstack([a, none]), np.vstack([none, b]))
 
     assert together.difference == pytest.approx(apart.difference)
-    assert together.standard_error < 0.7 * apart.standard_error
+    widths = [x.difference_interval.high - x.difference_interval.low for x in (together, apart)]
+    assert widths[0] < 0.7 * widths[1]
 
 
 @pytest.mark.parametrize("kind", ["shared", "apart", "few"])
@@ -253,6 +295,58 @@ def test_models_are_compared_on_the_pairs_that_both_answered(frame):
     assert (row["a"], row["b"]) == ("large", "small")
     assert row["n_a"] == row["n_b"] == 90
     assert row["n_clusters"] == 30
+    assert not row["few_clusters"]
+
+
+def test_another_model_changes_no_row(frame):
+    """Neither a third model nor the order of the rows, unless common pairs are asked for."""
+    other = frame[frame["model"] == "small"].assign(model="other").iloc[:9]
+    many = pd.concat([other, frame.iloc[::-1]], ignore_index=True)
+    options = {"between": "model", "pair_id": "pair_id", "rate": list(PAIRED_RATES)}
+
+    alone, beside = contrasts_by(frame, **options), contrasts_by(many, **options)
+    common = contrasts_by(many, pairs="common", **options)
+
+    kept = beside[(beside["a"] == "large") & (beside["b"] == "small")].reset_index(drop=True)
+    assert_frame_equal(kept.drop(columns="p_value_holm"), alone.drop(columns="p_value_holm"))
+    assert alone["n_a"].unique().tolist() == [120]
+    assert set(beside["n_a"]) == {9, 120}
+    assert common["n_a"].unique().tolist() == [9]
+    assert common["few_clusters"].all()
+
+
+def test_models_that_flip_almost_alike_have_an_interval_that_covers():
+    """A model and its copy with one change in 200 pairs: a difference is rare, not impossible."""
+    rng, held = np.random.default_rng(7), 0
+    rows = pd.DataFrame({"pair_id": range(200), "fact_id": np.arange(200) // 5})
+    for _ in range(100):
+        right = rng.random((2, 200)) < 0.7
+        changed = rng.random(200) < 0.005
+        frame = pd.concat(
+            rows.assign(model=name, first_correct=right[0], second_correct=second)
+            for name, second in (("a", right[1]), ("b", right[1] ^ changed))
+        )
+        (row,) = contrasts_by(
+            frame, between="model", pair_id="pair_id", rate="second_accuracy"
+        ).to_dict("records")
+        held += row["difference_low"] <= 0.005 * 0.4 <= row["difference_high"]
+
+    assert held >= 92
+
+
+def test_shared_pairs_narrow_the_interval(frame):
+    """A model and its noisy copy differ by less than two separate intervals would allow."""
+    one = frame[frame["model"] == "small"]
+    changed = np.random.default_rng(3).random(len(one)) < 0.03
+    both = pd.concat(
+        [one, one.assign(model="copy", second_correct=one["second_correct"] ^ changed)]
+    )
+
+    (row,) = contrasts_by(both, between="model", pair_id="pair_id").to_dict("records")
+
+    separate = paired_by(both, by="model").iloc[0]
+    width = row["difference_high"] - row["difference_low"]
+    assert width < 0.65 * (separate["flip_rate_high"] - separate["flip_rate_low"])
 
 
 def test_contrasts_with_a_reference_are_against_it(frame):
@@ -272,6 +366,12 @@ def test_contrasts_with_a_reference_are_against_it(frame):
         ({"between": "types", "rate": "x"}, ValueError, "rate must be among"),
         ({"between": "types", "margin": -1}, ValueError, "margin must be above 0"),
         ({"between": "types", "pair_id": "pair_id"}, ValueError, "stands more than once in group"),
+        ({"between": "types", "pairs": "all"}, ValueError, "pairs must be 'pairwise' or 'common'"),
+        (
+            {"between": "model", "pair_id": "pair_id", "cluster": "model"},
+            ValueError,
+            "120 pairs belong to another cluster in one group",
+        ),
     ],
 )
 def test_contrasts_by_rejects_bad_options(frame, options, error, message):

@@ -450,6 +450,15 @@ def test_contrasts_of_models_share_their_pairs(runs):
     assert "models_by_category" in frames
 
 
+def test_tables_of_contrasts_say_what_they_could_have_shown(runs):
+    table = tables_of(runs)["contrasts"]
+
+    halves = (table.frame["difference_high"] - table.frame["difference_low"]) / 2
+    # Half the interval is 1.96 standard errors, and 80 % power needs 0.8416 more.
+    least, most = (100 * half * 2.801585 / 1.959964 for half in (halves.min(), halves.max()))
+    assert f"80 %, before the correction: {least:.1f} to {most:.1f}, by row." in table.note
+
+
 def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
     """A run whose second answers differ: each repeated target counts in its own cluster."""
     data = load_sample()

@@ -35,7 +35,12 @@ from surface_consistency.studies.audit.tables import (
     audit_tables,
 )
 from surface_consistency.studies.paired import PairedReport
-from surface_consistency.studies.paired_tables import COUNTS, interval_value
+from surface_consistency.studies.paired_tables import (
+    COUNTS,
+    detectable_note,
+    interval_value,
+    with_detectable,
+)
 
 __all__ = ["AuditReport"]
 
@@ -308,7 +313,12 @@ class AuditReport(PairedReport):
             frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})
         labels = [column for column in table.columns if column.kind == "label"]
         caption = table.caption.replace("What survives deletion", "DEL-ON against DEL-OFF")
-        return self._described(frame, [*labels, *_SIZES[:2], *_TESTS], caption)
+        described = self._described(frame, [*labels, *_SIZES[:2], *_TESTS], caption)
+        flips = (frame["first_only"] + frame["second_only"]) / frame["n"].clip(lower=1)
+        found = detectable_note(with_detectable(frame.assign(flip_rate=flips, design_effect=1.0)))
+        if found:
+            found = f"For the published test, which takes prompts for independent: {found}"
+        return replace(described, note=f"{described.note} {found}".strip())
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.metrics import minimum_detectable_difference
 from surface_consistency.report.page import Bars, Flow, Prose, Squares, Story, Value
 from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
@@ -199,6 +200,8 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
     assert overall["l_plus_r"] == pytest.approx(off.mean() + (on & ~off).mean())
     assert overall["identity_residual"] == 0
     assert set(tests[0].frame["artifacts_equal_del_on"]) <= {"yes", "no"}
+    least = minimum_detectable_difference(len(frame), discordant_rate=(on != off).mean())
+    assert f"with a probability of 80 %: {100 * least:.1f}." in tests[0].note
     assert len(page.sections[-1].blocks[0].answers) == 10
 
 
