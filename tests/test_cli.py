@@ -224,7 +224,10 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         (["--cluster", "shape"], "--cluster must be one of subject_id, fact_id, relation"),
         (["--runner", "nobody"], "nobody"),
         (["--runner-option", "colour=red"], "colour"),
-        (["--runner-option", f"model={'[' * 99}"], "--runner-option model: nested more than 64"),
+        (
+            ["--runner-option", f"model={'[' * 99}{']' * 99}"],
+            "--runner-option model: nested more than 64",
+        ),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, arguments, message):
