@@ -4,6 +4,7 @@ Lists of commands are printed from here, so that `--help` loads neither the libr
 options nor anything that computes.
 """
 
+import errno
 import io
 import re
 import shutil
@@ -52,6 +53,7 @@ _PLUGINS = {
 _ALIASES = {"audit": ("run", "audit")}
 _HELP = ("--help", "-h")
 _HARNESS = "lm-eval"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (SurfaceConsistencyError, ValueError, OSError) as error:
             if "--debug" in given:
                 raise
-            for line in str(error).splitlines() or [type(error).__name__]:
+            for line in _told(error).splitlines() or [type(error).__name__]:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
         except KeyboardInterrupt:
@@ -205,6 +207,16 @@ def _listing(usage: str, text: str, **parts: Mapping[str, str]) -> str:
             lines.append(f"  {name}".ljust(column) + rest[0])
             lines += [" " * column + more for more in rest[1:]]
     return "\n".join(lines)
+
+
+def _told(error: Exception) -> str:
+    """Say what went wrong; a full disk as every file of ours is told that it cannot be written."""
+    if isinstance(error, OSError) and error.filename and error.errno in _NO_ROOM:
+        return (
+            f"{error.filename} cannot be written ({error.strerror}); free disk space or choose "
+            "another place, then run the same again"
+        )
+    return str(error)
 
 
 def _show_warning(

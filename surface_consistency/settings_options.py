@@ -476,11 +476,12 @@ def _as_typed(value: object) -> str:
     return text if text.isprintable() and text and " " not in text else repr(text)
 
 
-def values_of_items(given: Mapping[str, str]) -> dict[str, object]:
+def values_of_items(given: Mapping[str, str], option: str) -> dict[str, object]:
     """Read the values of NAME=VALUE items, which are JSON, or else text.
 
     Args:
         given: Values by name.
+        option: The field that they were given to, for messages.
 
     Returns:
         The values.
@@ -489,7 +490,8 @@ def values_of_items(given: Mapping[str, str]) -> dict[str, object]:
         RecordError: If a value is JSON beyond the bounds of `reading.json_or_text`.
 
     Examples:
-        >>> values_of_items({"concurrency": "32", "base_url": "http://localhost"})
+        >>> given = {"concurrency": "32", "base_url": "http://localhost"}
+        >>> values_of_items(given, "runner_option")
         {'concurrency': 32, 'base_url': 'http://localhost'}
     """
-    return {name: json_or_text(value, name) for name, value in given.items()}
+    return {name: json_or_text(value, f"`{option}` {name}") for name, value in given.items()}

@@ -1,5 +1,6 @@
 """The command line, as a user types it."""
 
+import errno
 import hashlib
 import json
 import os
@@ -223,6 +224,10 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         (["--cluster", "shape"], "--cluster must be one of subject_id, fact_id, relation"),
         (["--runner", "nobody"], "nobody"),
         (["--runner-option", "colour=red"], "colour"),
+        (
+            ["--runner-option", f"model={'[' * 99}{']' * 99}"],
+            "--runner-option model: nested more than 64",
+        ),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, arguments, message):
@@ -756,6 +761,19 @@ def test_a_full_disk_behind_what_is_printed_is_named(tmp_path):
 
     assert done.returncode == 2
     assert "what is printed cannot be written (No space left on device)" in done.stderr
+
+
+def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, capsys):
+    def full(path, *_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
+
+    monkeypatch.setattr(os, "mkdir", full)
+
+    assert main(["build", "audit", "--out", str(tmp_path / "built")]) == 2
+
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {tmp_path / 'built'}")
+    assert "cannot be written (No space left on device); free disk space" in told
 
 
 @pytest.mark.parametrize("words", [["--out", ""], ["--out="]])

@@ -198,7 +198,7 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
     arguments = ["build", "redirectqa", "--dumps", str(dumps), "--out", str(tmp_path / "out")]
 
     assert main([*arguments, "--quiet"]) == 2
-    assert "--allow-truncated" in capsys.readouterr().err
+    assert "or keep what came before it with --allow-truncated." in capsys.readouterr().err
     for _ in range(2):
         assert main([*arguments, "--quiet", "--allow-truncated"]) == 0
         assert f"{cut.name}: " in capsys.readouterr().err

@@ -124,8 +124,8 @@ def test_a_hostile_wiki_is_refused_by_name(tmp_path, name):
 
 def test_a_hostile_option_of_a_runner_is_refused_by_name():
     for value, message in ((NESTED, "nested"), (DIGITS, "a number has more than")):
-        with pytest.raises(RecordError, match=f"^concurrency: {message}"):
-            values_of_items({"concurrency": value})
+        with pytest.raises(RecordError, match=f"^`runner_option` concurrency: {message}"):
+            values_of_items({"concurrency": value}, "runner_option")
 
 
 @pytest.mark.parametrize("cell", [NESTED, f"[{DIGITS}]", f"[{'[' * 70}{']' * 70}]"])

@@ -91,7 +91,7 @@ class ModelSettings(Settings):
             "quantization": "int8" if self.int8 else "int4" if self.int4 else None,
             "batch_size": self.batch_size,
         }
-        given = values_of_items(self.runner_option)
+        given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
 
     def name(self, runner: Any) -> str:  # noqa: ANN401 - a runner, or what makes one

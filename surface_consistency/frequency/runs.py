@@ -42,7 +42,7 @@ from surface_consistency.frequency.engines import EngineName, choose_engine
 from surface_consistency.frequency.link_counts import LinkTask
 from surface_consistency.frequency.tasks import CountTask, NameTask, NgramTask, State
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import atomic_path, write_json
+from surface_consistency.runs.files import atomic_path, remove_abandoned, write_json
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.settings_options import Settings
@@ -138,7 +138,10 @@ class CountRun:
             raise DataError(f"{place} is a file; give --out a folder")
         manifest = place / "manifest.json"
         place.mkdir(parents=True, exist_ok=True)
-        foreign = sorted({item.name for item in place.iterdir()} - _OWN_NAMES)
+        # A manifest that another process writes now, or was killed at, is half of our own.
+        remove_abandoned(place)
+        others = {item.name for item in place.iterdir() if not item.name.endswith(".part")}
+        foreign = sorted(others - _OWN_NAMES)
         if foreign and not manifest.is_file():
             raise DataError(
                 f"{place} holds other things than a count, such as {foreign[0]}; give --out "

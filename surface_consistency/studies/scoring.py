@@ -270,10 +270,7 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     targets, pairs = folder.read_plan()
     answered = _answered(folder, targets, repeat=False)
     if answered["text"].isna().all():
-        raise RunLogError(
-            f"{folder.path} holds no answer{_first_error(folder, targets)}; let the run finish "
-            "first"
-        )
+        raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.verdict)
     _refuse_no_verdict(verdicts, judge.name)
     outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
@@ -540,10 +537,19 @@ def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
     return {"replies": pd.DataFrame([row])}
 
 
-def _first_error(folder: RunFolder, targets: pd.DataFrame) -> str:
-    """Quote the first error of a run's logs."""
-    errors = folder.read_answers(targets["group"].unique())["error"].dropna()
-    return "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
+def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
+    """Quote the first error of a run without an answer, and say what helps."""
+    errors = folder.read_answers(answered["group"].unique())["error"].dropna()
+    told = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
+    if answered["finish_reason"].isin([None, "error"]).any():
+        return (
+            f"{told}; mend what stood in the way, and give the command of the run again: it asks "
+            "every prompt that has no answer"
+        )
+    return (
+        f"{told}. The replies are there, so the same command asks nothing again: ask another "
+        "model, or with other settings, into another --out"
+    )
 
 
 def _refuse_no_verdict(verdicts: pd.DataFrame, judge: str) -> None:

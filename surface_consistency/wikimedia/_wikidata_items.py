@@ -24,6 +24,7 @@ _Getter = Callable[[object], tuple[_Part | None, ...]]
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
+_LONGEST_ID = len("Q") + 18  # What fits into 64 bits.
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -156,7 +157,7 @@ def _item_number(snak: _Snak) -> int | None:
         return None
     if value.id is not None:
         is_item = value.id[:1] == "Q" and value.id[1:].isdecimal()
-        return int(value.id[1:]) if is_item else None
+        return int(value.id[1:]) if is_item and len(value.id) <= _LONGEST_ID else None
     return value.number if value.kind == "item" else None
 
 
@@ -255,6 +256,13 @@ class _BlockReader:
         for entity in entities:
             identifier = entity.id
             if entity.type == "item" and identifier[:1] == "Q" and identifier[1:].isdecimal():
+                if len(identifier) > _LONGEST_ID:
+                    self._end_early(
+                        f"no item has the id {identifier[:_LONGEST_ID]}... of {len(identifier):,} "
+                        "characters, which stands in the block",
+                        self._offset,
+                    )
+                    return
                 counts.n_items += 1
                 yield int(identifier[1:]), entity
             else:

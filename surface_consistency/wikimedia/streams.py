@@ -286,7 +286,7 @@ class DumpStream:
         if not self.allow_truncated:
             raise DumpError(
                 f"{self.path}: {problem}. Fetch the file again, or keep what came before it "
-                "with allow_truncated (--allow-truncated)."
+                "with `allow_truncated`."
             ) from None
         if not self.is_truncated:
             self.is_truncated = True

@@ -45,7 +45,7 @@ class _Dump(Family):
         return rows, any(state.is_end_unmarked for state in seen)
 
     def attempt(self, rng):
-        from surface_consistency.errors import DumpError
+        from surface_consistency.errors import DataError
 
         cut, pack = rng.random() < 0.7, rng.choice((None, None, gzip.compress, bz2.compress))
         place = rng.choice((rng.choice(self.ends), *(rng.randrange(len(self.data)),) * 2))
@@ -58,7 +58,7 @@ class _Dump(Family):
         path.write_bytes(data)
         try:
             rows, is_told = self.outcome(path)
-        except DumpError as error:
+        except DataError as error:
             return None if path.name in str(error) else f"no file is named: {error}"
         except Exception:
             return traceback.format_exc()[-700:]

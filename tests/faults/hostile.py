@@ -401,7 +401,7 @@ FAMILIES = {
 
 
 def send(name, n, seed, home, *, until=float("inf")):
-    """Send inputs of a family; return how many, and of those that failed the number and why."""
+    """Send inputs of a family, one at least; return how many, and of failures number and why."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -410,7 +410,7 @@ def send(name, n, seed, home, *, until=float("inf")):
     folder.mkdir()
     family, failures, tries = kind(folder), [], 0
     for number in range(n):
-        if time.monotonic() > until:
+        if number and time.monotonic() > until:
             break
         tries += 1
         wrong = family.attempt(random.Random(f"{seed}/{name}/{number}"))

@@ -3,6 +3,8 @@ import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -36,6 +38,7 @@ from surface_consistency.frequency import (
     read_documents,
 )
 from surface_consistency.metrics import frequency_analysis
+from surface_consistency.schemas.jsonl import part_beside
 
 NAMES = [
     ("Q60", "New York", "canonical"),
@@ -465,6 +468,21 @@ def test_folders_and_shards_that_cannot_be(tmp_path, corpus):
     manifest.write_text("{")
     with pytest.raises(DataError, match=r"manifest\.json is no manifest of a count"):
         CountRun.open(tmp_path / "counts")
+
+
+def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
+    """And one that another process starts at this moment is no foreign folder."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for process in (dead.pid, os.getppid()):
+        part = part_beside(tmp_path / "run" / "manifest.json")
+        part.parent.mkdir(exist_ok=True)
+        part.with_name(part.name.replace(f"-{os.getpid()}-", f"-{process}-")).write_text("{")
+
+    run = CountRun.plan(tmp_path / "run", name_task(), CorpusSettings(corpus=(str(corpus),)))
+
+    assert run.n_shards
+    assert len(list((tmp_path / "run").glob(".*.part"))) == 1
 
 
 def test_others_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monkeypatch):

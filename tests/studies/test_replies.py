@@ -5,7 +5,7 @@ import json
 import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
+from surface_consistency.errors import DataError, RunLogError, RunMismatchError, UnscoredWarning
 from surface_consistency.inference import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
@@ -149,6 +149,16 @@ def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
 
     assert len(runner.asked) == 12
     assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
+
+
+def test_where_all_is_filtered_nobody_is_told_to_ask_again(data, tmp_path):
+    """The replies are there: the same command would ask nothing."""
+    withheld = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
+    folder = asked(data, lambda prompt: withheld, tmp_path / "run")
+
+    told = r"no answer, only errors such as 'withheld'\. The replies are there"
+    with pytest.raises(RunLogError, match=told):
+        score_run(folder)
 
 
 def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, tmp_path):

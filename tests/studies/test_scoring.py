@@ -407,7 +407,7 @@ def test_score_run_rejects_a_run_without_answers(data, predictions, tmp_path):
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
     folder.log().write_text("")
 
-    with pytest.raises(RunLogError, match=r"holds no answer; let the run finish"):
+    with pytest.raises(RunLogError, match=r"holds no answer; mend .* the command of the run again"):
         score_run(folder)
 
 

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import re
 import subprocess
 import sys
@@ -318,6 +319,21 @@ def test_a_document_type_is_refused(tmp_path):
 
     with pytest.raises(DumpError, match=r"dump.xml: no MediaWiki export, it has a document type"):
         titles(path)
+
+
+@pytest.mark.parametrize("digits", [19, 5_000])
+def test_an_id_that_no_item_can_have_is_named(tmp_path, digits):
+    path = tmp_path / "dump.json"
+    first, second = (
+        json.dumps({"id": f"Q{number}", "type": "item", "labels": {}})
+        for number in ("1", "9" * digits)
+    )
+    path.write_text(f"[\n{first},\n{second}\n]\n")
+
+    with pytest.raises(
+        DumpError, match=rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
+    ):
+        items(path)
 
 
 def test_deep_nesting_in_an_entity_is_named(tmp_path):

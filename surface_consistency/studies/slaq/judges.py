@@ -340,7 +340,7 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
     runner = load_runner(
         scoring.judge_runner,
         model=scoring.judge_model,
-        options=values_of_items(scoring.judge_option),
+        options=values_of_items(scoring.judge_option, "judge_option"),
     )
     label = scoring.judge_label or scoring.judge_model or runner.name
     return SlaqLLMJudge(
