@@ -206,11 +206,11 @@ def instance_table(
 
     Returns:
         For each instance and measure ("longest", "bounded", and where known "linked" and
-        "expected") a row: fact_id, surface_id,
-        is_canonical, entity_frequency (all names of the subject), surface_frequency (this one),
-        others_frequency (their difference), pair_documents (documents that name subject and object;
-        null where pairs were not counted), pageviews (of the subject, null where unknown), measure,
-        and entity_sd and surface_sd of expected mentions. Analyse one measure, or by="measure".
+        "expected") a row: fact_id, surface_id, subject_id, is_canonical, entity_frequency (all
+        names of the subject), surface_frequency (this one), others_frequency (their difference),
+        pair_documents (documents that name subject and object; null where pairs were not counted),
+        pageviews (of the subject, null where unknown), measure, and entity_sd and surface_sd of
+        expected mentions. Analyse one measure, or by="measure".
     """
     return _instances(instances, table, _measured(table, counts, mentions), pairs)
 
@@ -268,7 +268,7 @@ def _instances(
     parts = []
     for measure, (of_entity, of_row, entity_sd, row_sd) in frequencies.items():
         parts.append(
-            instances[["fact_id", "surface_id", "is_canonical"]].assign(
+            instances[["fact_id", "surface_id", "subject_id", "is_canonical"]].assign(
                 entity_frequency=of_entity[entity],
                 surface_frequency=of_row[rows],
                 others_frequency=of_entity[entity] - of_row[rows],

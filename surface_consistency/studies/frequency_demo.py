@@ -401,7 +401,7 @@ def _partials(frequencies: str, table: pd.DataFrame) -> dict[str, object]:
 def run_frequency_demo(
     out: str | os.PathLike[str],
     *,
-    steps: int = 400,
+    steps: int = 300,
     n_entities: int = 120,
     seed: int = 0,
     say: Callable[[str], None] | None = None,
