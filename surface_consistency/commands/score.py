@@ -111,7 +111,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         if frequencies:
             from surface_consistency.studies.frequency import FrequencyAnalysis, FrequencySettings
 
-            chosen = {"measure": measure} if measure else {}
+            chosen: dict[str, Any] = {"measure": measure} if measure else {}
             analyses[FrequencyAnalysis()] = FrequencySettings(frequencies=frequencies, **chosen)
         reported = report_runs(
             [f.path for f in folders], home, study=study, settings=reporting, analyses=analyses

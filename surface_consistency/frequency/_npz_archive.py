@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,7 @@ class ArrayArchive:
             if self._key(self._name(place)) == key
         ]
 
-    def read(self, place: int) -> tuple[str, npt.NDArray[np.generic]]:
+    def read(self, place: int) -> tuple[str, npt.NDArray[Any]]:
         """Read an array.
 
         Args:
