@@ -65,6 +65,14 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 negative=(),
             ),
         ] = (),
+        measure: Annotated[
+            tuple[str, ...],
+            Parameter(
+                help="Which count of --frequencies: longest, bounded, linked, expected or lookup. "
+                "Twice where the second measurement is another one.",
+                negative=(),
+            ),
+        ] = (),
         json: Json = False,
         reading: PredictionSettings,
         source: Any,  # noqa: ANN401
@@ -98,10 +106,13 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 out,
             )
         analyses: dict[Analysis, Any] = {}
+        if measure and not frequencies:
+            raise ValueError("--measure says which count of --frequencies is taken; give both")
         if frequencies:
             from surface_consistency.studies.frequency import FrequencyAnalysis, FrequencySettings
 
-            analyses[FrequencyAnalysis()] = FrequencySettings(frequencies=frequencies)
+            chosen: dict[str, Any] = {"measure": measure} if measure else {}
+            analyses[FrequencyAnalysis()] = FrequencySettings(frequencies=frequencies, **chosen)
         reported = report_runs(
             [f.path for f in folders], home, study=study, settings=reporting, analyses=analyses
         )

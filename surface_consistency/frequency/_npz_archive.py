@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ _UTF8: Final = 1 << 11
 _ENCRYPTED: Final = 1
 _STORED, _DEFLATED = 0, 8
 _SUFFIX: Final = ".npy"
+_CHUNK: Final = 1 << 16
 
 
 class BrokenArchiveError(ValueError):
@@ -87,7 +88,7 @@ class ArrayArchive:
             if self._key(self._name(place)) == key
         ]
 
-    def read(self, place: int) -> tuple[str, npt.NDArray[np.generic]]:
+    def read(self, place: int) -> tuple[str, npt.NDArray[Any]]:
         """Read an array.
 
         Args:
@@ -147,11 +148,10 @@ class ArrayArchive:
         places = np.fromiter(self._entries(start, size), dtype=np.int64, count=-1)
         if places.size != n:
             raise BrokenArchiveError(f"its directory lists {places.size:,} of {n:,} members")
-        hashes = np.fromiter(
-            (hash(self._key(self._name(place))) for place in places.tolist()),
-            dtype=np.int64,
-            count=places.size,
-        )
+        hashes = np.empty(places.size, dtype=np.int64)
+        for first in range(0, places.size, _CHUNK):
+            some = places[first : first + _CHUNK].tolist()
+            hashes[first : first + _CHUNK] = [hash(self._key(self._name(p))) for p in some]
         return places, hashes
 
     def _entries(self, start: int, size: int) -> Iterator[int]:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
@@ -24,7 +24,6 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.frequency.ngrams import Tokenizer
 from surface_consistency.frequency.surfaces import SurfaceTable
 from surface_consistency.runs.web import WebClient
 
@@ -177,10 +176,9 @@ def _read_count(body: bytes) -> IndexCount:
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
         raise ValueError(f"`count` is no number from 0: {n!r}")
     ids = told.get("token_ids")
-    has_ids = isinstance(ids, list) and all(isinstance(token, int) for token in ids)
     return IndexCount(
         count=n,
-        token_ids=tuple(ids) if has_ids else None,
+        token_ids=tuple(map(int, ids)) if isinstance(ids, list) else None,
         is_approximate=bool(told.get("approx", False)),
     )
 
@@ -379,7 +377,10 @@ def open_index(name: str, *, cache: Path | None = None, url: str | None = None) 
 
 
 def lookup_table(
-    table: SurfaceTable, index: LookupIndex, *, tokenize: Tokenizer | None = None
+    table: SurfaceTable,
+    index: LookupIndex,
+    *,
+    tokenize: Callable[[str], Sequence[int]] | None = None,
 ) -> "pa.Table":
     """Look the names of a table up, as they stand and after a space.
 

@@ -188,7 +188,7 @@ class LinkTask(NameTask):
         told = {"link": self.link.model_dump(mode="json"), "titles": dict(self.titles)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 
-    def counter(self, engine: EngineName) -> "_Links":
+    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
         """Make a counter at zero; what takes long to build is built once."""
         name = f"linker {engine}"
         if name not in self._built:
@@ -201,13 +201,15 @@ class LinkTask(NameTask):
             )
         return _Links(self, super().counter(engine), self._built[name])
 
-    def state(self, counter: "_Links") -> State:
+    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
         """Return the counts of a counter."""
         return {**super().state(counter.names), **counter.state()}
 
     def mentions(self, counts: Counts, states: Sequence[State]) -> MentionCounts:
         """Add what was linked, and share names out to the entities that they may mean."""
-        summed = {name: sum(np.asarray(state[name]) for state in states) for name in _COUNTED}
+        summed: dict[str, Any] = {
+            name: sum(np.asarray(state[name]) for state in states) for name in _COUNTED
+        }
         table = self.mention_table
         expected = None if table is None else expected_mentions(self.table, counts.n_longest, table)
         return MentionCounts(**summed, expected=expected)

@@ -126,18 +126,18 @@ class MentionTable:
         for name in _COLUMNS:
             if table[name].null_count:
                 raise DataError(f"the column {name} of the mention table must have no empty cells")
-        names, name = _numbered(table["surface"].cast(pa.large_string()))
+        names, owner = _numbered(table["surface"].cast(pa.large_string()))
         entities, entity = _numbered(table["entity_id"].cast(pa.large_string()))
         n_links = table["n_links"].cast(pa.int64()).to_numpy()
-        order = np.lexsort((-n_links, name))
-        name, entity, n_links = name[order], entity[order], n_links[order]
-        code = name * len(entities) + entity
+        order = np.lexsort((-n_links, owner))
+        owner, entity, n_links = owner[order], entity[order], n_links[order]
+        code = owner * len(entities) + entity
         if np.unique(code).size < code.size:
             raise DataError(
                 "the mention table holds a name and entity twice; give each pair one row"
             )
         offsets = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(name, minlength=len(names)), out=offsets[1:])
+        np.cumsum(np.bincount(owner, minlength=len(names)), out=offsets[1:])
         titles = table["title"].cast(pa.large_string()).take(pa.array(order)).combine_chunks()
         of_entity = np.zeros(len(entities), dtype=np.int64)
         of_entity[entity[::-1]] = np.arange(entity.size)[::-1]
@@ -194,7 +194,8 @@ class MentionTable:
         weights = self.n_links + (self.is_title | self.is_redirect)
         total = np.add.reduceat(weights, self.offsets[:-1])
         sizes = np.diff(self.offsets)
-        return weights / np.repeat(np.maximum(total, 1), sizes)
+        shares: Floats = weights / np.repeat(np.maximum(total, 1), sizes)
+        return shares
 
     @cached_property
     def link_probability(self) -> Floats:
@@ -231,7 +232,7 @@ class MentionTable:
         known = {entity: number for number, entity in enumerate(self.entities)}
         wanted = {
             comparable(" ".join(title.split()), "exact"): entity
-            for entity, title in reversed(ids.items())
+            for entity, title in reversed(list(ids.items()))
             if entity not in known
         }
         if not wanted:

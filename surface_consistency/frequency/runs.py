@@ -217,7 +217,7 @@ class CountRun:
         if self._task is not None:
             return self._task
         kinds = {"ngrams": NgramTask, "links": LinkTask}
-        kind = kinds.get(self.manifest["kind"], NameTask)
+        kind: Any = kinds.get(self.manifest["kind"], NameTask)
         task: CountTask = kind.load(self.folder, self._plan["task"])
         if task.describe() != self._plan["task"]:
             raise RunMismatchError(

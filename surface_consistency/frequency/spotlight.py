@@ -62,7 +62,7 @@ class SpotlightClient:
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}
         self._ids = {
             comparable(resource_title(title), "exact"): entity
-            for entity, title in reversed((titles or {}).items())
+            for entity, title in reversed(list((titles or {}).items()))
         }
 
     def link(self, texts: Iterable[str | bytes] | PackedTexts) -> Iterator[list[Mention] | None]:

@@ -104,10 +104,10 @@ def surface_table(
             "n_documents": counts.n_documents[key],
             "n_folded": pa.nulls(len(key), pa.int64()) if n_folded is None else n_folded[key],
             "n_entities": diagnosis["n_entities"].to_numpy()[key],
-            "p_entity": _known(expected and expected.p_entity, len(key)),
-            "p_link": _known(expected and expected.p_link, len(key)),
-            "expected_mentions": _known(expected and expected.mean, len(key)),
-            "expected_sd": _known(expected and expected.sd, len(key)),
+            "p_entity": _known(None if expected is None else expected.p_entity, len(key)),
+            "p_link": _known(None if expected is None else expected.p_link, len(key)),
+            "expected_mentions": _known(None if expected is None else expected.mean, len(key)),
+            "expected_sd": _known(None if expected is None else expected.sd, len(key)),
             "linked_mentions": _counted(linked.linked_mentions, len(key)),
             "linked_documents": _counted(linked.linked_documents, len(key)),
             "flags": pa.array([list(f) for f in flags[key]], pa.list_(pa.string())),
@@ -206,11 +206,11 @@ def instance_table(
 
     Returns:
         For each instance and measure ("longest", "bounded", and where known "linked" and
-        "expected") a row: fact_id, surface_id,
-        is_canonical, entity_frequency (all names of the subject), surface_frequency (this one),
-        others_frequency (their difference), pair_documents (documents that name subject and object;
-        null where pairs were not counted), pageviews (of the subject, null where unknown), measure,
-        and entity_sd and surface_sd of expected mentions. Analyse one measure, or by="measure".
+        "expected") a row: fact_id, surface_id, subject_id, is_canonical, entity_frequency (all
+        names of the subject), surface_frequency (this one), others_frequency (their difference),
+        pair_documents (documents that name subject and object; null where pairs were not counted),
+        pageviews (of the subject, null where unknown), measure, and entity_sd and surface_sd of
+        expected mentions. Analyse one measure, or by="measure".
     """
     return _instances(instances, table, _measured(table, counts, mentions), pairs)
 
@@ -268,7 +268,7 @@ def _instances(
     parts = []
     for measure, (of_entity, of_row, entity_sd, row_sd) in frequencies.items():
         parts.append(
-            instances[["fact_id", "surface_id", "is_canonical"]].assign(
+            instances[["fact_id", "surface_id", "subject_id", "is_canonical"]].assign(
                 entity_frequency=of_entity[entity],
                 surface_frequency=of_row[rows],
                 others_frequency=of_entity[entity] - of_row[rows],

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,7 +15,7 @@ from surface_consistency.errors import DataError, MissingDependencyError, Source
 from surface_consistency.frequency.boundaries import BoundaryRule
 from surface_consistency.frequency.counter import Counts, SurfaceCounter, merge_counts
 from surface_consistency.frequency.engines import EngineName, Hits, Segmenter
-from surface_consistency.frequency.ngrams import NgramCounter, Tokenizer
+from surface_consistency.frequency.ngrams import NgramCounter
 from surface_consistency.frequency.pairs import (
     Occurrences,
     PairCounter,
@@ -195,14 +195,14 @@ class NameTask:
         if self.instances is not None:
             write_parquet(inputs / "instances.parquet", self.instances)
 
-    def counter(self, engine: EngineName) -> "_Names":
+    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
         """Make a counter at zero; what takes long to build is built once."""
         if engine not in self._built:
             self._built[engine] = _Names(self, engine)
         counter: _Names = self._built[engine]
         return counter.sibling()
 
-    def state(self, counter: "_Names") -> State:
+    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
         """Return the counts of a counter."""
         counts = counter.surfaces.result()
         state = {item.name: np.asarray(getattr(counts, item.name)) for item in fields(Counts)}
@@ -377,7 +377,7 @@ class NgramTask:
         }
 
 
-def load_tokenizer(place: str) -> Tokenizer:
+def load_tokenizer(place: str) -> Callable[[str], Sequence[int]]:
     """Load the tokenizer of a model.
 
     Args:

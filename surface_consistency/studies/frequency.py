@@ -3,6 +3,7 @@
 Section 4 and appendices B.3 and B.4 of RedirectQA (arXiv 2604.21882), from one's own runs.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.frequency import surface_id
 from surface_consistency.metrics import (
     corrected_frequency_analysis,
@@ -214,6 +219,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
             f"such as {asked['surface_id'].iloc[0]!r}; count the names of the same questions "
             "(`count surfaces --data`)"
         )
+    _check_version(run, asked, counts)
     kept = [column for column in shared if column != "template"]
     scored = surface_accuracy(
         asked, instance="surface_id", correct="is_right", keep=kept, missing="drop"
@@ -225,6 +231,35 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         for pair in zip(run.outcomes["fact_id"], run.outcomes["first_surface"], strict=True)
     }
     return joined.assign(model=run.label, is_canonical=joined["surface_id"].isin(titles))
+
+
+def _check_version(run: Run, asked: pd.DataFrame, counts: pd.DataFrame) -> None:
+    """Refuse counts in which a fact is about another entity, and tell of names without a count."""
+    names = asked.drop_duplicates("surface_id").set_index("surface_id")
+    lacking = names.index[~names.index.isin(counts["surface_id"])]
+    if len(lacking):
+        warnings.warn(
+            f"{run.label}: {len(lacking)} of {len(names)} asked names have no count, such as "
+            f"{lacking[0]!r}; they are left out. The counts may be of another version of the "
+            "questions: count those of this run",
+            SurfaceConsistencyWarning,
+            stacklevel=4,
+        )
+    if "subject_id" not in counts or "subject_id" not in run.outcomes:
+        return
+    counted = counts.drop_duplicates("fact_id").set_index("fact_id")["subject_id"]
+    subjects = run.outcomes.drop_duplicates("fact_id").set_index("fact_id")["subject_id"].dropna()
+    both = pd.concat([subjects, counted], axis=1, join="inner", keys=["asked", "counted"]).dropna()
+    # An entity without an item is counted under its name.
+    both = both[~both["counted"].str.startswith("name:")]
+    other = both.index[both["asked"] != both["counted"]]
+    if len(other):
+        asked_id, counted_id = both.loc[other[0]]
+        raise DataError(
+            f"the counts are of another version of the questions of {run.label}: "
+            f"{len(other)} facts are about another entity, such as {other[0]!r} about {asked_id} "
+            f"there and {counted_id} in the counts; count the names of the run's own questions"
+        )
 
 
 def _is_known(frame: pd.DataFrame, column: str) -> bool:

@@ -1,9 +1,9 @@
 """Planted frequencies: two worlds that a corpus cannot tell apart, and organisms trained in them.
 
-Both worlds have the same mentions of the same names. In the world "surface" a fact is told under a
-name as often as that name is mentioned; in the world "entity" it is told under each name as often as
-the entity is, whatever the share of the name. So accuracy follows the frequency of the surface in
-the one, of the entity in the other, and the analysis has to find out which.
+Both worlds have the same mentions of the same names. In the world "surface" a fact is told under
+a name in a share of the mentions of that name; in the world "entity" under each name in a share of
+the mentions of the entity, whatever those of the name. So accuracy follows the frequency of the
+surface in the one, of the entity in the other, and the analysis has to find out which.
 """
 
 import json
@@ -79,30 +79,8 @@ _ASKED: Final = {
     "color": "What color is {}?",
     "sport": "What sport does {} play?",
 }
-_ONSETS: Final = [
-    "b",
-    "d",
-    "f",
-    "g",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "v",
-    "z",
-    "br",
-    "dr",
-    "gr",
-    "kr",
-    "pl",
-    "st",
-    "tr",
-]
-_VOWELS: Final = ["a", "e", "i", "o", "u"]
+_ONSETS: Final = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "dr")
+_VOWELS: Final = ("a", "e", "i", "o", "u")
 _FILLERS: Final = ("{} was seen.", "They spoke of {}.", "Then came {} again.")
 
 
@@ -423,7 +401,7 @@ def _partials(frequencies: str, table: pd.DataFrame) -> dict[str, object]:
 def run_frequency_demo(
     out: str | os.PathLike[str],
     *,
-    steps: int = 400,
+    steps: int = 300,
     n_entities: int = 120,
     seed: int = 0,
     say: Callable[[str], None] | None = None,

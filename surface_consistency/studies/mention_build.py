@@ -202,10 +202,15 @@ def _begin(folder: Path, plan: Mapping[str, Any]) -> dict[str, Any]:
 def _tidy(folder: Path, *, keep_texts: bool) -> None:
     """Remove what was only needed on the way."""
     shutil.rmtree(folder / "counts", ignore_errors=True)
-    if keep_texts:
-        shutil.rmtree(folder / "reading" / "links", ignore_errors=True)
-        return
-    shutil.rmtree(folder / "reading", ignore_errors=True)
+    for item in (folder / "reading").iterdir():
+        if item.name == "texts" and keep_texts:
+            continue
+        if item.is_dir():
+            shutil.rmtree(item, ignore_errors=True)
+        else:
+            item.unlink()
+    if not keep_texts:
+        (folder / "reading").rmdir()
 
 
 @dataclass(slots=True)
@@ -460,7 +465,7 @@ def _join(folder: Path, settings: MentionSettings) -> dict[str, int]:
             offsets = np.zeros(len(ids) + 1, dtype=np.int64)
             np.cumsum(np.bincount(found["number"], minlength=len(ids)), out=offsets[1:])
             np.save(part / LINKED_FROM[1], offsets)
-            np.save(part / LINKED_FROM[2], found["source"].astype(np.int32))
+            np.save(part / LINKED_FROM[2], np.asarray(found["source"], dtype=np.int32))
     if settings.page_props is None:
         warnings.warn(
             f"{folder}: without --page-props entities are known by their titles, and "

@@ -107,7 +107,8 @@ def read_linked_pages(
 def _linked_page(page: RawPage) -> LinkedPage | None:
     """Read one page; None for a redirect that leads out of the articles."""
     link = redirect_link(page.text, is_known=page.redirect is not None)
-    redirect, text, links = None, "", ()
+    redirect: str | None = None
+    text, links = "", tuple[PageLink, ...]()
     if page.redirect or link is not None:
         target = page.redirect or ("" if link is None else page.site.title(link_parts(link[1])[0]))
         if not target or page.site.is_interwiki(target) or page.site.namespace_of(target):

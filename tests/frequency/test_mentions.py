@@ -68,11 +68,15 @@ def test_without_page_props_the_build_says_what_that_means(wiki, tmp_path):
 
 
 def test_a_part_of_a_dump_keeps_pages_that_it_lacks(wiki, tmp_path):
-    settings = MentionSettings(page_props=wiki / "page_props.sql.gz", partial=True, workers=1)
+    props = wiki / "page_props.sql.gz"
+    settings = MentionSettings(page_props=props, partial=True, keep_texts=True, workers=1)
 
     built = build_mentions([wiki / "pages.xml"], tmp_path / "out", settings)
 
     assert rows_of(built.folder, "Unwritten").index.tolist() == ["name:Unwritten"]
+    assert [item.name for item in (built.folder / "reading").iterdir()] == ["texts"]
+    (texts,) = (pd.read_parquet(part) for part in (built.folder / "reading" / "texts").iterdir())
+    assert "Mercury of the Solar System ." in texts["text"].tolist()
 
 
 def test_a_killed_build_goes_on_and_gives_the_same_table(wiki, built, tmp_path, monkeypatch):

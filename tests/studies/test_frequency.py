@@ -9,7 +9,7 @@ import pytest
 from surface_consistency import FakeRunner
 from surface_consistency.cli import main
 from surface_consistency.data import load_sample
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.frequency import surface_id
 from surface_consistency.metrics import frequency_analysis
 from surface_consistency.studies.asking import run_study
@@ -181,10 +181,27 @@ def test_counts_of_part_of_the_names_are_told(run, counts):
     rows = pd.read_parquet(counts / "instances.parquet")
     rows.iloc[30:].to_parquet(counts / "instances.parquet")
 
-    frame = analysed(run, counts)["frequency_correlations"].set_index("subset")
+    with pytest.warns(SurfaceConsistencyWarning, match="30 of 900 asked names have no count"):
+        frame = analysed(run, counts)["frequency_correlations"].set_index("subset")
 
     assert frame.loc["canonical", "n_missing"] == 10
     assert frame.loc["redirect", "n_missing"] == 20
+
+
+def test_counts_of_another_version_of_the_questions_are_refused(run, counts):
+    rows = pd.read_parquet(counts / "instances.parquet")
+    subjects = pd.Series([f"Q{row // 6}" for row in range(len(rows))])
+    rows.assign(subject_id=subjects).to_parquet(counts / "instances.parquet")
+    assert "frequency_partial" in analysed(run, counts)
+
+    changed = subjects.mask(rows["fact_id"] == "fact-3", "Q999")
+    rows.assign(subject_id=changed).to_parquet(counts / "instances.parquet")
+    with pytest.raises(DataError, match="1 facts are about another entity, such as 'fact-3' about"):
+        analysed(run, counts)
+
+    # An entity without an item of its own is known by its name.
+    rows.assign(subject_id="name:x").to_parquet(counts / "instances.parquet")
+    assert "frequency_partial" in analysed(run, counts)
 
 
 def test_instances_meet_by_the_name_as_it_is_counted():
@@ -266,6 +283,11 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     more = ["--frequencies", str(counts), "--measure", "bounded", "--out", str(tmp_path / "page")]
     assert main(["analyse", "frequency", str(run), *more]) == 0
     assert (tmp_path / "page" / "tables" / "frequency_others.csv").is_file()
+    by_score = ["score", str(run), "--frequencies", str(counts), "--measure"]
+    assert main([*by_score, "linked"]) == 2
+    assert "holds no counts of --measure linked; it holds" in capsys.readouterr().err
+    assert main(["score", str(run), "--measure", "linked"]) == 2
+    assert "--measure says which count of --frequencies is taken" in capsys.readouterr().err
     assert main(["score", str(run), "--frequencies", str(tmp_path)]) == 2
     assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
 
