@@ -6,7 +6,9 @@ choice), and the four words of a linking question, without and with demonstratio
 questions share. Times are CPU seconds of the process, medians of interleaved rounds; the naive loop
 is timed on every tenth question. On a GPU: `--device cuda --dtype bfloat16 --shape 1.4b`. The exit
 status is 1 where a budget is missed: 4 times one by one for options, 2 times for linking; or where
-numbers differ.
+numbers differ. With `--pairs 1000` minimal pairs in the manner of BLiMP's four groups are scored as
+well by lm-evaluation-harness, on the same model in the same process; the budget is not to be
+slower.
 """
 
 import argparse
@@ -31,14 +33,18 @@ NAIVE_SHARE = 10
 
 def options(n_questions, rng):
     """Return short options after contexts of a question each, four a question."""
+    contexts = [
+        f"Q: What is the occupation of {name(rng)}, born near {name(rng)}? A:"
+        for _ in range(n_questions)
+    ]
     return [
         ScoringRequest(
             id=f"{number}/{choice}",
-            context=f"Q: What is the occupation of {name(rng)}, born near {name(rng)}? A:",
+            context=context,
             continuation=f" {name(rng).split()[0]}",
             group=str(number),
         )
-        for number in range(n_questions)
+        for number, context in enumerate(contexts)
         for choice in range(4)
     ]
 
@@ -67,6 +73,70 @@ def linking(n_questions, n_shots, rng):
         for prompt in prompts
         for word in prompt.options
     ]
+
+
+def minimal_pairs(n_pairs, rng):
+    """Return both sentences of the pairs of four groups, each a whole text."""
+    verbs = (("is", "are"), ("himself", "herself"), ("these", "this"), ("was seen", "was smiled"))
+    return [
+        ScoringRequest(id=f"{group}/{pair}/{option}", continuation=text)
+        for group, words in enumerate(verbs)
+        for pair in range(n_pairs)
+        for start in [f" The {name(rng)} that {name(rng)}"]
+        for end in [f"by some {name(rng)}."]
+        for option, text in enumerate(f"{start} {word} {end}" for word in words)
+    ]
+
+
+def by_harness(runner, batch_size):
+    """Make the function that scores requests by lm-evaluation-harness with the same model."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    harness = HFLM(
+        pretrained=runner._engine.model,
+        tokenizer=runner._encoder.tokenizer,
+        batch_size=batch_size,
+    )
+
+    def score(requests):
+        asked = [
+            Instance(
+                request_type="loglikelihood",
+                doc={},
+                arguments=(request.context, request.continuation),
+                idx=0,
+            )
+            for request in requests
+        ]
+        told = harness.loglikelihood(asked, disable_tqdm=True)
+        return {request.id: value for request, (value, _) in zip(requests, told, strict=True)}
+
+    return score
+
+
+def against_harness(runner, given, rng):
+    """Time both on the same pairs, and print a row; tells whether the budget is met."""
+    requests = minimal_pairs(given.pairs, rng)
+    tokenizer = runner._encoder.tokenizer
+    if tokenizer.bos_token is None:  # Both put it before a whole text.
+        tokenizer.bos_token = tokenizer.convert_ids_to_tokens(0)
+    harness = by_harness(runner, 64)
+    theirs, fast = [], []
+    for _ in range(given.rounds):
+        expected, seconds = seconds_of(lambda: harness(requests))
+        theirs.append(seconds)
+        found, seconds = seconds_of(lambda: ours(runner, requests))
+        fast.append(seconds)
+    difference = max(abs(found[key] - value) for key, value in expected.items())
+    slow, quick = statistics.median(theirs), statistics.median(fast)
+    print(
+        f"\n| job | texts | lm-evaluation-harness, texts/s | `score`, texts/s | ratio "
+        f"| largest difference |\n|---|---|---|---|---|---|\n"
+        f"| minimal pairs | {len(requests):,} | {len(requests) / slow:.1f} "
+        f"| {len(requests) / quick:.1f} | **{slow / quick:.2f}** | {difference:.1e} |"
+    )
+    return quick <= slow and difference <= (TOLERANCE if given.dtype == "float32" else 0.5)
 
 
 def one_by_one(runner, requests):
@@ -103,6 +173,7 @@ def main():
     """Time both ways and compare their numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=2_500)
+    parser.add_argument("--pairs", type=int, default=0, help="pairs of each group of BLiMP")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
@@ -140,6 +211,8 @@ def main():
             )
             is_exact = difference <= (TOLERANCE if given.dtype == "float32" else 0.5)
             met &= quick / slow >= BUDGETS[job] and is_exact
+        if given.pairs:
+            met &= against_harness(runner, given, rng)
     return 0 if met else 1
 
 

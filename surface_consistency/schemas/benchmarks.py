@@ -54,6 +54,8 @@ class BenchmarkInstance(Record):
                 f"option {self.correct} of {len(self.options)} cannot be the right one; places "
                 "count from 0"
             )
+        if len(set(self.options)) < len(self.options):
+            raise ValueError(f"two options read alike ({self.options[0]!r}), so none can be chosen")
         return self
 
     @property

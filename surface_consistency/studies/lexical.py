@@ -566,10 +566,14 @@ def _neighbours(
         for number, text in enumerate(texts)
     ]
     found: dict[str, dict[str, None]] = {text: {} for text in texts}
-    if settings.neighbours:
-        draws = range(settings.neighbours)
-        for item in reword(whole, share=_NEIGHBOUR_SHARE, draws=draws):
-            found[texts[int(item.instance.id)]][item.instance.context] = None
+    draws = range(settings.neighbours)
+    # Short texts, of whose few words none was drawn, have all of them replaced.
+    for share in (_NEIGHBOUR_SHARE, 1.0) if settings.neighbours else ():
+        lacking = [item for item in whole if not found[item.context]]
+        for item in reword(lacking, share=share, draws=draws):
+            text = texts[int(item.instance.id)]
+            if item.instance.context != text:
+                found[text][item.instance.context] = None
     return {text: tuple(others) for text, others in found.items()}
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["MeaningJudge", "quality_checks", "quality_section", "quality_tables", "rouge_l"]
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
-_GRID: Final = np.linspace(0.0, 1.0, 41)
+_GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)
 _MEASURES: Final = {"rouge_l": "ROUGE-L", "cosine": "cosine"}
 _FOLDER: Final = "judges"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.benchmarks import load_benchmark
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.inference.options import OptionRunner
 from surface_consistency.perturbation import JudgedSense, SenseQuestion, WordNet, write_senses
 from surface_consistency.schemas import Prompt
@@ -188,6 +188,12 @@ def test_tasks_come_from_subfolders(tmp_path):
     loaded = LexicalStudy().load(LexicalSource(task=("piqa", "copa"), source=str(tmp_path)))
     assert [instance.task for instance in loaded.instances] == ["piqa"] * 2 + ["copa"] * 2
     assert loaded.source.n_questions == 4
+
+
+def test_options_that_read_alike_are_refused_where_they_are_read():
+    rows = [{**PIQA[0], "sol2": PIQA[0]["sol1"]}]
+    with pytest.raises(RecordError, match=r"row 0.*two options read alike"):
+        load_benchmark("piqa", rows)
 
 
 def test_contexts_stand_before_each_option_and_belong_to_the_key():

@@ -148,6 +148,7 @@ def test_memorisation_recovers_the_plant(world):
     assert by_group.loc["memorised", "extracted"] == 1.0
     assert by_group.loc["unseen", "extracted"] == 0.0
     assert by_group.loc["mistaken", "extracted"] == 0.0
+    assert right["neighbours"].notna().all()
     for name in ("loss", "neighbours"):
         assert by_group[name].idxmin() == "memorised"
     for name in ("extraction", "min_k", "min_k_plus_plus"):
