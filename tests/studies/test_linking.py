@@ -1,6 +1,7 @@
 """The linking probe end to end, on models whose knowledge is planted."""
 
 import hashlib
+import math
 import shutil
 
 import numpy as np
@@ -117,6 +118,11 @@ def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known, tmp_pat
     assert calibrated["negative_accuracy"] > 0.97
     assert ("all", "but disputable ones") in linking.index
     assert ("category", "from misspellings") in linking.index
+    kinds = tables["linking_kinds"].frame.set_index(["kind", "label"])
+    cells = [kinds.loc[("surface_negative", label)] for label in ("disputable", "beyond dispute")]
+    assert sum(cell["n"] for cell in cells) == kinds.loc[("surface_negative", "all"), "n"]
+    assert ("positive", "disputable") not in kinds.index
+    assert len(kinds.loc["semantic_negative"]) > 2
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "tells two names of one entity from names of two" in page
 
@@ -172,7 +178,7 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     assert not any(question in " ".join(plan.targets["question"]) for question in shown)
     with pytest.raises(DataError, match="--shots 5000 needs as many entities"):
         study.plan(data, LinkingSettings(shots=5_000))
-    with pytest.raises(DataError, match="--neighbours is names, embedder or a text file"):
+    with pytest.raises(DataError, match="--neighbours is names, embedder, a text file"):
         study.plan(data, LinkingSettings(neighbours="near"))
 
 
@@ -188,6 +194,55 @@ def test_log_odds_add_up_the_forms_of_each_word():
         for n, p in enumerate((0.3, 0.1, 0.15, 0.05))
     ]
     assert log_odds(words) == pytest.approx(np.log(2.0))
+
+
+def test_words_without_any_probability_give_no_verdict(data, tmp_path):
+    """A server or a masked vocabulary may tell -inf for all four words; that is no denial."""
+
+    class Masked(Linker):
+        def score(self, requests):
+            for score in super().score(requests):
+                yield score.model_copy(update={"log_probabilities": (-math.inf,)})
+
+    nothing = [ScoredText(request_id=str(n), log_probabilities=(-math.inf,)) for n in range(4)]
+    some = [nothing[0].model_copy(update={"log_probabilities": (-1.0,)}), *nothing[1:]]
+    assert math.isnan(log_odds(nothing))
+    assert log_odds(some) == math.inf
+    folder = run(data, Masked(set()), tmp_path / "run", limit=5)
+    with pytest.raises(DataError, match=r"neither yes nor no is possible"):
+        score_run(folder)
+
+
+def name_lengths(names):
+    """A neighbour is a name of the nearest length."""
+    return np.array([[len(name)] for name in names], dtype=np.float32)
+
+
+def test_neighbours_may_be_any_function_from_names_to_vectors(data):
+    settings = LinkingSettings(neighbours=f"{__name__}:name_lengths", limit=20)
+    plan = LinkingStudy().plan(data, settings)
+    semantic = plan.pairs[plan.pairs["kind"] == "semantic_negative"]
+    true = plan.pairs[plan.pairs["kind"] == "positive"].drop_duplicates("source_id")
+    true = true.set_index("source_id")["first_surface"]
+    # The negative names the other entity first; its title is as long as the true one, or nearly.
+    lengths = semantic["first_surface"].str.len()
+    gaps = (lengths - semantic["source_id"].map(true).str.len()).abs()
+    assert len(semantic) > 10
+    assert gaps.median() == 0
+    with pytest.raises(DataError, match=r"--neighbours is names, embedder, a text file .*'no.vec'"):
+        LinkingStudy().plan(data, LinkingSettings(neighbours="no.vec"))
+
+
+def test_what_could_not_be_made_or_asked_is_counted(data):
+    plain = LinkingStudy().plan(data, LinkingSettings()).checks["examples"].iloc[0]
+    shaped = LinkingSettings(surface_negative="other-entity-same-shape", wording="same-entity")
+    other = LinkingStudy().plan(data, shaped).checks["examples"].iloc[0]
+    assert (plain["pairs"], plain["without_surface_negative"]) == (191, 0)
+    assert plain["asked_as_same_entity"] == 0
+    assert plain["disputable"] > 20
+    assert other["asked_as_same_entity"] == other["pairs"] == 191
+    assert 0 < other["without_surface_negative"] < 60
+    assert other["disputable"] == 0
 
 
 def test_linking_foretells_consistency_where_it_was_planted(linked, data, known, tmp_path):
