@@ -3,11 +3,12 @@
 import hashlib
 import os
 import random
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,14 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas.linking import LinkingExample, LinkingKind
 from surface_consistency.taxonomy import CATEGORIES
 
-__all__ = ["NameEncoder", "linking_examples", "ngram_vectors", "word_vectors"]
+__all__ = ["NameEncoder", "SurfaceNegative", "linking_examples", "ngram_vectors", "word_vectors"]
 
 NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 """Vectors of names, shape (n_names, n_dimensions); near ones are of similar names."""
+
+SurfaceNegative = Literal["one-character", "other-entity-same-shape"]
+"""How a surface negative is made: one character of one name is replaced, or the redirect gives way
+to one of another entity that looks alike."""
 
 _DISPUTABLE: Final = frozenset({"spelling_variants", "typical_errors"})
 _BLOCK: Final = 1_024
@@ -43,7 +48,12 @@ class _Pair:
 
 
 def linking_examples(
-    data: RedirectQA, *, encode: NameEncoder, limit: int | None = None, seed: int = 0
+    data: RedirectQA,
+    *,
+    encode: NameEncoder,
+    limit: int | None = None,
+    seed: int = 0,
+    surface_negative: SurfaceNegative = "one-character",
 ) -> list[LinkingExample]:
     """Make the examples of RedirectQA's linking probe.
 
@@ -58,6 +68,10 @@ def linking_examples(
         encode: Vectors of names, by whose squared distance the nearest entity is found.
         limit: Take so many pairs of names, in an order drawn by the seed; all when None.
         seed: Seed of the characters and of `limit`.
+        surface_negative: How surface negatives are made: "one-character", as in the paper, or
+            "other-entity-same-shape", which takes a redirect of another entity of the same shape
+            (capitals, small letters, digits and signs in the same order, however many) and the
+            nearest length, of the same category where there is one, and is never disputable.
 
     Returns:
         The examples: for each pair and category a positive, a surface negative and a semantic one.
@@ -81,7 +95,12 @@ def linking_examples(
     if limit is not None:
         pairs = sorted(pairs, key=lambda pair: _draw(seed, pair.id).random())[:limit]
     nearest = _nearest(sorted({pair.canonical for pair in pairs}), names, encode)
-    return [example for pair in pairs for example in _examples(pair, known, nearest, seed=seed)]
+    by_shape = _by_shape(_pairs(data)) if surface_negative == "other-entity-same-shape" else None
+    return [
+        example
+        for pair in pairs
+        for example in _examples(pair, known, nearest, by_shape, seed=seed)
+    ]
 
 
 def _pairs(data: RedirectQA) -> list[_Pair]:
@@ -124,12 +143,16 @@ def _examples(
     pair: _Pair,
     known: Mapping[str, frozenset[str]],
     nearest: Mapping[str, Sequence[str]],
+    by_shape: Mapping[str, Sequence[_Pair]] | None,
     *,
     seed: int,
 ) -> Iterator[LinkingExample]:
     """Make the examples of one pair, in the wording of each of its categories."""
     made: dict[LinkingKind, tuple[str, str]] = {"positive": (pair.redirect, pair.canonical)}
-    surface = _replaced(pair, known, _draw(seed, pair.id))
+    if by_shape is None:
+        surface = _replaced(pair, known, _draw(seed, pair.id))
+    else:
+        surface = _of_same_shape(pair, known, by_shape, _draw(seed, pair.id))
     if surface is not None:
         made["surface_negative"] = surface
     for other in nearest.get(pair.canonical, ()):
@@ -150,7 +173,9 @@ def _examples(
                 category=category,
                 types=types,
                 is_main=place == 0,
-                is_disputable=kind == "surface_negative" and not _DISPUTABLE.isdisjoint(types),
+                is_disputable=kind == "surface_negative"
+                and by_shape is None
+                and not _DISPUTABLE.isdisjoint(types),
             )
 
 
@@ -172,6 +197,46 @@ def _replaced(
         sides[side] = name
         return sides[0], sides[1]
     return None
+
+
+def _by_shape(pairs: Iterable[_Pair]) -> dict[str, list[_Pair]]:
+    """Sort pairs by the shape of their redirects."""
+    found: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        found.setdefault(_shape(pair.redirect), []).append(pair)
+    return found
+
+
+def _shape(name: str) -> str:
+    """Write a name as its kinds of characters, each run once: "Aa A. Aa" of "Ada B. Lee"."""
+    kinds = "".join(
+        "A" if c.isupper() else "0" if c.isdigit() else "a" if c.isalpha() else c
+        for c in unicodedata.normalize("NFC", name)
+    )
+    return re.sub(r"([Aa0])\1+", r"\1", kinds)
+
+
+def _of_same_shape(
+    pair: _Pair,
+    known: Mapping[str, frozenset[str]],
+    by_shape: Mapping[str, Sequence[_Pair]],
+    rng: random.Random,
+) -> tuple[str, str] | None:
+    """Take a redirect of another entity that looks like that of a pair; None if there is none."""
+    others = sorted(
+        {
+            (
+                pair.categories != other.categories,
+                abs(len(other.redirect) - len(pair.redirect)),
+                other.redirect,
+            )
+            for other in by_shape[_shape(pair.redirect)]
+            if pair.entity not in known.get(_folded(other.redirect), frozenset((other.entity,)))
+            and other.entity != pair.entity
+        }
+    )
+    best = [name for *rank, name in others if tuple(rank) == others[0][:2]]
+    return (rng.choice(best), pair.canonical) if best else None
 
 
 def _another(character: str, rng: random.Random) -> str:

@@ -18,8 +18,8 @@ from pydantic import Field
 
 from surface_consistency.data.linking import (
     NameEncoder,
+    SurfaceNegative,
     linking_examples,
-    ngram_vectors,
     word_vectors,
 )
 from surface_consistency.data.redirectqa import RedirectQA
@@ -28,7 +28,9 @@ from surface_consistency.inference.options import check_scores_of_options
 from surface_consistency.inference.runner import Runner
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking import LINKING_KINDS, LINKING_RATES
+from surface_consistency.plugins import Plugins
 from surface_consistency.prompts.linking import (
+    LINKING_WORDINGS,
     NO_WORDS,
     YES_WORDS,
     LinkingOrder,
@@ -73,6 +75,12 @@ _TARGETS: Final = [
     "order",
 ]
 _WORDS: Final = (*YES_WORDS, *NO_WORDS)
+_ENCODERS: Final = Plugins(
+    "surface_consistency.name_encoders",
+    "encoder of names",
+    built_in={"names": "surface_consistency.data.linking:ngram_vectors"},
+    error=DataError,
+)
 _FIRST_WORD: Final = re.compile(r"\w+")
 _KINDS: Final = {
     "positive": "true pair",
@@ -90,10 +98,15 @@ class LinkingSettings(StudySettings):
     wording: Literal["category", "same-entity"] = "category"
     """Whether each redirect category has its own question, as in the paper, or all ask alike."""
 
+    surface_negative: SurfaceNegative = "one-character"
+    """How surface negatives are made: one character of one name is replaced, as in the paper, or
+    the redirect gives way to that of another entity which looks alike, so that "no" is beyond
+    dispute."""
+
     neighbours: str = "names"
     """Where the similar entities of semantic negatives come from: names (spelled alike), embedder
-    (a sentence encoder; extra `retrieval`), or a text file of word vectors such as cc.en.300.vec,
-    which is the paper's way."""
+    (a sentence encoder; extra `retrieval`), a text file of word vectors such as cc.en.300.vec,
+    which is the paper's way, or module:attribute, a function from names to vectors."""
 
     shots: int = Field(default=0, ge=0)
     """Demonstrations before each question, yes and no in turn; their entities are not asked."""
@@ -187,7 +200,7 @@ class LinkingJudge:
             return said, (said == "yes") == (kind == "positive"), None, None, None
         odds = log_odds(scores)
         if math.isnan(odds):
-            return None, None, "no log-odds: neither yes nor no has a probability", None, None
+            return text, None, "neither yes nor no is possible", None, None
         baseline = self._baselines.get(wording)
         calibrated = None if baseline is None else odds - baseline
         decisive = calibrated if self._is_calibrated else odds
@@ -204,8 +217,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
         scores: Log-probabilities of the options of `prompts.linking.linking_prompt`, in its order.
 
     Returns:
-        Log of the odds, in nats: above 0 the model rather affirms. NaN where neither has a
-        probability above 0.
+        Log of the odds, in nats: above 0 the model rather affirms; NaN where no word is possible.
 
     Examples:
         >>> words = [ScoredText(request_id=str(n), log_probabilities=(math.log(p),))
@@ -215,8 +227,8 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
     """
     values = [score.log_probability for score in scores]
     yes, no = values[: len(YES_WORDS)], values[len(YES_WORDS) :]
-    with np.errstate(invalid="ignore"):
-        return float(np.logaddexp.reduce(yes) - np.logaddexp.reduce(no))
+    odds = [float(np.logaddexp.reduce(of_words)) for of_words in (yes, no)]
+    return math.nan if max(odds) == -math.inf else odds[0] - odds[1]
 
 
 class LinkingReport(PairedReport):
@@ -355,37 +367,53 @@ class LinkingReport(PairedReport):
         )
 
     def _kinds(self) -> Table:
-        """Compute the accuracy on each kind of example, in the first order."""
+        """Compute the accuracy on each kind of example, in the first order, whole and by type."""
         rows = []
         for run in self.report.runs:
             for kind in LINKING_KINDS:
-                part = run.outcomes[run.outcomes["kind"] == kind]
-                if part.empty:
-                    continue
-                told = linking_by(
-                    part,
-                    correct="first_correct",
-                    cluster=self.report.cluster,
-                    n_resamples=self.report.settings.resamples,
-                    rng=self.report.settings.bootstrap_seed,
-                ).iloc[0]
-                row = {"model": run.label, "kind": kind, "n": told["n"]}
-                row |= {"n_clusters": told["n_clusters"], "accuracy": told["raw_accuracy"]}
-                rows.append(
-                    row
-                    | {f"accuracy_{end}": told[f"raw_accuracy_{end}"] for end in ("low", "high")}
-                )
+                of_kind = run.outcomes[run.outcomes["kind"] == kind]
+                parts = {"all": of_kind}
+                disputable = of_kind["is_disputable"].to_numpy(dtype=bool)
+                if disputable.any():
+                    parts |= {
+                        "disputable": of_kind[disputable],
+                        "beyond dispute": of_kind[~disputable],
+                    }
+                for name, redirect_type in TYPES.items():
+                    of_type = [name in types for types in of_kind["types"]]
+                    parts[redirect_type.title] = of_kind[of_type]
+                rows += [
+                    self._kind_row(run, kind, label, part)
+                    for label, part in parts.items()
+                    if len(part)
+                ]
         return Table(
             frame=pd.DataFrame(rows),
             caption="Right answers by kind of example",
+            note="Disputable: a misspelling or spelling variant with one more character replaced, "
+            "to which “yes” may be as right.",
             few="n_clusters",
             columns=[
                 Column(key="model", title="Model"),
                 Column(key="kind", title="Kind", labels=_KINDS),
+                Column(key="label", title="Of"),
                 Column(key="n", title="Examples", kind="count"),
                 _interval_column("accuracy", "Right", "rate", "%"),
             ],
         )
+
+    def _kind_row(self, run: Run, kind: str, label: str, part: pd.DataFrame) -> dict[str, object]:
+        """Compute the accuracy on some examples of one kind."""
+        told = linking_by(
+            part,
+            correct="first_correct",
+            cluster=self.report.cluster,
+            n_resamples=self.report.settings.resamples,
+            rng=self.report.settings.bootstrap_seed,
+        ).iloc[0]
+        row = {"model": run.label, "kind": kind, "label": label, "n": told["n"]}
+        row |= {"n_clusters": told["n_clusters"], "accuracy": told["raw_accuracy"]}
+        return row | {f"accuracy_{end}": told[f"raw_accuracy_{end}"] for end in ("low", "high")}
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
         """Put the linking tables before those of the orders; see `PairedReport.sections`.
@@ -522,7 +550,11 @@ class LinkingStudy(Study):
             DataError: If there is no pair of names to ask.
         """
         examples = linking_examples(
-            data, encode=_encoder(settings.neighbours), limit=settings.limit, seed=settings.seed
+            data,
+            encode=_encoder(settings.neighbours),
+            limit=settings.limit,
+            seed=settings.seed,
+            surface_negative=settings.surface_negative,
         )
         shown, examples = _set_apart(examples, settings)
         if settings.wording == "same-entity":
@@ -577,7 +609,13 @@ class LinkingStudy(Study):
                 params=params,
                 is_shared=True,
             )
-        return Plan(data=data.source, groups=groups, targets=targets, pairs=_pairs(examples))
+        return Plan(
+            data=data.source,
+            groups=groups,
+            targets=targets,
+            pairs=_pairs(examples),
+            checks={"examples": _counts(examples)},
+        )
 
     def judge(self, scoring: LinkingScoring, folder: RunFolder) -> LinkingJudge:
         """Make the judge of a run, with the log-odds of its wordings for nothing.
@@ -598,9 +636,9 @@ class LinkingStudy(Study):
             answers["prompt_id"], repeat(_WORDS, len(answers)), answers["scores"]
         )
         told = {
-            key: log_odds(scores)
+            key: odds
             for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
-            if scores is not None
+            if scores is not None and math.isfinite(odds := log_odds(scores))
         }
         # Wordings that read alike without names are one prompt, whose answer is all of theirs.
         asked = read_jsonl(folder.prompts, Prompt) if told else ()
@@ -703,17 +741,35 @@ def _pairs(examples: Sequence[LinkingExample]) -> pd.DataFrame:
     )
 
 
+def _counts(examples: Sequence[LinkingExample]) -> pd.DataFrame:
+    """Count what is asked, and what could not be made or asked as its category."""
+    kinds = [{e.source_id for e in examples if e.kind == kind} for kind in LINKING_KINDS]
+    true, surface, semantic = kinds
+    row = {
+        "pairs": len(true),
+        "without_surface_negative": len(true - surface),
+        "without_semantic_negative": len(true - semantic),
+        "asked_as_same_entity": len(
+            {e.source_id for e in examples if e.category not in LINKING_WORDINGS}
+        ),
+        "disputable": len({e.source_id for e in examples if e.is_disputable}),
+    }
+    return pd.DataFrame([row])
+
+
 def _encoder(neighbours: str) -> NameEncoder:
     """Find what tells similar entities."""
-    if neighbours == "names":
-        return ngram_vectors
     if neighbours == "embedder":
         from surface_consistency.retrieval import SentenceEncoder
 
         return SentenceEncoder().encode
-    if not Path(neighbours).is_file():
+    if Path(neighbours).is_file():
+        return word_vectors(neighbours)
+    try:
+        encode: NameEncoder = _ENCODERS.load(neighbours)
+    except DataError as error:
         raise DataError(
-            f"--neighbours is names, embedder or a text file of word vectors; there is no file "
-            f"{neighbours!r}"
-        )
-    return word_vectors(neighbours)
+            f"--neighbours is names, embedder, a text file of word vectors or module:attribute: "
+            f"{neighbours!r} is none of them ({error})"
+        ) from error
+    return encode

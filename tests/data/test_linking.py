@@ -1,5 +1,7 @@
 """Examples of the linking probe."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,13 @@ def of_names(*names, **options):
         ],
         source="toy",
     )
+
+
+def _shape(name):
+    """Kinds of characters, each run once, by regular expressions of its own."""
+    for pattern, kind in (("[^\\W\\d_]", "a"), (r"\d", "0")):
+        name = re.sub(pattern, lambda m, k=kind: "A" if k == "a" and m[0].isupper() else k, name)
+    return re.sub(r"([Aa0])\1+", r"\1", name)
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +171,59 @@ def test_word_vectors_are_read_from_text(tmp_path):
     file.write_bytes(b"2 2\nnorth 1 0\nse\xff 0 1\n")
     with pytest.raises(DataError, match="no word vectors as UTF-8 text"):
         word_vectors(file)(["north"])
+
+
+def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sample):
+    made = linking_examples(
+        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
+    )
+    names = {}
+    for item in sample.questions:
+        names.setdefault(item.surface.text, set()).add(item.triple.subject.id)
+    positives = {e.source_id: e for e in made if e.kind == "positive"}
+    negatives = [e for e in made if e.kind == "surface_negative" and e.is_main]
+    assert len(negatives) > 0.7 * len(positives)
+    for negative in negatives:
+        true = positives[negative.source_id]
+        assert negative.canonical == true.canonical
+        assert true.subject_id not in names[negative.redirect]
+        assert _shape(negative.redirect) == _shape(true.redirect)
+    # No misspelling is among them, so that nothing is disputable.
+    assert not any(e.is_disputable for e in made)
+    again = linking_examples(
+        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
+    )
+    assert made == again
+
+
+def test_a_name_of_the_same_category_and_length_goes_before_others():
+    initialism, other = "Redirects_from_initialisms", "Redirects_from_synonyms"
+    data = RedirectQA.from_questions(
+        [
+            question(n, name, canonical=canonical, subject=f"Q{n}", categories=categories)
+            for n, canonical, redirect, category in (
+                (2, "The New York Times", "NYT", initialism),
+                (3, "United Kingdom", "UK", initialism),
+                (4, "British Broadcasting Corporation", "BBC", initialism),
+                (5, "Oslo", "OSL", other),
+                (6, "Peru", "R9", initialism),
+            )
+            for name, categories in ((canonical, ()), (redirect, (category,)))
+        ],
+        source="toy",
+    )
+    made = linking_examples(data, encode=ngram_vectors, surface_negative="other-entity-same-shape")
+    found = {e.canonical: e.redirect for e in made if e.kind == "surface_negative"}
+    assert found["The New York Times"] == "BBC"
+    assert found["Oslo"] in ("NYT", "BBC")
+    assert "Peru" not in found
+
+
+@pytest.mark.parametrize("name", ["X", "7", "!", "—", "東京"])
+def test_names_of_one_letter_or_none_are_asked_without_what_cannot_be_made(name):
+    made = linking_examples(of_names(('Old "Town" {x}', name)), encode=ngram_vectors)
+    kinds = {example.kind for example in made}
+    assert "positive" in kinds
+    assert "semantic_negative" not in kinds
+    for example in made:
+        assert example.redirect != example.canonical

@@ -278,6 +278,64 @@ def test_another_option_score_changes_what_is_compared():
         option_scores((" a",), stored, "per_token")
 
 
+def test_scores_are_of_the_logits_without_what_decoding_makes_of_them(tiny_models, shot_prompts):
+    """Penalties, forbidden tokens and temperature of a model's settings move no log-probability."""
+    requests = requests_of(shot_prompts, n=2)
+    plain = {s.request_id: s for s in TransformersRunner(tiny_models("llama")).score(requests)}
+    runner = TransformersRunner(tiny_models("llama"))
+    settings = runner._engine.model.generation_config
+    settings.update(
+        repetition_penalty=1.7, temperature=0.3, top_k=2, suppress_tokens=[5, 6, 7], do_sample=True
+    )
+    for score in runner.score(requests):
+        assert score == plain[score.request_id]
+
+
+def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
+    """Masked logits are minus infinity: a score, and no answer while another option is possible."""
+    runner = TransformersRunner(tiny_models("llama"))
+    (token,) = runner._encoder.tokenizer("x")["input_ids"]
+
+    class Masked:
+        def __init__(self, engine):
+            self.model, self._engine = engine.model, engine
+            self.keeps_cache = engine.keeps_cache
+
+        def score(self, batch, n_last):
+            logits = self._engine.score(batch, n_last).clone()
+            logits[..., token] = -math.inf
+            return logits
+
+    runner._engine = Masked(runner._engine)
+    told = {
+        s.request_id: s
+        for s in runner.score(
+            [ScoringRequest(id=word, context="Q:", continuation=word) for word in ("x", "y")]
+        )
+    }
+    assert told["x"].log_probability == -math.inf
+    assert told["x"].is_greedy is False
+    prompt = Prompt(id="q", text="Q:", options=("x", "y"))
+    for majority in (False, True):
+        (answer,) = OptionRunner(runner, majority=majority).generate([prompt], GenerationParams())
+        assert answer.text == "y"
+
+
+def test_a_continuation_that_tokenises_to_nothing_is_named(tiny_models):
+    """A normaliser may strip a text of spaces, or of a character that it knows not."""
+    from tokenizers import normalizers
+
+    runner = TransformersRunner(tiny_models("llama"))
+    tokenizer = runner._encoder.tokenizer
+    before = tokenizer.backend_tokenizer.normalizer
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\u200b", "")
+    try:
+        with pytest.raises(RunnerError, match=r"continuation '\\u200b' of request 'z' has no tok"):
+            list(runner.score([ScoringRequest(id="z", context="a", continuation="\u200b")]))
+    finally:
+        tokenizer.backend_tokenizer.normalizer = before
+
+
 def test_conversations_are_scored_after_the_chat_template(tiny_models):
     inner = TransformersRunner(tiny_models("gpt_neox"))
     inner._encoder.tokenizer.chat_template = (

@@ -10,7 +10,8 @@ import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError
-from surface_consistency.inference import FakeRunner
+from surface_consistency.inference import FakeRunner, TransformersRunner
+from surface_consistency.metrics import clustered_auc
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies import report_runs, run_study, score_run
@@ -24,6 +25,11 @@ from surface_consistency.studies.linking import (
 from surface_consistency.studies.linking_consistency import (
     LinkingConsistency,
     LinkingConsistencySettings,
+)
+from surface_consistency.studies.organism_training import (
+    Piece,
+    TrainingSettings,
+    train_on_lessons,
 )
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 
@@ -119,6 +125,11 @@ def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known, tmp_pat
     assert calibrated["negative_accuracy"] > 0.97
     assert ("all", "but disputable ones") in linking.index
     assert ("category", "from misspellings") in linking.index
+    kinds = tables["linking_kinds"].frame.set_index(["kind", "label"])
+    cells = [kinds.loc[("surface_negative", label)] for label in ("disputable", "beyond dispute")]
+    assert sum(cell["n"] for cell in cells) == kinds.loc[("surface_negative", "all"), "n"]
+    assert ("positive", "disputable") not in kinds.index
+    assert len(kinds.loc["semantic_negative"]) > 2
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "tells two names of one entity from names of two" in page
 
@@ -199,7 +210,7 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     assert not any(question in " ".join(plan.targets["question"]) for question in shown)
     with pytest.raises(DataError, match="--shots 5000 needs as many entities"):
         study.plan(data, LinkingSettings(shots=5_000))
-    with pytest.raises(DataError, match="--neighbours is names, embedder or a text file"):
+    with pytest.raises(DataError, match="--neighbours is names, embedder, a text file"):
         study.plan(data, LinkingSettings(neighbours="near"))
 
 
@@ -215,6 +226,55 @@ def test_log_odds_add_up_the_forms_of_each_word():
         for n, p in enumerate((0.3, 0.1, 0.15, 0.05))
     ]
     assert log_odds(words) == pytest.approx(np.log(2.0))
+
+
+def test_words_without_any_probability_give_no_verdict(data, tmp_path):
+    """A server or a masked vocabulary may tell -inf for all four words; that is no denial."""
+
+    class Masked(Linker):
+        def score(self, requests):
+            for score in super().score(requests):
+                yield score.model_copy(update={"log_probabilities": (-math.inf,)})
+
+    nothing = [ScoredText(request_id=str(n), log_probabilities=(-math.inf,)) for n in range(4)]
+    some = [nothing[0].model_copy(update={"log_probabilities": (-1.0,)}), *nothing[1:]]
+    assert math.isnan(log_odds(nothing))
+    assert log_odds(some) == math.inf
+    folder = run(data, Masked(set()), tmp_path / "run", limit=5)
+    with pytest.raises(DataError, match=r"neither yes nor no is possible"):
+        score_run(folder)
+
+
+def name_lengths(names):
+    """A neighbour is a name of the nearest length."""
+    return np.array([[len(name)] for name in names], dtype=np.float32)
+
+
+def test_neighbours_may_be_any_function_from_names_to_vectors(data):
+    settings = LinkingSettings(neighbours=f"{__name__}:name_lengths", limit=20)
+    plan = LinkingStudy().plan(data, settings)
+    semantic = plan.pairs[plan.pairs["kind"] == "semantic_negative"]
+    true = plan.pairs[plan.pairs["kind"] == "positive"].drop_duplicates("source_id")
+    true = true.set_index("source_id")["first_surface"]
+    # The negative names the other entity first; its title is as long as the true one, or nearly.
+    lengths = semantic["first_surface"].str.len()
+    gaps = (lengths - semantic["source_id"].map(true).str.len()).abs()
+    assert len(semantic) > 10
+    assert gaps.median() == 0
+    with pytest.raises(DataError, match=r"--neighbours is names, embedder, a text file .*'no.vec'"):
+        LinkingStudy().plan(data, LinkingSettings(neighbours="no.vec"))
+
+
+def test_what_could_not_be_made_or_asked_is_counted(data):
+    plain = LinkingStudy().plan(data, LinkingSettings()).checks["examples"].iloc[0]
+    shaped = LinkingSettings(surface_negative="other-entity-same-shape", wording="same-entity")
+    other = LinkingStudy().plan(data, shaped).checks["examples"].iloc[0]
+    assert (plain["pairs"], plain["without_surface_negative"]) == (191, 0)
+    assert plain["asked_as_same_entity"] == 0
+    assert plain["disputable"] > 20
+    assert other["asked_as_same_entity"] == other["pairs"] == 191
+    assert 0 < other["without_surface_negative"] < 60
+    assert other["disputable"] == 0
 
 
 def test_linking_foretells_consistency_where_it_was_planted(linked, data, known, tmp_path):
@@ -268,3 +328,53 @@ def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
         report_runs([folder.path], tmp_path / "report", analyses=wrong)
     with pytest.raises(DataError, match="no linking run of 'other' among those of m"):
         report_runs([folder.path], tmp_path / "report", analyses=foreign)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("links", [True, False])
+def test_the_area_under_the_curve_recovers_what_a_trained_model_links(data, tmp_path, links):
+    """One model is taught half of the pairs, another answers to all of them by a coin."""
+    pytest.importorskip("torch")
+    settings = LinkingSettings(wording="same-entity", calibrate=False, limit=16, repeat=0)
+    plan = LinkingStudy().plan(data, settings)
+    texts = {prompt.id: prompt.text for prompt in plan.groups[""].prompts}
+    taught = set(sorted(set(plan.pairs["source_id"]))[::2])
+    source = plan.pairs.set_index("pair_id")["source_id"]
+    lessons = []
+    for target in plan.targets.itertuples():
+        example = target.target_id.rpartition("/")[0]
+        coin = hashlib.md5(example.encode()).digest()[0] % 2
+        word = target.answers[0] if links else ("yes", "no")[coin]
+        if source[example] in taught or not links:
+            question = Piece(texts[target.prompt_id], is_learned=False)
+            lessons.append((question, Piece(f" {word}", is_learned=True)))
+    training = TrainingSettings(steps=90 if links else 30, context=128, vocabulary_size=600)
+    runner = TransformersRunner(
+        train_on_lessons(lessons, tmp_path / "organism", training), device="cpu"
+    )
+
+    folder = run_study(LinkingStudy(), data, runner, tmp_path / "run", model="m", settings=settings)
+    outcomes = score_run(folder)
+
+    is_taught = outcomes["source_id"].isin(taught)
+    areas = {
+        part: clustered_auc(
+            frame["first_log_odds"].to_numpy(dtype=float),
+            (frame["kind"] == "positive").to_numpy(dtype=float),
+            frame["source_id"].to_numpy(dtype=object),
+        )
+        for part, frame in (
+            ("taught", outcomes[is_taught]),
+            ("held out", outcomes[~is_taught]),
+            ("all", outcomes),
+        )
+    }
+    if links:
+        true = outcomes[outcomes["kind"] == "positive"]
+        share = true["source_id"].isin(taught).mean()
+        assert areas["taught"].auc == 1.0
+        assert true["first_correct"].mean() == pytest.approx(share, abs=0.15)
+        assert areas["held out"].auc < 0.85
+    else:
+        assert areas["all"].auc_interval[0] < 0.5 < areas["all"].auc_interval[1]
+        assert areas["all"].auc < 0.75
