@@ -377,7 +377,8 @@ class AblationModel:
                     hooks.callback(handle.remove)
             ids = self._tensor([inputs] * n_rows)
             if self.reads_gold_rows:
-                return self._body(ids, **options)[:, -n_read:]
+                hidden: torch.Tensor = self._body(ids, **options)
+                return hidden[:, -n_read:]
             if "logits_to_keep" in inspect.signature(type(self.model).forward).parameters:
                 options["logits_to_keep"] = n_read
             logits: torch.Tensor = self.model(input_ids=ids, **options).logits
@@ -525,8 +526,8 @@ class AblationModel:
     def _mean_token(self) -> tuple["torch.Tensor", "torch.Tensor | float"]:
         """The mean of all rows of the unembedding, and of its biases."""
         bias = 0.0 if self._biases is None else self._biases.float().mean()
-        weight: torch.Tensor = self._head.weight
-        return weight.float().mean(dim=0), bias
+        mean: torch.Tensor = self._head.weight.float().mean(dim=0)
+        return mean, bias
 
     def _tensor(self, values: Any, device: Any = None) -> "torch.Tensor":  # noqa: ANN401
         """Put whole numbers on a device, by default that of the embeddings."""
