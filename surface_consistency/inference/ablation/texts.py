@@ -111,8 +111,8 @@ class AnswerEncoder:
         first, last = span or (len(answer) - len(answer.lstrip()), len(answer))
         if not 0 <= first < last <= len(text) or not answer[first:last].strip():
             raise ValueError(
-                f"prompt {prompt.id!r}: the span must hold characters of the answer, got {first} to "
-                f"{last} of {answer!r}"
+                f"prompt {prompt.id!r}: the span must hold characters of the answer, got {first} "
+                f"to {last} of {answer!r}"
             )
         before = prompt.text if prompt.text is not None else self._encoder.render(prompt)
         encoded = self._tokenizer(

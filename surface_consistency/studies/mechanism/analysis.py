@@ -1,6 +1,6 @@
-"""Do two answers to one fact use the same parts of the model? SLAQ's section 5, from one's own runs.
+"""Do two answers to one fact use the same parts of the model? SLAQ's section 5.
 
-Any paired run will do: short against long queries, titles against redirects, two states of a store.
+Any paired run will do: short against long queries, titles against redirects, states of a store.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
@@ -165,8 +166,8 @@ class _Looked:
     spans: dict[str, Span]
     measured: dict[str, Measured]
     similarity: pd.DataFrame
-    heads: Any
-    mlps: Any
+    heads: npt.NDArray[np.int64]
+    mlps: npt.NDArray[np.int64]
     names: list[str]
     fingerprint: Mapping[str, Any]
 
@@ -334,8 +335,8 @@ def _look(run: Run, report: Report, settings: MechanismSettings, named: str | No
 def _similarities(
     pair: SampledPair,
     measured: Mapping[str, Measured],
-    heads: Any,
-    mlps: Any,  # noqa: ANN401
+    heads: npt.NDArray[np.int64],
+    mlps: npt.NDArray[np.int64],
 ) -> list[dict[str, Any]]:
     """Compare the answers of a pair; a pair whose span was not found keeps an empty row."""
     if pair.first.id in measured and pair.second.id in measured:
@@ -490,8 +491,10 @@ def _similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table
     return Table(
         frame=frame.reset_index(drop=True),
         caption="Similarity of the two answers of a pair, by component",
-        note=f"Tokens matched by optimal transport; {settings.readout.replace('_', ' ')}. p shuffles "
-        "classes within models and takes clusters whole; features are not corrected for number.",
+        note=f"Tokens matched by optimal transport; {settings.readout.replace('_', ' ')}. p "
+        "shuffles classes within models and takes clusters whole, uncorrected for the number of "
+        "features. Pairs right once hold two different answers: --target reference reads the same "
+        "words in both.",
         few="n_clusters",
         columns=[Column(key="model", title="Model"), *_difference_columns()],
     )
@@ -557,10 +560,10 @@ def _sets_table(looked: Sequence[_Looked], settings: MechanismSettings) -> Table
     return Table(
         frame=pd.DataFrame(rows),
         caption="Minimal sets of the tokens of the fact, medians and shares of tokens",
-        note="Reached by sum: positive importances add up to the threshold. More together: the set’s "
-        "absence takes 0.25 more of the readout than those of its parts; then importances one by one "
-        "are too low. Ties: changes that are exactly 0. Model’s own: tokens that the model would "
-        "write; others were written with another number format, template or prompt.",
+        note="Reached by sum: positive importances add up to the threshold. More together: the "
+        "set’s absence takes 0.25 more of the readout than those of its parts; then importances "
+        "one by one are too low. Ties: changes that are exactly 0. Model’s own: tokens that the "
+        "model would write; others were written with another number format, template or prompt.",
         columns=[
             Column(key="model", title="Model"),
             Column(key="side", title="Answers"),

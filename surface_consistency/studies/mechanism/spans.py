@@ -132,10 +132,9 @@ def align_span(request: SpanRequest) -> Span:
         The span; "not found" where nothing answers.
 
     Examples:
-        >>> found = align_span(
-        ...     SpanRequest(answer_id="1", short="Huygens found it.", long="It was found by Huygens.")
-        ... )
-        >>> found.source, "It was found by Huygens."[found.start : found.stop]
+        >>> long = "It was found by Huygens."
+        >>> found = align_span(SpanRequest(answer_id="1", short="Huygens found it.", long=long))
+        >>> found.source, long[found.start : found.stop]
         ('alignment', 'found by Huygens')
     """
     clauses = _answering_clauses(request)
@@ -208,9 +207,9 @@ def _best_window(
 
 
 _INSTRUCTION: Final = (
-    "Below are a question, a short answer to it, and a long answer to several questions. Copy, word "
-    "for word, the shortest part of the long answer that answers the question, whether or not it "
-    "agrees with the short answer. Write nothing else. If no part answers the question, write "
+    "Below are a question, a short answer to it, and a long answer to several questions. Copy, "
+    "word for word, the shortest part of the long answer that answers the question, whether or not "
+    "it agrees with the short answer. Write nothing else. If no part answers the question, write "
     f"{_NONE}."
 )
 

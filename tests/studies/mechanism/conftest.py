@@ -5,11 +5,12 @@ import pytest
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.inference import FakeRunner
 from surface_consistency.studies.asking import run_study
-from surface_consistency.studies.organisms import (
-    plan_memory,
-    planted_answer,
-    train_slaq_organism,
+from surface_consistency.studies.organism_training import (
+    Piece,
+    TrainingSettings,
+    train_on_lessons,
 )
+from surface_consistency.studies.organisms import plan_memory, planted_answer
 from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.slaq.study import (
     SlaqScoring,
@@ -18,7 +19,7 @@ from surface_consistency.studies.slaq.study import (
     topic_prompts,
 )
 
-SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0, "long_tokens": 128}
+SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0}
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +32,19 @@ def weights(tmp_path_factory, slaq_data):
     """A model of two layers that has seen one step of training."""
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    asked = topic_prompts(slaq_data, SlaqSettings(**SETTINGS))
-    folder = tmp_path_factory.mktemp("weights") / "organism"
-    return train_slaq_organism(slaq_data.topics, asked, folder, steps=1)
+    asked = topic_prompts(slaq_data, SlaqSettings(**SETTINGS)).prompts
+    texts = [turn.content for prompt in asked for turn in prompt.messages]
+    return train_on_lessons(
+        [(Piece("A short text.", True),)],
+        tmp_path_factory.mktemp("weights") / "organism",
+        TrainingSettings(
+            steps=1,
+            context=2048,
+            vocabulary_size=1_500,
+            chat_template="{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:",
+        ),
+        vocabulary=texts,
+    )
 
 
 @pytest.fixture(scope="session")
