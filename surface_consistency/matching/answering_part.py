@@ -8,7 +8,7 @@ from typing import Final
 
 from surface_consistency.text import normalize
 
-__all__ = ["LongAnswer", "TopicQuestions"]
+__all__ = ["FUNCTION_WORDS", "LongAnswer", "TopicQuestions", "stem"]
 
 _ITEM: Final = re.compile(r"^[ \t]*[*_#>\- \t]*\(?(\d)[.):][*_]*(?=\s|$)", re.MULTILINE)
 _ABBREVIATIONS: Final = "".join(
@@ -18,7 +18,7 @@ _SENTENCE: Final = re.compile(
     rf"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]*])){_ABBREVIATIONS}\s+|(?<=[。！？])|\n+"
 )
 _CLAUSE: Final = re.compile(r";\s+|,\s+(?:and|but|while|whereas)\s+")
-_FUNCTION_WORDS: Final = frozenset(
+FUNCTION_WORDS: Final = frozenset(
     """
     a an the of in on at by for from to with into after against under over about as is are
     was were be been being do does did has have had can could will would which what who whom
@@ -26,14 +26,27 @@ _FUNCTION_WORDS: Final = frozenset(
     than then one year day date name called give gave there s
     """.split()  # noqa: SIM905
 )
+"""Words that tell no fact from another."""
+
 _SUFFIXES: Final = ("ing", "ed", "es", "e", "s")
 _CLEAR: Final = 0.5
 _OTHERS: Final = 2 / 3
 
 
 @lru_cache(maxsize=65_536)
-def _stem(word: str) -> str:
-    """Cut the ending of an English inflection off a word of some length."""
+def stem(word: str) -> str:
+    """Cut the ending of an English inflection off a word of some length.
+
+    Args:
+        word: A word in lower case.
+
+    Returns:
+        The word without it.
+
+    Examples:
+        >>> stem("discovered"), stem("gas")
+        ('discover', 'gas')
+    """
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             return word[: -len(suffix)]
@@ -42,7 +55,7 @@ def _stem(word: str) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text."""
-    return frozenset(_stem(word) for word in normalize(text).split() if word not in _FUNCTION_WORDS)
+    return frozenset(stem(word) for word in normalize(text).split() if word not in FUNCTION_WORDS)
 
 
 class TopicQuestions:

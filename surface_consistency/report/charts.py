@@ -28,7 +28,7 @@ from surface_consistency.report.numbers import (
     format_value,
     text_width,
 )
-from surface_consistency.report.page import Bars, Dots, Flow, Lines, Square, Squares
+from surface_consistency.report.page import Bars, Dots, Flow, Heat, Lines, Square, Squares
 
 __all__ = [
     "View",
@@ -36,6 +36,8 @@ __all__ = [
     "check_model",
     "dots_view",
     "flow_view",
+    "heat_map_view",
+    "heat_values",
     "lines_view",
     "plain_square",
     "squares_view",
@@ -45,6 +47,7 @@ __all__ = [
 View = dict[str, Any]
 
 _HEAT_MODELS: Final = 4
+_MOST_NUMBERS: Final = 12
 _MOST_SQUARES: Final = 4
 _SIDE: Final = 300
 _TOP: Final = 40
@@ -571,6 +574,74 @@ def _span(counts: Sequence[int]) -> str:
         return ""
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def heat_map_view(block: Heat) -> View:
+    """Make the view of a heat map; its cells hold numbers where there are few columns.
+
+    Args:
+        block: The heat map.
+
+    Returns:
+        What the template sets.
+
+    Raises:
+        ValueError: If a row has another number of cells than there are columns.
+    """
+    top = max((abs(value) for value in heat_values(block)), default=0.0)
+    is_wide = len(block.columns) > _MOST_NUMBERS
+    return {
+        "block": block,
+        "panels": [
+            (
+                title,
+                [
+                    (
+                        label,
+                        [
+                            _heat_map_cell(
+                                value, top, f"{block.row_title} {label}, {column}", is_wide
+                            )
+                            for column, value in zip(block.columns, values, strict=True)
+                        ],
+                    )
+                    for label, values in rows
+                ],
+            )
+            for title, rows in block.panels
+        ],
+    }
+
+
+def heat_values(block: Heat) -> list[float]:
+    """List the numbers of a heat map.
+
+    Args:
+        block: The heat map.
+
+    Returns:
+        All that are there.
+    """
+    return [
+        value
+        for _, rows in block.panels
+        for _, values in rows
+        for value in values
+        if math.isfinite(value)
+    ]
+
+
+def _heat_map_cell(value: float, top: float, where: str, is_wide: bool) -> View:
+    """View of one cell."""
+    if not math.isfinite(value):
+        return {"css": "soft", "text": "" if is_wide else "·", "said": f"{where}: not defined"}
+    step = min(5, int(6 * abs(value) / top)) if top else 0
+    said = format_number(value)
+    return {
+        "css": f"{'cold' if value < 0 else 'heat'}-{step}",
+        "text": "" if is_wide else said,
+        "said": f"{where}: {said}\u00a0%",
+    }
 
 
 def _percent(share: float) -> str:

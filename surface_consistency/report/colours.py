@@ -93,22 +93,24 @@ def model_style(index: int) -> tuple[int, str]:
 
 
 def heat_colours(colours: Mapping[str, str]) -> dict[str, str]:
-    """Mix the steps of a heat map from the page to the colour of flips.
+    """Mix the steps of a heat map from the page to the colours of flips.
 
     Args:
         colours: The scheme.
 
     Returns:
-        "heat-0", which is the page, to "heat-5".
+        "heat-0", which is the page, to "heat-5", the colour of first-only pairs; and "cold-0" to
+        "cold-5", that of second-only pairs, for shares below nothing.
     """
-    page, flip = (
+    page, first, second = (
         [int(colours[name][place : place + 2], 16) for place in (1, 3, 5)]
-        for name in ("page", "first")
+        for name in ("page", "first", "second")
     )
     steps = (0.0, 0.12, 0.24, 0.36, 0.48, 0.6)
     return {
-        f"heat-{number}": "#"
-        + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(page, flip, strict=True))
+        f"{name}-{number}": "#"
+        + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(page, end, strict=True))
+        for name, end in (("heat", first), ("cold", second))
         for number, share in enumerate(steps)
     }
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
-from surface_consistency.report.colours import LIGHT, model_style
+from surface_consistency.report.charts import heat_values
+from surface_consistency.report.colours import LIGHT, heat_colours, model_style
 from surface_consistency.report.layout import (
     CELLS,
     FEW_POINTS,
@@ -31,6 +32,7 @@ from surface_consistency.report.page import (
     Dot,
     Dots,
     Flow,
+    Heat,
     Lines,
     Page,
     Square,
@@ -77,7 +79,7 @@ _MOST_ACROSS: Final = 4
 
 
 def write_figures(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw the squares, dots, curves, bars and flows of a page, each once.
+    """Draw the squares, dots, curves, bars, flows and heat maps of a page, each once.
 
     Args:
         page: The page.
@@ -234,7 +236,7 @@ def _named_blocks(page: Page) -> Iterator[tuple[str, Block]]:
     taken: set[str] = set()
     for section in page.sections:
         for block in section.blocks:
-            if not isinstance(block, Squares | Dots | Lines | Bars | Flow):
+            if not isinstance(block, Squares | Dots | Lines | Bars | Flow | Heat):
                 continue
             wanted = section.anchor if isinstance(block, Squares) else block.name
             base = re.sub(r"[^\w.-]+", "-", wanted).strip("-.") or "figure"
@@ -271,6 +273,11 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
     elif isinstance(block, Flow):
         figure = Figure(figsize=(6.8, 3.4))
         _draw_flow(figure.subplots(), block)
+    elif isinstance(block, Heat):
+        n_rows = max((len(rows) for _, rows in block.panels), default=1)
+        width = 0.6 + 0.2 * len(block.columns)
+        figure = Figure(figsize=(max(6.5, 0.8 + width * len(block.panels)), 1.4 + 0.2 * n_rows))
+        _draw_heat(figure, block)
     else:
         raise TypeError(f"no figure is drawn of a {type(block).__name__}")
     return figure
@@ -460,6 +467,28 @@ def _draw_bars(ax: "Axes", block: Bars) -> None:
     )  # fmt: skip
     ax.tick_params(axis="y", length=0)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+
+
+def _draw_heat(figure: "Figure", block: Heat) -> None:
+    """Draw the panels of a heat map on one scale, which is white at nothing."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    scheme = heat_colours(LIGHT)
+    steps = [LIGHT["second"], scheme["cold-3"], LIGHT["page"], scheme["heat-3"], LIGHT["first"]]
+    colours = LinearSegmentedColormap.from_list("shares", steps)
+    top = max((abs(value) for value in heat_values(block)), default=0.0) or 1.0
+    axes = figure.subplots(1, len(block.panels), squeeze=False)[0]
+    picture = None
+    for ax, (title, rows) in zip(axes, block.panels, strict=True):
+        values = [[100 * value for value in of_row] for _, of_row in rows]
+        picture = ax.imshow(values, cmap=colours, vmin=-100 * top, vmax=100 * top, aspect="equal")
+        ax.set_title(_folded(title, 34), loc="left")
+        ax.set_xticks(range(len(block.columns)), block.columns, fontsize=6)
+        ax.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=6)
+        ax.set_ylabel(block.row_title)
+    figure.suptitle(_folded(block.title, 80), x=0.01, ha="left", weight="bold")
+    if picture is not None:
+        figure.colorbar(picture, ax=list(axes), label="%", shrink=0.8)
 
 
 def _draw_flow(ax: "Axes", block: Flow) -> None:

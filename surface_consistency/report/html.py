@@ -23,6 +23,7 @@ from surface_consistency.report.charts import (
     check_model,
     dots_view,
     flow_view,
+    heat_map_view,
     lines_view,
     plain_square,
     squares_view,
@@ -38,6 +39,7 @@ from surface_consistency.report.page import (
     Check,
     Dots,
     Flow,
+    Heat,
     Lines,
     Page,
     Section,
@@ -180,6 +182,8 @@ class _Views:
                 view = bars_view(block, self.models)
             case Flow():
                 view = flow_view(block) | {"short": block.title}
+            case Heat():
+                view = heat_map_view(block)
             case Table():
                 view = _table_view(block, self.models) | {"short": block.caption}
                 return view | {"id": self.unique(f"table-{block.caption.lower()[:40]}")}

@@ -19,6 +19,7 @@ __all__ = [
     "Dots",
     "Finding",
     "Flow",
+    "Heat",
     "Lines",
     "Made",
     "Matrix",
@@ -295,6 +296,30 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """Shares in rows and columns as colours, in panels side by side on one scale."""
+
+    name: str
+    """Short name, for files and anchors."""
+
+    title: str
+    """What it shows."""
+
+    columns: Sequence[str]
+    """Headings of the columns."""
+
+    panels: Sequence[tuple[str, Sequence[tuple[str, Sequence[float]]]]]
+    """Panels from left to right: title, and rows from top to bottom, each a label and a share for
+    each column; NaN where there is none."""
+
+    row_title: str = ""
+    """What the rows are; none by default."""
+
+    note: str = ""
+    """What stands below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
     """What happened to one fact, step by step."""
 
@@ -418,7 +443,7 @@ class Made:
     """The run in one line."""
 
 
-Block = Squares | Dots | Lines | Bars | Flow | Matrix | Story | Table | Prose | Answers
+Block = Squares | Dots | Lines | Bars | Flow | Matrix | Heat | Story | Table | Prose | Answers
 """What a section may hold."""
 
 

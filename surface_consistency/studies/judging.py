@@ -304,7 +304,7 @@ class LLMJudge:
             for name, part in parts.items()
             if (texts[places[name][0]] or "").strip()
         }
-        first = self._ask(asked.values())
+        first = self.ask(asked.values())
         replies = {name: (first[prompt.key], 1) for name, prompt in asked.items()}
         retried = {
             name: retry_prompt(prompt, first[prompt.key].text or "", prompt_id=f"{prompt.id}/2")
@@ -312,7 +312,7 @@ class LLMJudge:
             if first[prompt.key].text is not None
             and isinstance(self._states(parts[name], first[prompt.key]), str)
         }
-        second = self._ask(retried.values())
+        second = self.ask(retried.values())
         replies |= {name: (second[prompt.key], _ATTEMPTS) for name, prompt in retried.items()}
         state, reason, raw = (np.full(len(targets), None, dtype=object) for _ in range(3))
         attempts = np.zeros(len(targets), dtype=np.int64)
@@ -352,8 +352,19 @@ class LLMJudge:
         except JudgeReplyError as error:
             return f"the judge's reply cannot be read: {error}"
 
-    def _ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
-        """Ask what the log does not answer; return all replies by the key of their prompt."""
+    def ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
+        """Ask what the log does not answer.
+
+        Args:
+            asked: Requests to the judging model.
+
+        Returns:
+            All replies by the key of their prompt.
+
+        Raises:
+            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunnerError: If the judging model cannot be asked.
+        """
         try:
             return ask_logged(
                 self._runner,

@@ -200,7 +200,7 @@ class LinkingJudge:
             return said, (said == "yes") == (kind == "positive"), None, None, None
         odds = log_odds(scores)
         if math.isnan(odds):
-            return text, None, "neither yes nor no is possible", None, None
+            return text, None, "no log-odds: neither yes nor no has a probability", None, None
         baseline = self._baselines.get(wording)
         calibrated = None if baseline is None else odds - baseline
         decisive = calibrated if self._is_calibrated else odds

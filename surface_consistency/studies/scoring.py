@@ -46,6 +46,7 @@ from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, 
 
 __all__ = [
     "align_predictions",
+    "answered_targets",
     "import_predictions",
     "retest_flip_rate",
     "score_files",
@@ -268,13 +269,13 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     """Judge, pair, check, write."""
     judge = study.judge(scoring, folder)
     targets, pairs = folder.read_plan()
-    answered = _answered(folder, targets, repeat=False)
+    answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.verdict)
     _refuse_no_verdict(verdicts, judge.name)
     outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
-    again = _answered(folder, targets, repeat=True)
+    again = answered_targets(folder, targets, repeat=True)
     again = again[again["text"].notna()].reset_index(drop=True)
     repeated = judge_targets(judge, again, study.verdict) if len(again) else None
     scored = Scored(
@@ -468,8 +469,18 @@ def _digest(texts: pd.Series) -> str:
     return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
 
 
-def _answered(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.DataFrame:
-    """Put the answers beside the targets; prompts of equal content share one."""
+def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.DataFrame:
+    """Put the answers beside the targets; prompts of equal content share one.
+
+    Args:
+        folder: The run.
+        targets: What is judged, with group and prompt_key, as `RunFolder.read_plan` gives them.
+        repeat: Whether the answers of the second time.
+
+    Returns:
+        The targets with text, finish_reason, error, lookups, scores, thought and thought_source;
+        None where there is none.
+    """
     answers = folder.read_answers(targets["group"].unique(), repeat=repeat)
     key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
     rows = np.full(len(targets), -1)

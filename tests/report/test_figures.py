@@ -10,6 +10,8 @@ import pytest
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
 from surface_consistency.metrics import PairedTable, paired_by
 from surface_consistency.report import plot_groups, plot_square, write_figures
+from surface_consistency.report.figures import _figure
+from surface_consistency.report.page import Heat, Section
 from tests.report.example import LABELS, page, squares
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -119,3 +121,24 @@ def test_matplotlib_is_loaded_when_drawing_only():
     )
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_heat_maps_are_drawn_on_one_scale_around_nothing(tmp_path):
+    block = Heat(
+        name="components",
+        title="Components of a fact",
+        columns=["0", "MLP"],
+        panels=[("short", [("0", [0.5, -0.25])]), ("long", [("0", [0.0, 0.1])])],
+        row_title="Layer",
+    )
+    one = replace(page(1), sections=[Section(anchor="maps", title="Maps", blocks=[block])])
+
+    written = write_figures(one, tmp_path)
+
+    assert sorted(path.name for path in written) == [
+        *("components.pdf", "components.png", "components.svg"),
+    ]
+    figure = _figure(block, one.models)
+    pictures = [image for ax in figure.axes for image in ax.images]
+    assert {image.get_clim() for image in pictures} == {(-50.0, 50.0)}
+    assert pictures[0].get_array().tolist() == [[50.0, -25.0]]

@@ -13,7 +13,7 @@ import pytest
 from surface_consistency.report import write_page
 from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
-from surface_consistency.report.page import Dot, Dots, Section, Square, Value
+from surface_consistency.report.page import Dot, Dots, Heat, Section, Square, Value
 from surface_consistency.report.table import Table
 from tests.report.example import (
     LABELS,
@@ -309,3 +309,46 @@ def test_tables_of_no_rows_are_set():
     empty = Table(frame=table.frame.iloc[:0], caption="Nothing", columns=table.columns)
 
     assert "Nothing" in _Reader(render_page(_one(empty))).visible
+
+
+def maps(n_columns=3):
+    """A heat map of two panels, with a share below nothing and one that is missing."""
+    rows = [("0", [0.5, -0.25, float("nan"), *[0.0] * (n_columns - 3)]), ("1", [0.0] * n_columns)]
+    return Heat(
+        name="components",
+        title="Components of a fact",
+        columns=[*map(str, range(n_columns - 1)), "MLP"],
+        panels=[("short", rows), ("long", rows)],
+        row_title="Layer",
+        note="Shares.",
+    )
+
+
+def test_heat_maps_colour_shares_on_one_scale():
+    block = maps()
+    document = render_page(
+        replace(page(1), sections=[Section(anchor="maps", title="Maps", blocks=[block])])
+    )
+
+    html5lib.HTMLParser(strict=True).parse(document)
+    assert document.count('class="heat map"') == 2
+    assert document.count('class="heat-5" title="Layer 0, 0: 50.0\u00a0%">50.0<') == 2
+    assert document.count('class="cold-3" title="Layer 0, 1: −25.0\u00a0%">−25.0<') == 2
+    assert document.count('title="Layer 0, MLP: not defined"') == 2
+
+
+def test_wide_heat_maps_leave_their_numbers_to_the_pointer():
+    document = render_page(
+        replace(page(1), sections=[Section(anchor="maps", title="Maps", blocks=[maps(20)])])
+    )
+
+    assert 'title="Layer 0, 0: 50.0\u00a0%"></td>' in document
+
+
+def test_rejects_heat_maps_of_uneven_rows():
+    uneven = replace(maps(), columns=["0", "MLP"])
+
+    with pytest.raises(ValueError, match="zip"):
+        render_page(
+            replace(page(1), sections=[Section(anchor="maps", title="Maps", blocks=[uneven])])
+        )

@@ -1,12 +1,18 @@
 """The model organism: what was planted in its training text is what the study finds."""
 
 import json
+import warnings
 
 import pandas as pd
 import pytest
 
 from surface_consistency.cli import main
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import RedirectOutcome
+from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
 from surface_consistency.studies.organisms import train_organism
+from surface_consistency.studies.study import Report, ReportSettings
 
 pytest.importorskip("torch")
 
@@ -81,6 +87,29 @@ def test_demo_again_trains_and_asks_nothing(demo, capsys):
     assert (demo / "organism" / "model.safetensors").stat().st_mtime_ns == model
     assert (demo / "generations.jsonl").read_bytes() == log
     assert json.loads(capsys.readouterr().out)["tables"]["overall"][0]["n"] == 196
+
+
+@pytest.mark.slow
+def test_the_organism_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
+    """Pairs right both times need the same components more than pairs right once."""
+    report = Report(
+        runs=load_runs([demo], outcome=RedirectOutcome),
+        settings=ReportSettings(),
+        cluster="subject_id",
+    )
+    settings = MechanismSettings(per_class=8, store=tmp_path, device="cpu", heat_maps=0)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        tables = MechanismAnalysis().tables(report, settings)
+
+    rows = tables["mechanism_similarity"].frame.set_index("feature")
+    assert rows.loc["iou", "aligned"] > rows.loc["iou", "misaligned"] + 0.1
+    assert rows.loc["iou", "p_value"] < 0.05
+    sets = tables["mechanism_sets"].frame
+    assert (sets["greedy"] == 1.0).all()  # The model reads again what it wrote itself.
+    assert (sets["reached"] == 1.0).all()
+    assert (sets["reached_by_sum"] < 0.8).all()
 
 
 def test_train_organism_rejects_no_steps(tmp_path, capsys):

@@ -16,3 +16,9 @@ from .scores import (
     ablate as ablate,
     recover as recover,
 )
+from .texts import (
+    AnswerEncoder as AnswerEncoder,
+    EncodedAnswer as EncodedAnswer,
+    LoadedModel as LoadedModel,
+    load_ablation_model as load_ablation_model,
+)

@@ -1,16 +1,16 @@
 """A model that runs with components taken away, many sets of them in one batch.
 
-A row of a batch is the same text with other components gone. Below its first missing component a
-row is the untouched one, so it joins the batch there: the batch *grows* from layer to layer, and
-one forward of the model gives every component's effect, exactly. No code of the model is touched;
-rows join in a hook before each layer.
+A row of a batch is the same text with other components gone. Rows that miss the same up to a layer
+are one row up to there, and part where they differ: the batch *grows* from layer to layer, and one
+forward of the model gives every component's effect, exactly. No code of the model is touched; rows
+part in a hook before each layer.
 """
 
 import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -97,16 +97,32 @@ class Result:
     row is untouched."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Rows of one forward, and how many there are from each layer on."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Layer:
+    """What happens to the rows of a batch at one layer."""
+
+    parents: npt.NDArray[np.int64] | None
+    """For each row the one of the layer below that it goes on from; None where none part."""
 
     away: _Flags
-    joined: list[int]
-    first: int
-    offset: int
+    """What each row loses here, `(n_rows, n_components_of_the_layer)`, the MLP last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Batch:
+    """Rows of one forward."""
+
     reading: Reading
-    layer: int = field(default=-1)
+    """What is read."""
+
+    layers: list[_Layer]
+    """The rows at each layer."""
+
+    first: int
+    """Position of the model's input from which on components are away."""
+
+    offset: int
+    """Positions of the text that stand in a cache, before those of the input."""
 
 
 def prepare_model(
@@ -246,16 +262,16 @@ class AblationModel:
         """
         n_read = len(reading.gold)
         values = np.empty((len(away), n_read) if tokens is None else len(away))
-        first_layer = self._first_layers(away)
         limit = self._n_rows(reading) if max_rows is None else max_rows
         limit = 1 if self.mode == "single" else max(limit, 1)
-        waiting = np.argsort(-first_layer, kind="stable")
+        # Rows that part late stand side by side: the untouched one first.
+        waiting = np.lexsort(away.T[::-1])
         greedy: _Flags | None = None
         with self._ready():
             while waiting.size:
-                chunk, rest = waiting[:limit][::-1], waiting[limit:]
+                chunk, rest = waiting[:limit], waiting[limit:]
                 chosen = None if tokens is None else tokens[chunk]
-                part = self._unless_full(reading, away[chunk], first_layer[chunk], chosen)
+                part = self._unless_full(reading, away[chunk], chosen)
                 if part is None and limit == 1:
                     raise RunnerOutOfMemoryError(
                         f"a text of {len(reading.ids)} tokens does not fit into the memory of "
@@ -274,12 +290,6 @@ class AblationModel:
                 "for NaN among its weights, or load it with dtype='float32'"
             )
         return Result(values=values, is_greedy=greedy)
-
-    def _first_layers(self, away: _Flags) -> npt.NDArray[np.int64]:
-        """Find the layer at which each row parts from the untouched one; n_layers for never."""
-        layers = np.array([component.layer for component in self.map.components])
-        first: npt.NDArray[np.int64] = np.where(away, layers, len(self.map.seams)).min(axis=1)
-        return first
 
     def _n_rows(self, reading: Reading) -> int:
         """Say how many rows a batch may have without need."""
@@ -315,14 +325,13 @@ class AblationModel:
         self,
         reading: Reading,
         away: _Flags,
-        first_layer: npt.NDArray[np.int64],
         tokens: npt.NDArray[np.int64] | None,
     ) -> tuple[npt.NDArray[np.float64], _Flags | None] | None:
         """Run a batch; None if the device's memory cannot hold it."""
         import torch
 
         try:
-            return self._run(reading, away, first_layer, tokens)
+            return self._run(reading, away, tokens)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -331,34 +340,36 @@ class AblationModel:
         return None
 
     def _run(
-        self,
-        reading: Reading,
-        away: _Flags,
-        first_layer: npt.NDArray[np.int64],
-        tokens: npt.NDArray[np.int64] | None,
+        self, reading: Reading, away: _Flags, tokens: npt.NDArray[np.int64] | None
     ) -> tuple[npt.NDArray[np.float64], _Flags | None]:
-        """Run a batch whose rows come in the order in which they join."""
-        n_layers = len(self.map.seams)
-        is_base = first_layer == n_layers
-        if self.mode == "growing":
-            # Row 0 is the untouched text, of which the others are copies until they join.
-            rows = np.concatenate([np.zeros((1, away.shape[1]), bool), away[~is_base]])
-            joined = [1 + int((first_layer <= layer).sum()) for layer in range(n_layers)]
-            place = np.where(is_base, 0, np.cumsum(~is_base))
-        else:
-            rows, joined = away, [len(away)] * n_layers
-            place = np.arange(len(away))
-        outputs = self._forward(reading, rows, joined)
+        """Run a batch."""
+        layers, place = self._tree(away)
+        outputs = self._forward(reading, layers, len(away))
         values = self._read(outputs, reading, place, tokens)
         greedy = None
+        is_base = ~away.any(axis=1)
         if is_base.any():
             base = int(place[int(np.argmax(is_base))])
-            logits = self._logits(outputs[base : base + 1])[0]
-            told = logits.argmax(dim=-1).tolist()
+            told = self._logits(outputs[base : base + 1])[0].argmax(dim=-1).tolist()
             greedy = np.array(told) == np.array(reading.gold)
         return values, greedy
 
-    def _forward(self, reading: Reading, away: _Flags, joined: list[int]) -> "torch.Tensor":
+    def _tree(self, away: _Flags) -> tuple[list[_Layer], npt.NDArray[np.int64]]:
+        """Say where rows part, and which row of the last layer each of them is."""
+        if self.mode != "growing":
+            layers = [_Layer(parents=None, away=away[:, here]) for here in self._places]
+            return layers, np.arange(len(away))
+        layers, place, n_before = [], np.zeros(len(away), dtype=np.int64), 1
+        for here in self._places:
+            keys = np.concatenate([place[:, None], away[:, here]], axis=1)
+            rows, place = np.unique(keys, axis=0, return_inverse=True)
+            place = place.reshape(-1)
+            parents = None if len(rows) == n_before else rows[:, 0]
+            layers.append(_Layer(parents=parents, away=rows[:, 1:].astype(bool)))
+            n_before = len(rows)
+        return layers, place
+
+    def _forward(self, reading: Reading, layers: list[_Layer], n_rows: int) -> "torch.Tensor":
         """Run the model with hooks; return what is read from at the answer's positions."""
         n_read = len(reading.gold)
         inputs = list(reading.ids[:-1])
@@ -369,15 +380,15 @@ class AblationModel:
         if keeps and first and self.reuses_prompt:
             options = {"use_cache": True, "past_key_values": self._cached(inputs[:first])}
             inputs, offset, first = inputs[first:], first, 0
-        n_rows = 1 if self.mode == "growing" else len(away)
-        batch = _Batch(away=away, joined=joined, first=first, offset=offset, reading=reading)
+        batch = _Batch(reading=reading, layers=layers, first=first, offset=offset)
         with ExitStack() as hooks:
-            for layer in range(len(self.map.seams)):
+            for layer in range(len(layers)):
                 for handle in self._hooks(batch, layer):
                     hooks.callback(handle.remove)
-            ids = self._tensor([inputs] * n_rows)
+            ids = self._tensor([inputs] * (1 if self.mode == "growing" else n_rows))
             if self.reads_gold_rows:
-                return self._body(ids, **options)[:, -n_read:]
+                hidden: torch.Tensor = self._body(ids, **options)
+                return hidden[:, -n_read:]
             if "logits_to_keep" in inspect.signature(type(self.model).forward).parameters:
                 options["logits_to_keep"] = n_read
             logits: torch.Tensor = self.model(input_ids=ids, **options).logits
@@ -391,26 +402,23 @@ class AblationModel:
 
     def _hooks(self, batch: _Batch, layer: int) -> Iterator[Any]:
         """Register what happens at one layer."""
-        seam, here = self.map.seams[layer], self._places[layer]
-        heads = np.repeat(batch.away[:, here[:-1]], seam.n_heads // seam.n_units, axis=1)
-        mlp = batch.away[:, here[-1]]
-        n_rows = batch.joined[layer]
-        if self.mode == "growing":
-            yield seam.layer.register_forward_pre_hook(_joining(n_rows), with_kwargs=True)
+        seam, rows = self.map.seams[layer], batch.layers[layer]
+        if rows.parents is not None:
+            yield seam.layer.register_forward_pre_hook(_parting(rows.parents), with_kwargs=True)
+        heads = np.repeat(rows.away[:, :-1], seam.n_heads // seam.n_units, axis=1)
+        mlp = rows.away[:, -1:]
         if heads.any():
-            away = heads[:n_rows]
             stand_in = self._stand_in(batch, "attention", layer)
             yield seam.projection.register_forward_pre_hook(
-                lambda module, args: (_without(args[0], away, batch.first, stand_in), *args[1:])
+                lambda module, args: (_without(args[0], heads, batch.first, stand_in), *args[1:])
             )
         if mlp.any():
-            gone = mlp[:n_rows, None]
             other = self._stand_in(batch, "mlps", layer)
             yield seam.mlp.register_forward_hook(
                 lambda module, args, output: (
-                    (_without(output[0], gone, batch.first, other), *output[1:])
+                    (_without(output[0], mlp, batch.first, other), *output[1:])
                     if isinstance(output, tuple)
-                    else _without(output, gone, batch.first, other)
+                    else _without(output, mlp, batch.first, other)
                 )
             )
 
@@ -488,15 +496,15 @@ class AblationModel:
     ) -> "torch.Tensor":
         """Compute the readout of tokens, in 32 bits."""
         if self.reads_gold_rows and readout != "log_probability":
-            head = self._head
-            hidden = outputs.to(head.weight.device)
-            wanted = wanted.to(head.weight.device)
-            weights = head.weight[wanted].float()
+            table: torch.Tensor = self._head.weight
+            hidden, wanted = outputs.to(table.device), wanted.to(table.device)
+            weights = table[wanted].float()
             biases = 0.0 if self._biases is None else self._biases[wanted].float()
             if readout == "centred_logit":
                 mean, bias = self._mean_token
                 weights, biases = weights - mean, biases - bias
-            return (hidden.float() * weights).sum(dim=-1) + biases
+            values: torch.Tensor = (hidden.float() * weights).sum(dim=-1) + biases
+            return values
         logits = self._logits(outputs)
         gold = logits.gather(-1, wanted.to(logits.device)[..., None])[..., 0]
         if readout == "centred_logit":
@@ -525,8 +533,8 @@ class AblationModel:
     def _mean_token(self) -> tuple["torch.Tensor", "torch.Tensor | float"]:
         """The mean of all rows of the unembedding, and of its biases."""
         bias = 0.0 if self._biases is None else self._biases.float().mean()
-        weight: torch.Tensor = self._head.weight
-        return weight.float().mean(dim=0), bias
+        mean: torch.Tensor = self._head.weight.float().mean(dim=0)
+        return mean, bias
 
     def _tensor(self, values: Any, device: Any = None) -> "torch.Tensor":  # noqa: ANN401
         """Put whole numbers on a device, by default that of the embeddings."""
@@ -638,25 +646,23 @@ class AblationModel:
         return None
 
 
-def _joining(n_rows: int) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Make the hook with which rows join before a layer, as copies of row 0."""
+def _parting(
+    parents: npt.NDArray[np.int64],
+) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Make the hook with which rows part before a layer, each a copy of its parent."""
 
-    def join(
+    def part(
         module: Any,  # noqa: ANN401
         args: tuple[Any, ...],
         options: dict[str, Any],
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        import torch
-
         hidden = args[0] if args else options["hidden_states"]
-        n_new = n_rows - len(hidden)
-        if n_new:
-            hidden = torch.cat([hidden, hidden[:1].expand(n_new, *hidden.shape[1:])])
+        hidden = hidden[parents.tolist()]
         if args:
             return (hidden, *args[1:]), options
         return args, {**options, "hidden_states": hidden}
 
-    return join
+    return part
 
 
 def _without(

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -270,9 +270,14 @@ def recover(
     _check_options(scores.reading.positions, scores.reading.readout, max_rows)
     n_tokens, n_components = scores.ablated.shape
     wanted = list(range(n_tokens)) if tokens is None else [int(token) for token in tokens]
+    if not wanted:
+        return []
     if any(not 0 <= token < n_tokens for token in wanted):
         raise ValueError(f"tokens must be numbers of the {n_tokens} tokens; got {wanted}")
     tried = _order(scores, wanted, order)
+    # Nothing after the last of these tokens bears on them.
+    stop = scores.reading.start + max(wanted) + 1
+    scores = replace(scores, reading=replace(scores.reading, ids=scores.reading.ids[:stop]))
     largest = tried.shape[1] if max_size is None else min(max_size, tried.shape[1])
     if largest < 1:
         raise ValueError(f"max_size must be at least 1; got {max_size}")

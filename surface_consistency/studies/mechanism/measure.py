@@ -1,0 +1,410 @@
+"""What every component does for every token of the sampled answers: one Parquet file an answer."""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from surface_consistency.errors import (
+    BackupComponentsWarning,
+    RunMismatchError,
+    UndefinedMetricWarning,
+)
+from surface_consistency.metrics import component_importance, minimal_components
+from surface_consistency.reading import parse_json
+from surface_consistency.runs.files import write_csv, write_json, write_parquet
+from surface_consistency.runs.frames import arrow_schema
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.studies.mechanism.sample import Answer
+from surface_consistency.studies.mechanism.spans import Span, SpanSource
+
+if TYPE_CHECKING:
+    from surface_consistency.inference.ablation import (
+        AblationScores,
+        EncodedAnswer,
+        LoadedModel,
+        Replacement,
+    )
+
+__all__ = [
+    "AnswerMechanism",
+    "MeasureSettings",
+    "Measured",
+    "Store",
+    "measure_answer",
+    "replacing",
+]
+
+_MOST_TEXTS: Final = 64
+
+
+class AnswerMechanism(Record):
+    """What the components of a model do for one answer; the row of a Parquet file."""
+
+    answer_id: NonEmpty
+    """The answer, as the run names its target."""
+
+    content: NonEmpty
+    """Digest of what was read: prompt, answer and span."""
+
+    span_source: SpanSource
+    """How the span of the fact was found."""
+
+    tokens: Items[str]
+    """Text of each token of the answer, to the last that was read."""
+
+    in_span: Items[bool]
+    """Whether each token belongs to the span of the fact."""
+
+    is_greedy: Items[bool]
+    """Whether each token is the one that the model would write."""
+
+    base: Items[float]
+    """Readout of each token in the untouched model."""
+
+    floor: Items[float]
+    """Readout of each token with all components away."""
+
+    ablated: Items[Items[float]]
+    """Readout of each token without each component, in the order of `components.csv`."""
+
+    sets: Items[Items[int]]
+    """For each token of the span the columns of its minimal set; empty for others."""
+
+    recovery: Items[float]
+    """For each token of the span what its set recovers; NaN for others."""
+
+    is_reached: Items[bool]
+    """For each token of the span whether that reaches the threshold; False for others."""
+
+    joint: Items[float]
+    """For each token of the span what goes with its whole set; NaN for others, and where sets are
+    by sum."""
+
+    sum_of_parts: Items[float]
+    """For each token of the span the sum of what goes with each of its set; NaN for others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureSettings:
+    """How answers are looked into."""
+
+    positions: Literal["all", "answer"]
+    readout: Literal["logit", "centred_logit", "log_probability"]
+    ablation: Literal["zero", "mean", "resample"]
+    sets: Literal["run", "sum"]
+    threshold: float
+    unit: Literal["head", "kv_group"]
+    target: Literal["generated", "reference"]
+    whole_answer: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """One answer, as arrays."""
+
+    row: AnswerMechanism
+    """The row."""
+
+    importance: npt.NDArray[np.float64]
+    """Importance of each component for each token, `(n_tokens, n_components)`; NaN where the
+    untouched readout is 0."""
+
+    @property
+    def in_span(self) -> npt.NDArray[np.bool_]:
+        """Whether each token belongs to the span."""
+        return np.array(self.row.in_span, dtype=bool)
+
+    @property
+    def masks(self) -> npt.NDArray[np.bool_]:
+        """Minimal sets of the span's tokens as rows, `(n_span_tokens, n_components)`."""
+        places = np.flatnonzero(self.in_span)
+        masks = np.zeros((len(places), self.importance.shape[1]), dtype=bool)
+        for number, place in enumerate(places):
+            masks[number, list(self.row.sets[place])] = True
+        return masks
+
+    def share_reached_by_sum(self, threshold: float) -> float:
+        """Tell for which share of the span's tokens positive importances add up to the threshold.
+
+        Args:
+            threshold: The threshold.
+
+        Returns:
+            The share; NaN without such tokens.
+        """
+        rows = self.importance[self.in_span]
+        rows = rows[np.isfinite(rows).all(axis=1)]
+        return (
+            float((np.clip(rows, 0, None).sum(axis=1) >= threshold).mean()) if len(rows) else np.nan
+        )
+
+
+class Store:
+    """A folder of measured answers, to which a stopped analysis comes back.
+
+    Args:
+        folder: The folder; made if it is not there.
+        settings: How answers are looked into.
+        fingerprint: The model and how it was ablated.
+        components: Name, kind and layer of each component.
+
+    Raises:
+        RunMismatchError: If the folder holds answers that were looked into otherwise.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, Any],
+        fingerprint: Mapping[str, Any],
+        components: pd.DataFrame,
+    ) -> None:
+        self.folder = folder
+        told = {"settings": dict(settings), "model": dict(fingerprint)}
+        told = json.loads(json.dumps(told))
+        path = folder / "manifest.json"
+        (folder / "importances").mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            known = parse_json(path.read_bytes(), str(path))
+            for part, now in told.items():
+                before = known.get(part, {})
+                changed = sorted(
+                    name for name in {*before, *now} if before.get(name) != now.get(name)
+                )
+                if changed:
+                    name = changed[0]
+                    raise RunMismatchError(
+                        f"{folder} holds answers that were looked into with other settings: {name} "
+                        f"is {before.get(name)!r} there and {now.get(name)!r} now; give another "
+                        "--store, or the same settings"
+                    )
+        write_json(path, told)
+        write_csv(folder / "components.csv", components)
+
+    def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
+        """Read an answer that was looked into before.
+
+        Args:
+            answer_id: The answer.
+            content: Digest of what is to be read now.
+
+        Returns:
+            The row; None if there is none, or it is of another content.
+        """
+        path = self._path(answer_id)
+        if not path.is_file():
+            return None
+        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
+        return row if (row.answer_id, row.content) == (answer_id, content) else None
+
+    def write(self, row: AnswerMechanism) -> None:
+        """Write an answer.
+
+        Args:
+            row: The row.
+        """
+        # From a frame, numbers that are not defined would become gaps.
+        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
+        write_parquet(self._path(row.answer_id), table)
+
+    def _path(self, answer_id: str) -> Path:
+        """Name the file of an answer."""
+        name = hashlib.sha256(answer_id.encode()).hexdigest()[:16]
+        return self.folder / "importances" / f"{name}.parquet"
+
+
+def measure_answer(
+    loaded: "LoadedModel",
+    answer: Answer,
+    span: Span,
+    settings: MeasureSettings,
+    *,
+    store: Store,
+    replacement: "Callable[[Answer], Replacement | None]",
+    max_rows: int | None,
+) -> Measured:
+    """Look into one answer, or read what was found before.
+
+    Args:
+        loaded: The model.
+        answer: The answer.
+        span: The span of the fact in it, which was found.
+        settings: How.
+        store: Where the result is kept.
+        replacement: Makes what stands in for components, as from `replacing`.
+        max_rows: Rows of a batch at most.
+
+    Returns:
+        The answer with its importances.
+
+    Raises:
+        RunnerError: If the model cannot read it.
+    """
+    text, place = _text(answer, span, settings)
+    content = hashlib.sha256(
+        json.dumps([answer.prompt.key, text, *place, span.source]).encode()
+    ).hexdigest()[:32]
+    row = store.read(answer.id, content)
+    if row is None:
+        encoded = loaded.encoder.encode(answer.prompt, text, span=place)
+        row = _measure(
+            loaded, answer, encoded, span, content, settings, replacement(answer), max_rows
+        )
+        store.write(row)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        importance = component_importance(row.base, np.array(row.ablated), negative="absolute")
+    return Measured(row=row, importance=importance)
+
+
+def _text(answer: Answer, span: Span, settings: MeasureSettings) -> tuple[str, tuple[int, int]]:
+    """Say what the model reads after the prompt, and where the span stands in it."""
+    if settings.target == "reference":
+        before = answer.text[: span.start]
+        return before + answer.accepted[0], (span.start, span.start + len(answer.accepted[0]))
+    text = answer.text if settings.whole_answer else answer.text[: span.stop]
+    return text, (span.start, span.stop)
+
+
+def _measure(
+    loaded: "LoadedModel",
+    answer: Answer,
+    encoded: "EncodedAnswer",
+    span: Span,
+    content: str,
+    settings: MeasureSettings,
+    replacement: "Replacement | None",
+    max_rows: int | None,
+) -> AnswerMechanism:
+    """Run the model."""
+    from surface_consistency.inference.ablation import ablate
+
+    scores = ablate(
+        loaded.model,
+        encoded.answer,
+        positions=settings.positions,
+        readout=settings.readout,
+        replacement=replacement,
+        max_rows=max_rows,
+    )
+    places = [place for place, inside in enumerate(encoded.in_span) if inside]
+    found = dict(zip(places, _sets(loaded, scores, places, settings, max_rows), strict=True))
+    blank = {"set": (), "recovery": np.nan, "is_reached": False, "joint": np.nan, "sum": np.nan}
+    rows = [found.get(place, blank) for place in range(len(encoded.tokens))]
+    return AnswerMechanism(
+        answer_id=answer.id,
+        content=content,
+        span_source=span.source,
+        tokens=encoded.tokens,
+        in_span=encoded.in_span,
+        is_greedy=tuple(scores.is_greedy.tolist()),
+        base=tuple(scores.base.tolist()),
+        floor=tuple(scores.floor.tolist()),
+        ablated=tuple(tuple(values) for values in scores.ablated.tolist()),
+        sets=tuple(row["set"] for row in rows),
+        recovery=tuple(row["recovery"] for row in rows),
+        is_reached=tuple(row["is_reached"] for row in rows),
+        joint=tuple(row["joint"] for row in rows),
+        sum_of_parts=tuple(row["sum"] for row in rows),
+    )
+
+
+def _sets(
+    loaded: "LoadedModel",
+    scores: "AblationScores",
+    places: Sequence[int],
+    settings: MeasureSettings,
+    max_rows: int | None,
+) -> list[dict[str, Any]]:
+    """Find the minimal sets of some tokens, by runs or by sums."""
+    from surface_consistency.inference.ablation import recover
+
+    with warnings.catch_warnings():
+        # Counted in a table of their own.
+        warnings.simplefilter("ignore", BackupComponentsWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        if settings.sets == "run":
+            return [
+                {
+                    "set": one.components,
+                    "recovery": one.recovery,
+                    "is_reached": one.is_reached,
+                    "joint": one.joint,
+                    "sum": one.sum_of_parts,
+                }
+                for one in recover(
+                    loaded.model,
+                    scores,
+                    tokens=places,
+                    threshold=settings.threshold,
+                    max_rows=max_rows,
+                )
+            ]
+        shares = component_importance(scores.base, scores.ablated, negative="absolute")
+        rows = []
+        for place in places:
+            if not np.isfinite(shares[place]).all():
+                rows.append({"set": (), "recovery": np.nan, "is_reached": False})
+                continue
+            one = minimal_components(shares[place], threshold=settings.threshold)
+            rows.append(
+                {
+                    "set": one.components,
+                    "recovery": one.recovery,
+                    "is_reached": one.is_reached,
+                    "sum": float(shares[place][list(one.components)].sum()),
+                }
+            )
+        return [{"joint": np.nan, "sum": np.nan, **row} for row in rows]
+
+
+def replacing(
+    loaded: "LoadedModel",
+    answers: Sequence[Answer],
+    spans: Mapping[str, Span],
+    settings: MeasureSettings,
+) -> "Callable[[Answer], Replacement | None]":
+    """Make the function that makes what stands in for components in an answer.
+
+    Args:
+        loaded: The model.
+        answers: All sampled answers under one condition whose spans were found.
+        spans: Their spans.
+        settings: How.
+
+    Returns:
+        A function of one of these answers. It gives None under zero ablation; under "mean" the mean
+        over the prompts of the condition, 64 of them at most; under "resample" the text of the next
+        answer, of the first one for the last.
+    """
+    from surface_consistency.inference.ablation import mean_replacement, resample_replacement
+
+    places = {answer.id: place for place, answer in enumerate(answers)}
+
+    @cache
+    def mean() -> "Replacement":
+        texts = [loaded.encoder.prompt_ids(answer.prompt) for answer in answers[:_MOST_TEXTS]]
+        return mean_replacement(loaded.model, texts)
+
+    def of_answer(answer: Answer) -> "Replacement | None":
+        if settings.ablation == "zero":
+            return None
+        if settings.ablation == "mean":
+            return mean()
+        other = answers[(places[answer.id] + 1) % len(answers)]
+        text, where = _text(other, spans[other.id], settings)
+        read = loaded.encoder.encode(other.prompt, text, span=where).answer
+        return resample_replacement(loaded.model, read.ids, start=read.start)
+
+    return of_answer

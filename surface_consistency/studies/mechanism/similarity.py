@@ -1,0 +1,263 @@
+"""How alike two answers are computed, and whether that goes with how they are judged."""
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
+from surface_consistency.metrics import (
+    assignment_similarity,
+    group_difference,
+    predict_alignment,
+    token_similarity,
+    transport_similarity,
+)
+from surface_consistency.metrics.answer_similarity import TokenMetric
+from surface_consistency.studies.mechanism.measure import Measured
+
+__all__ = [
+    "ALL_MODELS",
+    "FEATURES",
+    "difference_rows",
+    "pair_similarity",
+    "prediction_rows",
+]
+
+FEATURES: Final[Mapping[str, str]] = {
+    "containment": "Containment",
+    "iou": "Intersection over union",
+    "pearson_attention": "Pearson, attention",
+    "spearman_attention": "Spearman, attention",
+    "pearson_mlp": "Pearson, MLPs",
+    "spearman_mlp": "Spearman, MLPs",
+}
+"""The six similarities of the paper, in its order: of sets over all components, and of importances
+for attention and for MLPs apart."""
+
+ALL_MODELS: Final = "all models"
+"""Label of the rows of all runs together."""
+
+_Floats = npt.NDArray[np.float64]
+
+
+def pair_similarity(
+    first: Measured,
+    second: Measured,
+    *,
+    heads: npt.NDArray[np.int64],
+    mlps: npt.NDArray[np.int64],
+) -> list[dict[str, Any]]:
+    """Compare two answers in all ways.
+
+    Args:
+        first: The answer under the first condition.
+        second: The answer under the second condition, by the same model.
+        heads: Columns of the heads.
+        mlps: Columns of the MLPs.
+
+    Returns:
+        A row for each way: `aggregation`, "transport" or "assignment"; `tokens`, "span" for the
+        tokens of the spans or "whole answer" for all of them, where sets are unknown; and the six
+        features. NaN where nothing defines one: no token with varying importances, or no sets.
+    """
+    tokens: dict[str, tuple[Any, Any]] = {"span": (first.in_span, second.in_span)}
+    if not (first.in_span.all() and second.in_span.all()):
+        tokens["whole answer"] = (slice(None), slice(None))
+    rows: dict[tuple[str, str], dict[str, Any]] = {
+        (way, of): {"aggregation": way, "tokens": of, **dict.fromkeys(FEATURES, math.nan)}
+        for of in tokens
+        for way in ("transport", "assignment")
+    }
+    for of, (ours, theirs) in tokens.items():
+        if of == "span":
+            for feature in ("containment", "iou"):
+                _fill(rows, of, feature, _matrix(first.masks, second.masks, feature))
+        for kind, columns in (("attention", heads), ("mlp", mlps)):
+            for metric in ("pearson", "spearman"):
+                matrix = _matrix(
+                    first.importance[ours][:, columns],
+                    second.importance[theirs][:, columns],
+                    metric,
+                )
+                _fill(rows, of, f"{metric}_{kind}", matrix)
+    return list(rows.values())
+
+
+def _matrix(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: str) -> _Floats | None:
+    """Compare tokens; those that nothing defines are left out. None if none are left."""
+    is_set = metric in ("containment", "iou")
+    kept = []
+    for rows in (ours, theirs):
+        if is_set:
+            kept.append(rows[rows.any(axis=1)])
+            continue
+        varying = rows[np.isfinite(rows).all(axis=1)]
+        kept.append(varying[np.ptp(varying, axis=1) > 0] if varying.shape[1] > 1 else varying[:0])
+    if not all(map(len, kept)):
+        return None
+    wanted: TokenMetric = metric  # type: ignore[assignment]
+    return token_similarity(kept[0], kept[1], metric=wanted)
+
+
+def _fill(
+    rows: dict[tuple[str, str], dict[str, Any]], tokens: str, feature: str, matrix: _Floats | None
+) -> None:
+    """Write the similarity of two answers into both ways of matching tokens."""
+    if matrix is not None and np.isfinite(matrix).all():
+        rows["transport", tokens][feature] = transport_similarity(matrix).similarity
+        rows["assignment", tokens][feature] = assignment_similarity(matrix).similarity
+
+
+def difference_rows(
+    similarity: pd.DataFrame, *, models: Sequence[str], n_permutations: int, rng: int
+) -> list[dict[str, Any]]:
+    """Compare pairs that are right twice with pairs of which one answer alone is right.
+
+    Args:
+        similarity: One row a pair and way: model, cluster, is_aligned, aggregation, tokens and the
+            features.
+        models: Labels of the runs, in order.
+        n_permutations: Arrangements of the test.
+        rng: Its seed.
+
+    Returns:
+        One row a model, way and feature; several models have rows of all, whose test shuffles
+        within models and moves a topic's pairs in all of them at once.
+    """
+    groups: list[tuple[str, pd.DataFrame]] = [
+        (model, similarity[similarity["model"] == model]) for model in models
+    ]
+    if len(models) > 1:
+        groups.insert(0, (ALL_MODELS, similarity))
+    rows = []
+    for label, part in groups:
+        for (way, of), one in part.groupby(["aggregation", "tokens"], sort=False):
+            for feature in FEATURES:
+                known = one[one[feature].notna()]
+                if known.empty:
+                    continue
+                rows.append(
+                    {"model": label, "aggregation": way, "tokens": of, "feature": feature}
+                    | _difference(known, feature, n_permutations, rng)
+                )
+    return rows
+
+
+def _difference(known: pd.DataFrame, feature: str, n_permutations: int, rng: int) -> dict[str, Any]:
+    """Compare the two classes in one feature."""
+    aligned = known["is_aligned"].to_numpy(dtype=bool)
+    values = known[feature].to_numpy(dtype=float)
+    row: dict[str, Any] = {
+        "n_aligned": int(aligned.sum()),
+        "n_misaligned": int((~aligned).sum()),
+        "n_clusters": known["cluster"].nunique(),
+        "aligned": float(values[aligned].mean()) if aligned.any() else math.nan,
+        "misaligned": float(values[~aligned].mean()) if (~aligned).any() else math.nan,
+    }
+    unknown = ("difference", "difference_low", "difference_high", "relative", "p_value")
+    if aligned.all() or not aligned.any() or row["n_clusters"] < 2:
+        return row | dict.fromkeys(unknown, math.nan)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            told = group_difference(
+                values,
+                aligned,
+                strata=known["model"],
+                clusters=known["cluster"],
+                n_permutations=n_permutations,
+                rng=rng,
+            )
+    except ValueError:  # Each topic has one class in each model: nothing can be shuffled.
+        return row | dict.fromkeys(unknown, math.nan)
+    return row | {
+        "difference": told.difference,
+        "difference_low": told.difference_interval.low,
+        "difference_high": told.difference_interval.high,
+        "relative": told.relative_difference,
+        "p_value": told.p_value,
+    }
+
+
+def prediction_rows(
+    similarity: pd.DataFrame, *, n_folds: int, rng: int
+) -> tuple[list[dict[str, Any]], str]:
+    """Predict from the features whether both answers are right.
+
+    Args:
+        similarity: One row a pair: cluster, pair, is_aligned and the features; pairs that lack one
+            are left out.
+        n_folds: Folds of the validation.
+        rng: Seed of the folds.
+
+    Returns:
+        Rows by kind of folds, "topic" (pairs of a cluster stay together) and "pair" (as in the
+        paper), and by feature, all of them first; and a sentence that says why there are none.
+    """
+    known = similarity.dropna(subset=list(FEATURES))
+    aligned = known["is_aligned"].to_numpy(dtype=bool)
+    fewest = min(int(aligned.sum()), int((~aligned).sum()))
+    if fewest < n_folds:
+        return [], f"Alignment is not predicted: a class has {fewest} pairs, for {n_folds} folds."
+    rows = []
+    reasons = []
+    for folds, groups in (("topic", known["cluster"]), ("pair", range(len(known)))):
+        try:
+            rows += _predicted(known, aligned, folds, groups, n_folds, rng)
+        except MissingDependencyError as error:
+            return [], f"Alignment is not predicted: {error}"
+        except ValueError as error:
+            reasons.append(f"Folds by {folds} cannot be made: {error}.")
+    return rows, " ".join(reasons)
+
+
+def _predicted(
+    known: pd.DataFrame,
+    aligned: npt.NDArray[np.bool_],
+    folds: str,
+    groups: Iterable[Any],
+    n_folds: int,
+    rng: int,
+) -> list[dict[str, Any]]:
+    """Predict with one kind of folds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        told = predict_alignment(
+            known[list(FEATURES)].to_numpy(),
+            aligned,
+            groups=groups,
+            names=list(FEATURES),
+            n_folds=n_folds,
+            rng=rng,
+        )
+    shared = {
+        "folds": folds,
+        "n": told.n,
+        "n_aligned": told.n_aligned,
+        "n_clusters": told.n_groups,
+        "baseline_accuracy": told.baseline_accuracy,
+    }
+    first = {
+        "feature": "all features",
+        "auc": told.auc,
+        "accuracy": told.accuracy,
+        "coefficient": math.nan,
+    }
+    return [
+        shared | first,
+        *(
+            shared
+            | {
+                "feature": one.name,
+                "auc": one.auc,
+                "accuracy": one.accuracy,
+                "coefficient": one.coefficient,
+            }
+            for one in told.features
+        ),
+    ]

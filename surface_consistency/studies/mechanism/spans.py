@@ -1,0 +1,341 @@
+"""Where a long answer tells the fact: by its content words, by a model that copies, or by a person.
+
+The paper paired short answers with spans of long ones by hand, in 16 hours (appendix A.4).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import pandas as pd
+
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.matching.answering_part import (
+    FUNCTION_WORDS,
+    LongAnswer,
+    TopicQuestions,
+    stem,
+)
+from surface_consistency.reading import delimited_rows
+from surface_consistency.runs.files import unguard_cell, write_csv
+from surface_consistency.schemas import Message, Prompt
+from surface_consistency.studies.judging import LLMJudge
+
+__all__ = [
+    "Span",
+    "SpanRequest",
+    "SpanSource",
+    "align_span",
+    "judged_spans",
+    "read_span_sheet",
+    "whole_span",
+    "write_span_sheet",
+]
+
+SpanSource = Literal["alignment", "answering part", "judge", "person", "whole", "not found"]
+"""How a span was found: by the words of the short answer, as the clause that answers the question,
+as a judging model copied it, as a person wrote it, as all that was judged, or not at all."""
+
+_WORD: Final = re.compile(r"\w+(?:[’'.-]\w+)*")
+_COVERED: Final = 0.5
+_MOST_WORDS: Final = 60
+_NONE: Final = "NONE"
+_COLUMNS: Final = ("answer_id", "question", "short_answer", "long_answer", "found", "span")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Part of an answer."""
+
+    start: int
+    """Its first character."""
+
+    stop: int
+    """The character after its last; `start` where nothing was found."""
+
+    source: SpanSource
+    """How it was found."""
+
+    @property
+    def is_found(self) -> bool:
+        """Whether there is one."""
+        return self.stop > self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRequest:
+    """A long answer in which a fact is sought."""
+
+    answer_id: str
+    """The answer."""
+
+    short: str
+    """The short answer to the same fact."""
+
+    long: str
+    """The long answer."""
+
+    question: str = ""
+    """What the fact answers; "" where the run does not tell."""
+
+    questions: tuple[str, ...] = ()
+    """All questions that the long answer answers; none where the run does not tell."""
+
+    topic: str = ""
+    """What they are about."""
+
+    slot: int | None = None
+    """Under which number the long query asks for the fact, from 1."""
+
+
+_NOT_FOUND: Final = Span(start=0, stop=0, source="not found")
+
+
+def whole_span(text: str, judged: str | None) -> Span:
+    """Take what was judged of an answer.
+
+    Args:
+        text: The answer.
+        judged: Its judged part; None, or another wording, for all of the answer.
+
+    Returns:
+        The span, without white space around; not found in a blank answer.
+
+    Examples:
+        >>> whole_span(" Paris", None)
+        Span(start=1, stop=6, source='whole')
+    """
+    part = (judged or "").strip()
+    at = text.find(part) if part else -1
+    if at >= 0:
+        return Span(start=at, stop=at + len(part), source="whole")
+    stripped = text.strip()
+    start = text.find(stripped)
+    return Span(start=start, stop=start + len(stripped), source="whole") if stripped else _NOT_FOUND
+
+
+def align_span(request: SpanRequest) -> Span:
+    """Find the shortest stretch of a long answer that holds the short answer's content words.
+
+    Clauses that answer the question are searched first, where the run tells the questions, and the
+    whole answer after them. The short answer itself, word for word, comes before anything else;
+    then the stretch within a clause that holds most of its content words, inflection aside, if it
+    holds half of them or more; then, since a long answer that contradicts the short one shares no
+    words with it, the clause that answers the question.
+
+    Args:
+        request: The answers.
+
+    Returns:
+        The span; "not found" where nothing answers.
+
+    Examples:
+        >>> long = "It was found by Huygens."
+        >>> found = align_span(SpanRequest(answer_id="1", short="Huygens found it.", long=long))
+        >>> found.source, long[found.start : found.stop]
+        ('alignment', 'found by Huygens')
+    """
+    clauses = _answering_clauses(request)
+    everywhere = _sentences(request.long)
+    short = request.short.strip().rstrip(".").strip()
+    for begin, end in (*clauses, (0, len(request.long))):
+        at = request.long[begin:end].casefold().find(short.casefold()) if short else -1
+        if at >= 0:
+            return Span(start=begin + at, stop=begin + at + len(short), source="alignment")
+    needed = {stem(word.casefold()) for word in _WORD.findall(short)}
+    needed = {word for word in needed if word not in FUNCTION_WORDS} or needed
+    for parts in (clauses, everywhere):
+        best = _best_window(request.long, parts, needed)
+        if best is not None:
+            return Span(start=best[0], stop=best[1], source="alignment")
+    if clauses:
+        begin, end = clauses[0]
+        return Span(start=begin, stop=end, source="answering part")
+    return _NOT_FOUND
+
+
+def _answering_clauses(request: SpanRequest) -> list[tuple[int, int]]:
+    """Locate the clauses that answer the question; none where the run does not tell it."""
+    if request.question not in request.questions:
+        return []
+    asked = TopicQuestions(request.questions, topic=request.topic)
+    index = request.questions.index(request.question)
+    parts = LongAnswer(request.long, asked).parts(index, slot=request.slot)
+    found = [(request.long.find(part), part) for part in parts]
+    places = [(at, at + len(part)) for at, part in found if at >= 0]
+    # Every clause is no answer to this question in particular.
+    covered = sum(end - begin for begin, end in places)
+    return (
+        places if covered < 0.9 * len(request.long.strip()) or len(request.questions) == 1 else []
+    )
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Cut a text at the ends of sentences and lines."""
+    marks = [match.end() for match in re.finditer(r"(?<=[.!?])\s+|[。！？]|\n+|;\s+", text)]
+    ends = [*marks, len(text)]
+    return [(begin, end) for begin, end in zip([0, *marks], ends, strict=True) if end > begin]
+
+
+def _best_window(
+    text: str, parts: Iterable[tuple[int, int]], needed: set[str]
+) -> tuple[int, int] | None:
+    """Find the shortest stretch with most of the words, if it holds half of them."""
+    best: tuple[int, int, int, int] | None = None
+    for begin, end in parts:
+        words = [
+            (begin + match.start(), begin + match.end(), stem(match[0].casefold()))
+            for match in _WORD.finditer(text[begin:end])
+        ]
+        places = [place for place, (*_, word) in enumerate(words) if word in needed]
+        for first_place, first in enumerate(places):
+            held: set[str] = set()
+            for last in places[first_place:]:
+                if last - first >= _MOST_WORDS:
+                    break
+                if words[last][2] in held:
+                    continue
+                held.add(words[last][2])
+                rank = (len(held), first - last, words[first][0], words[last][1])
+                if best is None or rank[:2] > best[:2]:
+                    best = rank
+    if best is None or best[0] < _COVERED * len(needed):
+        return None
+    return best[2], best[3]
+
+
+_INSTRUCTION: Final = (
+    "Below are a question, a short answer to it, and a long answer to several questions. Copy, "
+    "word for word, the shortest part of the long answer that answers the question, whether or not "
+    "it agrees with the short answer. Write nothing else. If no part answers the question, write "
+    f"{_NONE}."
+)
+
+
+def judged_spans(requests: Sequence[SpanRequest], judge: LLMJudge) -> dict[str, Span]:
+    """Let a model copy the part of each long answer that tells the fact.
+
+    Args:
+        requests: The answers.
+        judge: Who copies; its log keeps what it was asked, so that nothing is asked twice.
+
+    Returns:
+        The span by answer; "not found" where the model says so, or copies what is not there.
+
+    Raises:
+        RunMismatchError: If the judge's folder holds the log of another one.
+        RunnerError: If the model cannot be asked.
+    """
+    prompts = {
+        request.answer_id: Prompt(
+            id=f"span/{request.answer_id}",
+            messages=(
+                Message(
+                    role="user",
+                    content=f"{_INSTRUCTION}\n\nQuestion: {request.question or request.short}\n"
+                    f"Short answer: {request.short.strip()}\nLong answer: {request.long.strip()}",
+                ),
+            ),
+        )
+        for request in requests
+    }
+    replies = judge.ask(prompts.values())
+    return {
+        request.answer_id: _copied(
+            request.long, replies[prompts[request.answer_id].key].text, source="judge"
+        )
+        or _NOT_FOUND
+        for request in requests
+    }
+
+
+def _copied(text: str, part: str | None, *, source: SpanSource) -> Span | None:
+    """Find a copied part, white space, case and marks around it aside; None if it is not there."""
+    words = (part or "").strip().strip("\"'“”*` ").split()
+    if not words or words == [_NONE]:
+        return None
+    pattern = r"\s+".join(map(re.escape, words))
+    found = re.search(pattern, text, re.IGNORECASE)
+    if found is None and words[-1].endswith("."):
+        found = re.search(pattern.removesuffix(r"\."), text, re.IGNORECASE)
+    return Span(start=found.start(), stop=found.end(), source=source) if found else None
+
+
+def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[str, Span]) -> None:
+    """Write a sheet on which a person marks spans.
+
+    Args:
+        path: The CSV file; its folder must exist.
+        requests: The answers.
+        spans: What was found, by answer.
+
+    Raises:
+        DataError: If a file of that name is there, which may hold a person's work.
+
+    Notes:
+        The column span is to be filled with the part of the long answer that tells the fact, copied
+        word for word, "NONE" where none does, or left empty where `found` is right.
+    """
+    if path.exists():
+        raise DataError(f"{path} is there already and may hold spans; choose another --span-sheet")
+    rows = [
+        (
+            request.answer_id,
+            request.question,
+            request.short,
+            request.long,
+            request.long[spans[request.answer_id].start : spans[request.answer_id].stop],
+            "",
+        )
+        for request in requests
+    ]
+    write_csv(path, pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object))
+
+
+def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Span]:
+    """Read the spans that a person marked.
+
+    Args:
+        path: The CSV file, with the columns answer_id and span.
+        requests: The answers.
+
+    Returns:
+        The span by answer, of those whose cell is not empty.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        ColumnNotFoundError: If a column is missing.
+        DataError: If an answer is not of this sample or marked twice, or a span is no part of its
+            answer; names the line.
+    """
+    if not path.is_file():
+        raise SourceNotFoundError(
+            f"no file {path}; write a sheet with --span-sheet, mark the spans, and give it back"
+        )
+    texts = {request.answer_id: request.long for request in requests}
+    found: dict[str, Span] = {}
+    for number, row in delimited_rows(path, ","):
+        for name in ("answer_id", "span"):
+            if name not in row:
+                raise ColumnNotFoundError(
+                    f"{path} has no column {name}; it has {', '.join(row) or 'none'}"
+                )
+        answer = str(unguard_cell(row["answer_id"]))
+        marked = str(unguard_cell(row["span"])).strip()
+        if not marked:
+            continue
+        where = f"{path}:{number}"
+        if answer not in texts:
+            raise DataError(f"{where}: {answer!r} is no answer of this sample; keep its --seed")
+        if answer in found:
+            raise DataError(f"{where}: {answer!r} is marked twice; keep one row of each answer")
+        span = _copied(texts[answer], marked, source="person")
+        if span is None and marked != _NONE:
+            raise DataError(
+                f"{where}: {marked!r} is no part of the answer; copy it word for word, or write "
+                f"{_NONE}"
+            )
+        found[answer] = span or Span(start=0, stop=0, source="person")
+    return found

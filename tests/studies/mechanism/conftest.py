@@ -1,0 +1,80 @@
+"""A run of SLAQ with planted answers, and a tiny model that can read them."""
+
+import pytest
+
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.inference import FakeRunner
+from surface_consistency.studies.asking import run_study
+from surface_consistency.studies.organism_training import (
+    Piece,
+    TrainingSettings,
+    train_on_lessons,
+)
+from surface_consistency.studies.organisms import plan_memory, planted_answer
+from surface_consistency.studies.scoring import score_run
+from surface_consistency.studies.slaq.study import (
+    SlaqScoring,
+    SlaqSettings,
+    SlaqStudy,
+    topic_prompts,
+)
+
+SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0}
+
+
+@pytest.fixture(scope="session")
+def slaq_data():
+    return load_slaq_sample().select(limit=6)
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory, slaq_data):
+    """A model of two layers that has seen one step of training."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    asked = topic_prompts(slaq_data, SlaqSettings(**SETTINGS)).prompts
+    texts = [turn.content for prompt in asked for turn in prompt.messages]
+    return train_on_lessons(
+        [(Piece("A short text.", True),)],
+        tmp_path_factory.mktemp("weights") / "organism",
+        TrainingSettings(
+            steps=1,
+            context=2048,
+            vocabulary_size=1_500,
+            chat_template="{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:",
+        ),
+        vocabulary=texts,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_slaq_run(slaq_data):
+    """Asks for planted answers and judges them: `make_slaq_run(folder)`."""
+    settings = SlaqSettings(**SETTINGS)
+    details = {detail.prompt_id: detail for detail in topic_prompts(slaq_data, settings).details}
+    topics = {topic.id: topic for topic in slaq_data.topics}
+    memory = plan_memory(slaq_data.topics)
+
+    def answer(prompt):
+        detail = details[prompt.id]
+        return " " + planted_answer(topics[detail.topic_id], detail, memory)
+
+    def run(folder, *, label="organism", answer=answer):
+        made = run_study(
+            SlaqStudy(),
+            slaq_data,
+            FakeRunner(answer),
+            folder,
+            model=label,
+            settings=settings,
+            progress=False,
+        )
+        score_run(made, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
+        return made.path
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def slaq_run(make_slaq_run, tmp_path_factory):
+    return make_slaq_run(tmp_path_factory.mktemp("slaq") / "run")
