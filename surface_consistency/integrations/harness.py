@@ -165,7 +165,9 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
         def construct_requests(self, doc: Mapping[str, Any], ctx: str, **given: Any) -> Any:  # noqa: ANN401
             about = {"doc": doc, "metadata": given["metadata"]}
             if self._is_choice:
-                options = self._paired.prompt(doc["id"], chat=bool(given.get("apply_chat_template")))
+                options = self._paired.prompt(
+                    doc["id"], chat=bool(given.get("apply_chat_template"))
+                )
                 return [
                     Instance("loglikelihood", arguments=(ctx, option), idx=number, **about)
                     for number, option in enumerate(options.options or ())

@@ -150,9 +150,7 @@ class PairedTask:
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
         records = (found.source, found.settings, found.scoring)
-        owners = {
-            option.path[0]: record for record in records for option in record_options(record)
-        }
+        owners = {option.path[0]: record for record in records for option in record_options(record)}
         for name in options:
             if name not in owners:
                 near = difflib.get_close_matches(str(name), owners, n=1)
@@ -485,5 +483,3 @@ def _record(
 def _drawn(name: str) -> str:
     """Draw a place for a cluster by its name alone."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-
-
