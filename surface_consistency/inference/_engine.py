@@ -72,7 +72,7 @@ class Engine:
         self.keeps_cache = False
         """Whether batches get this package's cache, which can start with prefixes."""
         self.goes_on_training = False
-        """Whether the model is trained on afterwards, which no tensor of inference mode may join."""
+        """Whether the model is trained afterwards, so that it may hold no tensor of inference mode."""
 
     def without_grad(self) -> AbstractContextManager[Any]:
         """Switch gradients off."""
