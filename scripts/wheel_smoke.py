@@ -1,12 +1,15 @@
 """Use the installed package as a user would: sample, own predictions, table with intervals."""
 
 import warnings
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 import surface_consistency
 from surface_consistency import FakeRunner, paired_by, score_predictions
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.integrations import lm_eval_path
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:
@@ -20,4 +23,19 @@ with warnings.catch_warnings():
 if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.0).all()):
     raise SystemExit(f"unexpected table:\n{table}")
 FakeRunner(lambda prompt: "x")
+if find_spec("lm_eval") is not None:
+    from lm_eval.tasks import TaskManager
+
+    manager = TaskManager(
+        include_path=str(lm_eval_path()),
+        include_defaults=False,
+        metadata={"redirectqa": {"source": "sample"}},
+    )
+    (task,) = manager.load(["redirectqa"])["tasks"].values()
+    if Path(lm_eval_path()).parents[1] != home.parent or len(task.test_docs()) < 100:
+        raise SystemExit("the tasks of lm-evaluation-harness are not those of the wheel")
+if find_spec("inspect_ai") is not None:
+    (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
+    if set(point.load()) != {"redirectqa", "slaq", "paired_verdicts", "paired_numbers"}:
+        raise SystemExit("the entry point of inspect_ai does not register the tasks")
 print(f"wheel of surface-consistency {surface_consistency.__version__} works")

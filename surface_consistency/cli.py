@@ -172,9 +172,8 @@ def _run(words: Sequence[str]) -> int:
         from surface_consistency.integrations.harness import lm_eval_path, run_lm_eval
 
         if command == _HARNESS:
-            run_lm_eval(rest)
-        else:
-            _print_path(lm_eval_path(), rest)
+            return run_lm_eval(rest)
+        _print_path(lm_eval_path(), rest)
     else:
         from surface_consistency.commands.app import install_completion, run_command
 

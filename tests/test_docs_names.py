@@ -61,7 +61,7 @@ def texts_of(words):
     """Help of the command that these words call."""
     if words[0].startswith("--"):
         return help_text()
-    if words[0] in ("run", "build", "count", "analyse"):
+    if words[0] in ("run", "build", "count", "analyse", "lm-eval"):
         return help_text(*words[:2])
     if words[0] == "score":
         studies = ("redirectqa", "slaq", "audit", "linking")

@@ -5,6 +5,12 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.inference.harness_logs import (
+    array_rows,
+    inspect_rows,
+    is_array,
+    is_inspect_log,
+)
 from surface_consistency.reading import (
     delimited_rows,
     find_column,
@@ -123,13 +129,17 @@ def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         DataError: If the kind of file is unknown.
         RecordError: If a row is broken; names file and line.
     """
+    if is_inspect_log(file):
+        return inspect_rows(file)
     delimiter = _SUFFIXES.get(file.suffix.lower())
     if delimiter is None:
         raise DataError(
             f"{file}: unknown kind of file {file.suffix!r}; save the predictions as one of "
-            f"{', '.join(_SUFFIXES)}"
+            f"{', '.join(_SUFFIXES)}, or give a log of inspect_ai"
         )
-    return delimited_rows(file, delimiter) if delimiter else json_objects(file)
+    if delimiter:
+        return delimited_rows(file, delimiter)
+    return array_rows(file) if is_array(file) else json_objects(file)
 
 
 def find_columns(

@@ -1,4 +1,4 @@
-"""Reading predictions that were made elsewhere: JSONL, CSV, lm-evaluation-harness samples.
+"""Reading predictions that were made elsewhere: JSONL, CSV, logs of other harnesses.
 
 A file is read without knowing the questions; `Predictions.match` then finds the row of each. No
 column is taken where two could be meant, and no prompt, blank cell or namesake is taken for an
@@ -20,6 +20,7 @@ from surface_consistency.errors import (
     RecordError,
     UnscoredWarning,
 )
+from surface_consistency.inference.harness_logs import task_of
 from surface_consistency.inference.prediction_rows import (
     ID_COLUMNS,
     PredictionColumns,
@@ -76,6 +77,9 @@ class Predictions:
 
     columns: tuple[str, ...] = ()
     """Columns of its first row."""
+
+    task: str | None = None
+    """Task of which the file is the log; None where nothing tells it."""
 
     lines: "array[int]" = field(default_factory=lambda: array("q"))
     """Line of each row."""
@@ -197,8 +201,9 @@ class Predictions:
         if shared:
             foreign += self._tell_apart(shared, found, asked)
         if len(foreign) == len(self):
+            log = f", the log of the task {self.task!r}," if self.task else ""
             raise DataError(
-                f"no prediction belongs to a question: {self.path} names questions such as "
+                f"no prediction belongs to a question: {self.path}{log} names questions such as "
                 f"{next(filter(None, self.names))[0]!r}, where ids such as "
                 f"{asked.ids[0]!r} or texts of questions are looked for; name the column that "
                 "holds them by id_column"
@@ -374,7 +379,9 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     one. A JSONL file with the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or
     `filtered_resps`) is read as its samples: the question goes by `id`, `question_id` or `question`
     of `doc`, else by the prompt itself; the text is the first response, unfiltered where it is
-    there. Lone surrogates of a text, which no file in UTF-8 can hold, become "?".
+    there; those of its first versions, one JSON array, are read too. Logs of inspect_ai (`.eval`,
+    `.json`) are read by its own reader. Lone surrogates of a text, which no file in UTF-8 can hold,
+    become "?".
 
     Args:
         path: The file, UTF-8, a byte order mark allowed.
@@ -397,7 +404,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     for number, fields in file_rows(file):
         if columns is None:
             columns = find_columns(fields, file, settings)
-            read.columns = tuple(fields)
+            read.columns, read.task = tuple(fields), task_of(file, fields)
         text, prompt, names = read_row(PredictionRow(f"{file}:{number}", fields), columns)
         is_echo = text is not None and bool(prompt) and text.startswith(prompt or "")
         if is_echo and text is not None and settings.strip_prompt:

@@ -36,11 +36,14 @@ def lm_eval_path() -> Path:
     return Path(__file__).parent / "lm_eval_tasks"
 
 
-def run_lm_eval(arguments: Sequence[str]) -> None:
+def run_lm_eval(arguments: Sequence[str]) -> int:
     """Run the harness' own command line with the path of our tasks.
 
     Args:
         arguments: What would follow `lm_eval`, such as ["run", "--tasks", "redirectqa"].
+
+    Returns:
+        Its exit code.
 
     Raises:
         MissingDependencyError: As `lm_eval_path` does.
@@ -62,8 +65,13 @@ def run_lm_eval(arguments: Sequence[str]) -> None:
     before, sys.argv = sys.argv, ["lm_eval", *given]
     try:
         cli_evaluate()
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     finally:
         sys.argv = before
+    return 0
 
 
 @cache

@@ -125,7 +125,7 @@ class PairedTask:
         *,
         data: Any = None,  # noqa: ANN401 - each study has its own data
         defaults: Mapping[str, object] = MappingProxyType({}),
-        **given: Any,
+        **given: Any,  # noqa: ANN401
     ) -> "PairedTask":
         """Load a study and its data by name.
 
@@ -281,7 +281,7 @@ class PairedTask:
         )
 
     def outcomes(self, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Lay verdicts out as the outcomes frame, the pairs of which a member was not asked left out.
+        """Lay verdicts out as the outcomes frame, without pairs of which a member was not asked.
 
         Args:
             verdicts: What `judge` returned.

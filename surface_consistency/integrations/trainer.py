@@ -1,7 +1,4 @@
-"""The consistency of a model in training: a callback for the Trainer of transformers.
-
-The class is made on first use, so that this module can be imported without transformers.
-"""
+"""The consistency of a model in training: a callback for the Trainer of transformers."""
 
 import os
 import random
@@ -9,7 +6,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -276,144 +272,136 @@ def read_curve(out: str | os.PathLike[str]) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-@cache
-def _callback_class() -> type:
-    """Make the class on first use, when transformers is there."""
+def _trainer_callback() -> type:
+    """Find the base of callbacks; without transformers the constructor says what is missing."""
     try:
         from transformers import TrainerCallback
-    except ImportError as error:
-        raise MissingDependencyError("ConsistencyCallback", "transformers", "inference") from error
+    except ImportError:
+        return object
+    return TrainerCallback
 
-    class ConsistencyCallback(TrainerCallback):  # type: ignore[misc]
-        """Asks the model in training how consistent it is; give it to a Trainer as a callback.
 
-        At every evaluation of the Trainer, or at steps of its own, the numbers go into the
-        Trainer's log under `eval_consistency`, `eval_accuracy_canonical` and so on, and into the
-        metrics of the evaluation, so that `metric_for_best_model="eval_consistency"` works. The
-        verdicts of every step are kept; see `StepEvaluator`.
+class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
+    """Asks the model in training how consistent it is; give it to a Trainer as a callback.
 
-        Args:
-            data: As for `StepEvaluator`.
-            out: As for `StepEvaluator`.
-            study: As for `StepEvaluator`.
-            options: As for `StepEvaluator`.
-            batch_size: As for `StepEvaluator`.
-            every: Steps between evaluations; None evaluates when the Trainer does.
-            at_start: Whether a new training is evaluated before its first step.
-            prefix: What stands before the names in the log.
-            on_error: Whether a model that cannot be asked ends the training or gives a warning.
-            trainer: The Trainer, to send the numbers to its reporters too, such as TensorBoard; may
-                be set later as the attribute `trainer`. Without it they stand in its log alone.
+    At every evaluation of the Trainer, or at steps of its own, the numbers go into the
+    Trainer's log under `eval_consistency`, `eval_accuracy_canonical` and so on, and into the
+    metrics of the evaluation, so that `metric_for_best_model="eval_consistency"` works. The
+    verdicts of every step are kept; see `StepEvaluator`.
 
-        Raises:
-            ValueError: If `every` is less than 1, `on_error` is unknown, or an option is wrong.
-            DataError: As for `StepEvaluator`.
-            MissingDependencyError: As for `StepEvaluator`.
-        """
+    Args:
+        data: As for `StepEvaluator`.
+        out: As for `StepEvaluator`.
+        study: As for `StepEvaluator`.
+        options: As for `StepEvaluator`.
+        batch_size: As for `StepEvaluator`.
+        every: Steps between evaluations; None evaluates when the Trainer does.
+        at_start: Whether a new training is evaluated before its first step.
+        prefix: What stands before the names in the log.
+        on_error: Whether a model that cannot be asked ends the training or gives a warning.
+        trainer: The Trainer, to send the numbers to its reporters too, such as TensorBoard; may
+            be set later as the attribute `trainer`. Without it they stand in its log alone.
 
-        def __init__(
-            self,
-            data: Any = None,  # noqa: ANN401 - each study has its own data
-            *,
-            out: str | os.PathLike[str],
-            study: str | Study = "redirectqa",
-            options: Mapping[str, object] = MappingProxyType({}),
-            batch_size: int = 32,
-            every: int | None = None,
-            at_start: bool = True,
-            prefix: str = "eval_",
-            on_error: Literal["warn", "raise"] = "warn",
-            trainer: Any = None,  # noqa: ANN401
-        ) -> None:
-            if every is not None and every < 1:
-                raise ValueError(f"`every` counts steps and is at least 1, got {every}")
-            if on_error not in ("warn", "raise"):
-                raise ValueError(f"`on_error` is 'warn' or 'raise', got {on_error!r}")
-            self.evaluator = StepEvaluator(
-                data, out=out, study=study, options=options, batch_size=batch_size
+    Raises:
+        ValueError: If `every` is less than 1, `on_error` is unknown, or an option is wrong.
+        DataError: As for `StepEvaluator`.
+        MissingDependencyError: As for `StepEvaluator`.
+    """
+
+    def __init__(
+        self,
+        data: Any = None,  # noqa: ANN401 - each study has its own data
+        *,
+        out: str | os.PathLike[str],
+        study: str | Study = "redirectqa",
+        options: Mapping[str, object] = MappingProxyType({}),
+        batch_size: int = 32,
+        every: int | None = None,
+        at_start: bool = True,
+        prefix: str = "eval_",
+        on_error: Literal["warn", "raise"] = "warn",
+        trainer: Any = None,  # noqa: ANN401
+    ) -> None:
+        if every is not None and every < 1:
+            raise ValueError(f"`every` counts steps and is at least 1, got {every}")
+        if on_error not in ("warn", "raise"):
+            raise ValueError(f"`on_error` is 'warn' or 'raise', got {on_error!r}")
+        self.evaluator = StepEvaluator(
+            data, out=out, study=study, options=options, batch_size=batch_size
+        )
+        self.trainer = trainer
+        self._every, self._at_start = every, at_start
+        self._prefix, self._on_error = prefix, on_error
+        self._logged_at: int | None = None
+        self._is_training = False
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+        """Take the folder, and evaluate a new model."""
+        if given.get("processing_class") is None:
+            raise ValueError(
+                "ConsistencyCallback needs a tokenizer; give the Trainer processing_class="
             )
-            self.trainer = trainer
-            self._every, self._at_start = every, at_start
-            self._prefix, self._on_error = prefix, on_error
-            self._logged_at: int | None = None
-            self._is_training = False
+        self.evaluator.start(state.global_step)
+        self._is_training, self._logged_at = True, None
+        if self._at_start and state.global_step == 0:
+            self._log(state, self._evaluate(state, given))
 
-        def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
-            """Take the folder, and evaluate a new model."""
-            if given.get("processing_class") is None:
-                raise ValueError(
-                    "ConsistencyCallback needs a tokenizer; give the Trainer processing_class="
-                )
-            self.evaluator.start(state.global_step)
-            self._is_training, self._logged_at = True, None
-            if self._at_start and state.global_step == 0:
-                self._log(state, self._evaluate(state, given))
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+        """Note that the model may be another from now on, such as the best one."""
+        self._is_training = False
 
-        def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
-            """Note that the model may be another from now on, such as the best one."""
-            self._is_training = False
+    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+        """Evaluate at the callback's own steps."""
+        if self._every is not None and state.global_step % self._every == 0:
+            self._log(state, self._evaluate(state, given))
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
-            """Evaluate at the callback's own steps."""
-            if self._every is not None and state.global_step % self._every == 0:
-                self._log(state, self._evaluate(state, given))
+    def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+        """Evaluate when the Trainer does, and add to what it found."""
+        wanted = str(args.metric_for_best_model or "")
+        is_due = self._every is None or state.global_step % self._every == 0
+        if not is_due and not wanted.removeprefix("eval_").startswith(
+            ("consistency", "accuracy_", "only_", "signed_alignment")
+        ):
+            return
+        numbers = self._evaluate(state, given)
+        if numbers and given.get("metrics") is not None:
+            given["metrics"].update(numbers)
+        self._log(state, numbers)
 
-        def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
-            """Evaluate when the Trainer does, and add to what it found."""
-            wanted = str(args.metric_for_best_model or "")
-            is_due = self._every is None or state.global_step % self._every == 0
-            if not is_due and not wanted.removeprefix("eval_").startswith(
-                ("consistency", "accuracy_", "only_", "signed_alignment")
-            ):
-                return
-            numbers = self._evaluate(state, given)
-            if numbers and given.get("metrics") is not None:
-                given["metrics"].update(numbers)
-            self._log(state, numbers)
+    def _evaluate(self, state: Any, given: Mapping[str, Any]) -> dict[str, float]:  # noqa: ANN401
+        """Evaluate once a step, and name the numbers as they are logged."""
+        try:
+            found = self.evaluator.evaluate(
+                given["model"],
+                given["processing_class"],
+                step=state.global_step if self._is_training else None,
+            )
+        except SurfaceConsistencyError as error:
+            if self._on_error == "raise":
+                raise
+            warnings.warn(
+                f"step {state.global_step}: no consistency, {error}",
+                SurfaceConsistencyWarning,
+                stacklevel=2,
+            )
+            return {}
+        return {
+            f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
+            for name, value in found.items()
+            if name in _LOGGED
+            or (not name.startswith(("n_", "mcnemar")) and not name.endswith(_ENDS))
+        }
 
-        def _evaluate(self, state: Any, given: Mapping[str, Any]) -> dict[str, float]:  # noqa: ANN401
-            """Evaluate once a step, and name the numbers as they are logged."""
-            try:
-                found = self.evaluator.evaluate(
-                    given["model"],
-                    given["processing_class"],
-                    step=state.global_step if self._is_training else None,
-                )
-            except SurfaceConsistencyError as error:
-                if self._on_error == "raise":
-                    raise
-                warnings.warn(
-                    f"step {state.global_step}: no consistency, {error}",
-                    SurfaceConsistencyWarning,
-                    stacklevel=2,
-                )
-                return {}
-            return {
-                f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
-                for name, value in found.items()
-                if name in _LOGGED
-                or (not name.startswith(("n_", "mcnemar")) and not name.endswith(_ENDS))
-            }
-
-        def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
-            """Put the numbers into the Trainer's log, once a step."""
-            if not numbers or (self._is_training and self._logged_at == state.global_step):
-                return
-            self._logged_at = state.global_step
-            if self.trainer is not None:
-                self.trainer.log(dict(numbers))
-            else:
-                at = {"epoch": state.epoch or 0.0, "step": state.global_step}
-                state.log_history.append({**numbers, **at})
-
-    return ConsistencyCallback
-
-
-def __getattr__(name: str) -> type:
-    """Make the callback when it is asked for."""
-    if name != "ConsistencyCallback":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _callback_class()
+    def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
+        """Put the numbers into the Trainer's log, once a step."""
+        if not numbers or (self._is_training and self._logged_at == state.global_step):
+            return
+        self._logged_at = state.global_step
+        if self.trainer is not None:
+            self.trainer.log(dict(numbers))
+        else:
+            at = {"epoch": state.epoch or 0.0, "step": state.global_step}
+            state.log_history.append({**numbers, **at})
 
 
 def _answers(

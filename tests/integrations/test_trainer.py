@@ -232,7 +232,7 @@ def test_model_that_cannot_be_asked_warns_or_ends_the_training(train, tmp_path):
 
     with pytest.warns(SurfaceConsistencyWarning, match=r"step 2: no consistency, .*tokens"):
         train([warning], steps=2)
-    with pytest.raises(ValueError, match="context"):
+    with pytest.raises(ValueError, match="prompts are too long"):
         train(
             [ConsistencyCallback("sample", out=tmp_path / "2", options=long, on_error="raise")],
             steps=2,

@@ -1,0 +1,43 @@
+"""Answers that are right or wrong by the hash of the question, so that verdicts are known."""
+
+import hashlib
+
+import pandas as pd
+
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.metrics import paired_by
+from surface_consistency.studies.redirectqa import score_predictions
+
+DATA = load_sample().select(templates="original")
+BY_QUESTION = {question.question: question for question in DATA.questions}
+
+
+def reply(question_text: str) -> str:
+    """Answer a question: right for two in three."""
+    digest = hashlib.sha256(question_text.encode()).digest()
+    return BY_QUESTION[question_text].triple.answers[0] if digest[0] % 3 else "nobody knows"
+
+
+def last_question(prompt: str) -> str:
+    """Take the question off the end of a prompt."""
+    return prompt.rpartition("Q: ")[2].removesuffix(" A:")
+
+
+def expected(limit: int | None = None) -> pd.Series:
+    """The row of `paired_by` over all pairs of the sample, or of so many facts."""
+    data = DATA if limit is None else DATA.select(limit=limit)
+    replies = {question.question: reply(question.question) for question in data.questions}
+    outcomes = score_predictions(data, replies, model="planted")
+    return paired_by(outcomes, cluster="subject_id").iloc[0]
+
+
+NAMES = {
+    "consistency": "consistency",
+    "accuracy_canonical": "first_accuracy",
+    "accuracy_redirect": "second_accuracy",
+    "accuracy_difference": "accuracy_difference",
+    "only_canonical": "negative_flip_rate",
+    "only_redirect": "positive_flip_rate",
+    "signed_alignment": "signed_alignment",
+}
+"""Number of a task to the column of `paired_by` that it is."""

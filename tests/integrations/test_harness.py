@@ -1,0 +1,335 @@
+"""The tasks of lm-evaluation-harness: their numbers, prompts and limits, and bad input."""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli import main
+from surface_consistency.data.redirectqa import SAMPLE_PATH
+from surface_consistency.errors import (
+    DataError,
+    IncompletePairWarning,
+    MissingDependencyError,
+    UnsupportedVersionError,
+)
+from surface_consistency.integrations import extras, lm_eval_path
+from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.studies import RedirectQAStudy, score_files
+from tests.integrations.planted import DATA, NAMES, expected, last_question, reply
+
+pytest.importorskip("lm_eval")
+
+from lm_eval import simple_evaluate
+from lm_eval.api.model import LM
+from lm_eval.tasks import TaskManager
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
+)
+
+
+class PlantedLM(LM):
+    """Answers by plan; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple] = []
+
+    tokenizer_name = "planted"
+
+    def generate_until(self, requests):
+        self.asked += [request.args for request in requests]
+        return [self.write(request.args[0]) for request in requests]
+
+    def write(self, prompt):
+        return f" {reply(last_question(prompt))}"
+
+    def loglikelihood(self, requests):
+        self.asked += [request.args for request in requests]
+        return [(-float(len(option)), False) for _, option in (r.args for r in requests)]
+
+    def loglikelihood_rolling(self, requests):
+        raise NotImplementedError
+
+    def apply_chat_template(self, chat_history, add_generation_prompt=True):
+        return json.dumps(chat_history)
+
+    def chat_template(self, chat_template=False):
+        return "json"
+
+
+def run(task: str, options: dict | None = None, *, model=None, **given):
+    """Run one task of ours; return its results and the samples."""
+    study = task.partition("_")[0]
+    manager = TaskManager(
+        include_path=str(lm_eval_path()),
+        include_defaults=False,
+        metadata={study: {"source": "sample", **(options or {})}},
+    )
+    found = simple_evaluate(
+        model=model or PlantedLM(), tasks=[task], task_manager=manager, bootstrap_iters=10, **given
+    )
+    numbers = {
+        name.removesuffix(",none"): value
+        for name, value in found["results"][task].items()
+        if name.endswith(",none")
+    }
+    return numbers, found["samples"][task]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """All documents of the sample, answered by plan."""
+    model = PlantedLM()
+    numbers, samples = run("redirectqa", {"shots": 3}, model=model)
+    return model, numbers, samples
+
+
+def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
+    row = expected()
+
+    for name, column in NAMES.items():
+        for end in ("", "_low", "_high"):
+            assert planted[1][name + end] == row[column + end]
+    assert planted[1]["mcnemar_p_value"] == row["mcnemar_p_value"]
+    assert (planted[1]["n_pairs"], planted[1]["n_clusters"]) == (row["n"], row["n_clusters"])
+    assert 0.2 < planted[1]["consistency"] < 0.8
+    assert planted[1]["consistency_stderr"] == "N/A"
+
+
+def test_members_of_a_pair_share_their_demonstrations(planted):
+    shots = {}
+    for sample in planted[2]:
+        shown = sample["arguments"][0][0].rpartition("Q: ")[0]
+        assert shown.count("Q: ") == 3
+        assert shots.setdefault(sample["doc"]["fact_id"], shown) == shown
+
+
+def test_answers_end_at_the_newline_alone(planted):
+    decoding = planted[0].asked[0][1]
+
+    assert decoding["until"] == ["\n"]
+    assert decoding["max_gen_toks"] == 15
+    assert decoding["do_sample"] is False
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+@pytest.mark.parametrize("layout", ["lines", "array", "named arguments"])
+def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path: Path, layout):
+    file = tmp_path / "samples_redirectqa_2026-11-22T07-51-52.795344.jsonl"
+    samples = planted[2]
+    if layout == "named arguments":
+        samples = [
+            sample | {"arguments": {"gen_args_0": dict(enumerate(sample["arguments"][0]))}}
+            for sample in samples
+        ]
+    lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
+    text = json.dumps(samples, indent=2) if layout == "array" else "\n".join(lines)
+    file.write_text(text + "\n", encoding="utf-8")
+
+    out = tmp_path / "out"
+    score_files(RedirectQAStudy(), DATA, [file], out)
+
+    scored = pd.read_parquet(out / "outcomes.parquet")
+    assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
+
+
+def test_samples_of_another_task_are_refused_by_name(tmp_path: Path):
+    file = tmp_path / "samples_triviaqa_2026-11-22T07-51-52.795344.jsonl"
+    doc = {"question": "Who wrote it?", "id": "tc_1"}
+    sample = {"doc_id": 0, "doc": doc, "arguments": [["Q", {}]], "resps": [["x"]]}
+    file.write_text(json.dumps(sample) + "\n")
+
+    with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
+        score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
+
+
+def test_limit_that_cuts_facts_apart_is_counted_and_said():
+    with pytest.warns(IncompletePairWarning, match="1 of 14 pairs were cut apart") as caught:
+        numbers, samples = run("redirectqa", limit=20, num_fewshot=0)
+
+    asked = {sample["doc"]["id"] for sample in samples}
+    task = PairedTask.load("redirectqa", {"source": "sample"})
+    n_members = [
+        len(asked & {first, second})
+        for first, second in zip(
+            task.pairs["first_target"], task.pairs["second_target"], strict=True
+        )
+    ]
+    assert numbers["n_cut"] == n_members.count(1) == 1
+    assert numbers["n_pairs"] == n_members.count(2) == 13
+    assert len([each for each in caught if each.category is IncompletePairWarning]) == 1
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_limit_that_leaves_no_whole_pair_gives_no_number():
+    numbers, _ = run("redirectqa", limit=1)
+
+    assert math.isnan(numbers["consistency"])
+    assert numbers["n_pairs"] == 0
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_shots_of_the_command_line_are_heeded():
+    model = PlantedLM()
+    run("redirectqa", limit=2, num_fewshot=1, model=model)
+
+    assert [prompt.count("Q: ") for prompt, _ in model.asked] == [2, 2]
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_paraphrase_asks_the_second_wording(monkeypatch):
+    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: "no")
+    _, samples = run("redirectqa_paraphrase", limit=2)
+
+    assert all(":paraphrase:" in sample["doc"]["id"] for sample in samples)
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_multiple_choice_takes_the_most_probable_option():
+    numbers, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
+
+    for sample in samples:
+        options = [arguments[1] for arguments in sample["arguments"]]
+        assert len(options) == 3
+        assert all(option.startswith(" ") for option in options)
+        shortest = min(options, key=len).strip()
+        right = any(shortest == answer for answer in sample["doc"]["possible_answers"])
+        assert sample["acc"] == float(right)
+    assert 0 < numbers["acc"] < 1
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_slaq_pairs_short_with_long_answers(monkeypatch):
+    task = PairedTask.load("slaq", {"source": "sample"})
+    topic = task.documents[0].cluster
+    n = sum(document.cluster == topic for document in task.documents)
+    answers = task.targets.set_index("prompt_id")["answers"]
+    texts = {
+        task.prompt(name, chat=False).text: str(answers[name][0])
+        for name in answers.index[~answers.index.duplicated(keep=False)]
+    }
+    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: texts.get(prompt, "Nothing."))
+    numbers, samples = run("slaq", limit=n)
+
+    assert numbers["accuracy_short"] == 1.0
+    assert numbers["accuracy_long"] == 0.0
+    assert numbers["only_short"] == 1.0
+    assert numbers["n_clusters"] == 1
+    assert numbers["n_pairs"] + numbers["n_unscored"] == 25
+    assert {s["arguments"][0][1]["max_gen_toks"] for s in samples} == {64, 512}
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+@pytest.mark.parametrize(("as_turns", "n_turns"), [(True, 6), (False, 2)])
+def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, as_turns, n_turns):
+    model = PlantedLM()
+    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: "no")
+    run(
+        "redirectqa",
+        {"shots": 2},
+        model=model,
+        limit=1,
+        apply_chat_template=True,
+        fewshot_as_multiturn=as_turns,
+        system_instruction="Be short.",
+    )
+
+    turns = json.loads(model.asked[0][0])
+    assert turns[0] == {"role": "system", "content": "Be short."}
+    assert len(turns) == n_turns
+    assert "".join(turn["content"] for turn in turns).count("Q: ") == 3
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
+    numbers, samples = run(
+        "redirectqa",
+        {"source": str(SAMPLE_PATH)},
+        model="hf",
+        model_args={"pretrained": str(tiny_model), "dtype": "float32"},
+        device="cpu",
+        batch_size=8,
+        limit=8,
+        num_fewshot=1,
+    )
+
+    task = PairedTask.load("redirectqa", {"source": str(SAMPLE_PATH)})
+    judged = task.judge({sample["doc"]["id"]: sample["resps"][0][0] for sample in samples})
+    again = task.numbers(to_verdicts(judged))
+    assert numbers["consistency"] == again["consistency"]
+
+
+def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
+    import sys
+
+    import lm_eval.__main__
+
+    told: list[list[str]] = []
+    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", lambda: told.append(sys.argv))
+
+    assert main(["lm-eval", "run", "--tasks", "redirectqa"]) == 0
+    assert main(["lm-eval-path"]) == 0
+
+    path = capsys.readouterr().out.strip()
+    assert told == [["lm_eval", "run", "--tasks", "redirectqa", "--include_path", path]]
+    assert sorted(file.name for file in Path(path).glob("*.yaml")) == [
+        "redirectqa.yaml",
+        "redirectqa_mc.yaml",
+        "redirectqa_paraphrase.yaml",
+        "slaq.yaml",
+    ]
+    assert main(["lm-eval", "run", "--include_path", "x"]) == 2
+    assert "--include_path is set by this command" in capsys.readouterr().err
+    assert main(["lm-eval-path", "--out"]) == 2
+    assert "takes no '--out'" in capsys.readouterr().err
+
+
+def test_task_rejects_an_option_of_no_record():
+    with pytest.raises(ValueError, match=r"no option 'shot'; did you mean 'shots'\?"):
+        run("redirectqa", {"shot": 3})
+
+
+def test_task_rejects_a_key_that_it_would_not_heed(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text(
+        f"include: {lm_eval_path()}/redirectqa.yaml\ntask: mine\ndoc_to_text: x\n"
+    )
+    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+
+    with pytest.raises(ValueError, match="task mine: unknown key 'doc_to_text'"):
+        manager.load(["mine"])
+
+
+def test_task_rejects_metadata_that_is_no_mapping():
+    manager = TaskManager(
+        include_path=str(lm_eval_path()), include_defaults=False, metadata={"slaq": "sample"}
+    )
+
+    with pytest.raises(ValueError, match="metadata 'slaq' is 'sample'; give a mapping"):
+        manager.load(["slaq"])
+
+
+@pytest.mark.parametrize("installed", ["0.4.9", "0.5.1"])
+def test_harness_of_another_version_is_refused_with_both_versions(monkeypatch, installed):
+    monkeypatch.setattr(extras, "version", lambda name: installed)
+
+    with pytest.raises(
+        UnsupportedVersionError, match=rf"lm-eval <0\.5,>=0\.4\.12, and {installed} is installed"
+    ):
+        lm_eval_path()
+
+
+@pytest.mark.parametrize(("command", "extra"), [(lm_eval_path, "lm-eval")])
+def test_missing_harness_names_the_extra(monkeypatch, command, extra):
+    from importlib.metadata import PackageNotFoundError
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "version", missing)
+
+    with pytest.raises(MissingDependencyError, match=rf"surface-consistency\[{extra}\]"):
+        command()

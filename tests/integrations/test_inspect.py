@@ -1,0 +1,135 @@
+"""The tasks of inspect_ai: found by the entry point, numbers of `paired_by`, logs that are read."""
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import DataError
+from surface_consistency.integrations import extras
+from surface_consistency.metrics import paired_by
+from surface_consistency.studies import RedirectQAStudy, score_files
+from tests.integrations.planted import BY_QUESTION, DATA, NAMES, expected, last_question, reply
+
+pytest.importorskip("inspect_ai")
+
+import inspect_ai
+from inspect_ai.model import ModelAPI, ModelOutput, modelapi
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+N_FACTS = 12
+
+
+class PlantedAPI(ModelAPI):
+    """Answers by plan; the tool's own mock model counts tokens with a file from the net."""
+
+    async def generate(self, input, tools, tool_choice, config):
+        question = last_question(input[-1].text)
+        if question not in BY_QUESTION:
+            return ModelOutput.from_content("planted", "Athens")
+        assert (config.max_tokens, config.temperature, len(input)) == (15, 0.0, 3)
+        return ModelOutput.from_content("planted", reply(question))
+
+    async def count_tokens(self, input, config=None):
+        return 1
+
+    async def count_text_tokens(self, text):
+        return 1
+
+
+@modelapi(name="planted")
+def planted_api():
+    return PlantedAPI
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory):
+    """The log of redirectqa on the sample, found by the name that the entry point gives it."""
+    found = inspect_ai.eval(
+        "surface_consistency/redirectqa",
+        model="planted/model",
+        task_args={"source": "sample", "shots": 1, "limit": N_FACTS},
+        log_dir=str(tmp_path_factory.mktemp("logs")),
+        display="none",
+    )[0]
+    assert found.status == "success", found.error
+    return found
+
+
+def test_entry_point_is_that_of_the_installed_package():
+    (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
+
+    assert set(point.load()) == {"redirectqa", "slaq", "paired_verdicts", "paired_numbers"}
+
+
+def test_numbers_equal_those_of_paired_by_to_the_last_digit(log):
+    metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    row = expected(N_FACTS)
+
+    for name, column in NAMES.items():
+        for end in ("", "_low", "_high"):
+            assert metrics[name + end] == row[column + end]
+    assert metrics["stderr"] > 0
+    assert metrics["n_cut"] == 0
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
+@pytest.mark.parametrize("suffix", [".eval", ".json"])
+def test_score_reads_the_log_and_finds_the_same(log, tmp_path: Path, suffix):
+    file = Path(log.location.removeprefix("file://"))
+    if suffix == ".json":
+        file = tmp_path / "log.json"
+        inspect_ai.log.write_eval_log(log, str(file))
+
+    data = DATA.select(limit=N_FACTS)
+    (folder,) = score_files(RedirectQAStudy(), data, [file], tmp_path / "out")
+
+    row = paired_by(pd.read_parquet(folder.outcomes), cluster="subject_id").iloc[0]
+    assert row["consistency_low"] == expected(N_FACTS)["consistency_low"]
+
+
+def test_log_of_another_task_is_refused_by_name(tmp_path: Path):
+    from inspect_ai.dataset import Sample
+    from inspect_ai.scorer import match
+
+    task = inspect_ai.Task(
+        dataset=[Sample(id="1", input="Q: What is Greece's capital? A:", target="Athens")],
+        scorer=match(),
+        name="capitals",
+    )
+    log = inspect_ai.eval(task, model="planted/model", log_dir=str(tmp_path), display="none")[0]
+    assert log.status == "success", log.error
+
+    with pytest.raises(DataError, match=r"the log of the task 'capitals', names"):
+        score_files(
+            RedirectQAStudy(), DATA, [Path(log.location.removeprefix("file://"))], tmp_path / "out"
+        )
+
+
+def test_multiple_choice_is_refused():
+    with pytest.raises(ValueError, match="read=multiple-choice takes the probabilities of options"):
+        inspect_ai.eval(
+            "surface_consistency/redirectqa",
+            model="planted/model",
+            task_args={"source": "sample", "read": "multiple-choice", "options": 3},
+            display="none",
+        )
+
+
+def test_missing_tool_names_the_extra(monkeypatch):
+    from importlib.metadata import PackageNotFoundError
+
+    from surface_consistency.errors import MissingDependencyError
+    from surface_consistency.integrations.inspect_tasks import register
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "version", missing)
+    register.cache_clear()
+
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[inspect\]"):
+        register()
