@@ -23,6 +23,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "run": "Run a study end to end on a model.",
+    "suite": "Run models x revisions x studies x settings from one file.",
     "score": "Judge a run again, or judge predictions made elsewhere.",
     "report": "Tables, figures and one page from scored runs.",
     "analyse": "Add an analysis to the page of runs.",

@@ -20,6 +20,7 @@ _MADE: Final = {
     "demo": ("demo", "make_demo"),
     "report": ("report", "make_report"),
     "score": ("score", "make_score"),
+    "suite": ("suite", "make_suite"),
 }
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
