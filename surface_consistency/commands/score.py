@@ -42,8 +42,9 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         predictions: Annotated[
             tuple[Path, ...],
             Parameter(
-                help="Files of predictions made elsewhere, one a model: JSONL, CSV, or samples of "
-                "lm-evaluation-harness.",
+                help="Files of predictions made elsewhere, one a model: JSONL, JSON, CSV (.gz "
+                "too), Parquet, a saved `datasets` folder, results of OpenAI's batches, or samples "
+                "of lm-evaluation-harness.",
                 consume_multiple=True,
                 negative=(),
             ),

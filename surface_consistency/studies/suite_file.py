@@ -8,7 +8,6 @@ import difflib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from surface_consistency.errors import DataError, PluginError, SourceNotFoundError
+from surface_consistency.errors import DataError, PluginError
+from surface_consistency.reading import decode_text, existing_file, parse_toml, read_document
 from surface_consistency.settings_options import RecordOption, record_from_options, record_options
 from surface_consistency.studies.model_settings import ModelSettings
 from surface_consistency.studies.study import STUDIES, ReportSettings, Study, find_study
@@ -106,7 +106,7 @@ class Suite:
         return [
             Cell(entry=entry, variant=variant, model=model, revision=revision)
             for model in self.models
-            for revision in (model.revision_names or [None])
+            for revision in (*model.revision_names,) or (None,)
             for entry in self.studies
             for variant in entry.variants
         ]
@@ -129,13 +129,8 @@ def read_suite(path: str | os.PathLike[str]) -> Suite:
         DataError: If it is not TOML, holds a key that is none (the nearest right one is told) or
             a value that its option does not take, or two runs would have one folder.
     """
-    file = Path(path)
-    try:
-        told = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SourceNotFoundError(f"no suite file {file}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: is not TOML: {error}") from error
+    file = existing_file(Path(path), "a suite", "*.toml")
+    told = parse_toml(decode_text(read_document(file), str(file)), str(file))
     _refuse_unknown(str(file), told, _TOP)
     suite = Suite(
         path=file,

@@ -287,7 +287,7 @@ def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path)
         ('model = "broken"', 'model = "organism"', "model 2: a suite asks models that are there"),
         ('model = "broken"', "runner_option = 3", "model 2: runner_option is a table"),
         ('label = "broken"\nmodel = "broken"', "int8 = true", "model 2: needs `model`"),
-        ("title =", "title ", "is not TOML"),
+        ("title =", "title ", "not TOML"),
     ],
 )
 def test_a_typo_is_named_with_the_nearest_right_key(tmp_path, old, new, message):
@@ -301,7 +301,7 @@ def test_a_typo_is_named_with_the_nearest_right_key(tmp_path, old, new, message)
 def test_a_suite_needs_models_and_a_file(tmp_path):
     with pytest.raises(DataError, match=r"holds no \[\[models\]\]"):
         read_suite(write(tmp_path, '[[studies]]\nstudy = "slaq"\n'))
-    with pytest.raises(SourceNotFoundError, match="no suite file"):
+    with pytest.raises(SourceNotFoundError, match="expected a suite there"):
         read_suite(tmp_path / "none.toml")
 
 
