@@ -16,11 +16,6 @@ from surface_consistency.data.dataset_folder import PublishedFolder
 from surface_consistency.data.fact_tables import DOMAINS, read_fact_table
 from surface_consistency.data.popqa import load_popqa
 from surface_consistency.data.publish import check_repo_id, publish_folder
-from surface_consistency.data.slaq import load_slaq
-from surface_consistency.data.slaq_articles import read_articles
-from surface_consistency.data.slaq_review import apply_review
-from surface_consistency.data.slaq_rows import write_slaq_csv
-from surface_consistency.inference import registry
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (
@@ -29,8 +24,6 @@ from surface_consistency.studies.dataset_build import (
     write_popqa_redirect,
     write_redirectqa,
 )
-from surface_consistency.studies.model_settings import ModelSettings
-from surface_consistency.studies.slaq.writing import WriterSettings, write_topics
 from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 
 __all__ = ["AuditSettings", "WriteSettings", "add"]
@@ -97,7 +90,6 @@ def add(build: App) -> None:
     )
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
-    build.command(record_command(_slaq, model=ModelSettings, settings=WriterSettings), name="slaq")
 
 
 def _redirectqa(
@@ -292,73 +284,3 @@ class _Lines:
         rest = "" if math.isnan(left) else f", about {_duration(left)} of reading left"
         done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
         return f"{progress.stage}: {done}{rest}"
-
-
-def _slaq(
-    *,
-    out: Annotated[Path, Parameter(help="Folder of the data set.")],
-    articles: Annotated[
-        Path | None,
-        Parameter(
-            help="Articles: a folder of .txt or .html files, whose subfolders are categories, or "
-            "rows with title, category, text, and perhaps url and pageviews."
-        ),
-    ] = None,
-    category: Annotated[
-        str | None, Parameter(help="Category of articles for which the source names none.")
-    ] = None,
-    review: Annotated[
-        bool,
-        Parameter(help="Read OUT/review.csv back instead, into OUT/reviewed.csv.", negative=()),
-    ] = False,
-    model: ModelSettings,
-    settings: WriterSettings,
-) -> None:
-    """Build topics as SLAQ has them from articles: a model writes, rules check, people review.
-
-    Writes test.csv, which run slaq takes, doubtful.csv with topics that break a rule, and a sheet,
-    review.csv, to be filled in. A second start asks nothing twice.
-    """
-    if review:
-        if articles is not None:
-            raise ValueError("--review reads a sheet back and writes nothing new; leave --articles")
-        _review(out)
-        return
-    if articles is None:
-        raise ValueError("--articles is required, or --review with a filled review.csv in --out")
-    runner = registry.load_runner(
-        model.runner or "transformers", model=model.model, options=model.options
-    )
-    done = write_topics(
-        read_articles(articles, category=category),
-        runner,
-        out,
-        model=model.name(runner),
-        settings=settings,
-        progress=True,
-    )
-    n_topics = len(done.topics)
-    print(
-        f"{n_topics} topic{'' if n_topics == 1 else 's'}, {len(done.doubtful)} doubtful, "
-        f"{len(done.unwritten)} unwritten, {len(done.too_short)} too short\n"
-        f"to review: {out / 'review.csv'}, to be read in {out / 'review.html'}\n"
-        f"then: surface-consistency build slaq --review --out {out}"
-    )
-
-
-def _review(out: Path) -> None:
-    """Read a filled sheet back."""
-    topics = [
-        topic
-        for name in ("test.csv", "doubtful.csv")
-        if (out / name).is_file() and (out / name).read_text(encoding="utf-8").count("\n") > 1
-        for topic in load_slaq(out / name).topics
-    ]
-    found = apply_review(topics, out / "review.csv")
-    write_slaq_csv(out / "reviewed.csv", found.topics)
-    for name, reason in found.rejected:
-        print(f"left out: {name}: {reason}")
-    print(
-        f"{len(found.topics)} topics passed with {found.n_corrected} corrections, "
-        f"{len(found.rejected)} were left out: {out / 'reviewed.csv'}"
-    )

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,12 +12,11 @@ from jinja2 import Template
 
 from surface_consistency.data.slaq_rules import Violation
 from surface_consistency.data.slaq_written import WrittenTopic
-from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
-from surface_consistency.reading import delimited_rows, existing_file
-from surface_consistency.runs.files import unguard_cell, write_text
-from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
+from surface_consistency.errors import DataError
+from surface_consistency.runs.files import write_text
+from surface_consistency.schemas.slaq import SlaqArticle
 
-__all__ = ["REVIEW_COLUMNS", "ReviewItem", "Reviewed", "apply_review", "write_review_sheet"]
+__all__ = ["REVIEW_COLUMNS", "ReviewItem", "write_review_sheet"]
 
 REVIEW_COLUMNS: Final = (
     *("topic_id", "topic", "category", "url", "fact", "question", "answer", "violations"),
@@ -26,11 +25,6 @@ REVIEW_COLUMNS: Final = (
 """Columns of the table; the last five are for the reviewer. `fact` is 1 to 5 or "long"."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_WORDS: Final = {
-    "": None,
-    **dict.fromkeys(("yes", "y", "1", "true", "x"), True),
-    **dict.fromkeys(("no", "n", "0", "false"), False),
-}
 _TEMPLATE: Final = Path(__file__).with_name("slaq_review.html.jinja")
 
 
@@ -86,129 +80,6 @@ def write_review_sheet(
     template = Template(_TEMPLATE.read_text("utf-8"), autoescape=True, trim_blocks=True)
     write_text(page, template.render(items=items, rows=_rows) + "\n")
     return table, page
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewed:
-    """Result of `apply_review`."""
-
-    topics: tuple[SlaqTopic, ...]
-    """Topics that passed, with the corrections."""
-
-    rejected: tuple[tuple[str, str], ...]
-    """Id and reason of each topic that did not."""
-
-    n_corrected: int
-    """Questions and answers that were corrected, in the topics that passed."""
-
-
-def apply_review(topics: Sequence[SlaqTopic], table: str | os.PathLike[str]) -> Reviewed:
-    """Read a filled sheet back.
-
-    What stands in corrected_question and corrected_answer takes the place of what was written; in
-    the row "long" that of the long question and answer. A pair that the reviewer says is not open
-    to everyone or not grounded, and does not correct, rejects its topic; so does one that breaks a
-    rule and is neither corrected nor said to be both. What nobody looked at stays as it is.
-
-    Args:
-        topics: The topics that the sheet is of, those in doubt among them.
-        table: The sheet, `review.csv`.
-
-    Returns:
-        The topics that passed and the reasons why the others did not.
-
-    Raises:
-        SourceNotFoundError: If there is no such file.
-        ColumnNotFoundError: If it lacks a column.
-        DataError: If it names none of the topics.
-        RecordError: If a flag is neither yes nor no; names file and line.
-    """
-    path = existing_file(Path(table), "a filled review sheet", "review.csv")
-    rows: dict[str, dict[str, _Note]] = {}
-    for line, cells in delimited_rows(path, ","):
-        missing = [name for name in REVIEW_COLUMNS if name not in cells]
-        if missing:
-            raise ColumnNotFoundError(f"{path}: no column {', '.join(missing)}; saw {list(cells)}")
-        note = _note(cells, f"{path}:{line}")
-        rows.setdefault(cells["topic_id"], {})[cells["fact"].strip()] = note
-    known = {topic.id for topic in topics}
-    if topics and not known & rows.keys():
-        raise DataError(
-            f"{path} names no topic of these, such as {topics[0].id!r}: it is the sheet of others"
-        )
-    passed, rejected, n_corrected = [], [], 0
-    for topic in topics:
-        notes = rows.get(topic.id, {})
-        reason = next((text for fact, note in notes.items() if (text := note.fault(fact))), None)
-        if reason is not None:
-            rejected.append((topic.id, reason))
-            continue
-        passed.append(_corrected(topic, notes))
-        n_corrected += sum(bool(n.question) + bool(n.answer) for n in notes.values())
-    rejected += [(name, "it was never complete") for name in rows if name not in known]
-    return Reviewed(topics=tuple(passed), rejected=tuple(rejected), n_corrected=n_corrected)
-
-
-@dataclass(frozen=True, slots=True)
-class _Note:
-    """What a reviewer said of one pair."""
-
-    question: str
-    answer: str
-    is_open_domain: bool | None
-    is_grounded: bool | None
-    violations: str
-    note: str
-
-    def fault(self, fact: str) -> str | None:
-        """Say why a pair rejects its topic."""
-        if self.question or self.answer:
-            return None
-        name = "the long question" if fact == "long" else f"fact {fact}"
-        said = f": {self.note}" if self.note else ""
-        if self.is_open_domain is False:
-            return f"{name} is not open-domain{said}"
-        if self.is_grounded is False:
-            return f"{name} is not grounded{said}"
-        if self.violations and not (self.is_open_domain and self.is_grounded):
-            return f"{name} breaks a rule ({self.violations}), and nobody corrected or passed it"
-        return None
-
-
-def _note(cells: Mapping[str, str], place: str) -> _Note:
-    """Read the cells of a reviewer."""
-    flags = []
-    for name in ("is_open_domain", "is_grounded"):
-        word = cells[name].strip().lower()
-        if word not in _WORDS:
-            raise RecordError(f"{place}: {name} is yes or no, or empty; got {cells[name]!r}")
-        flags.append(_WORDS[word])
-    texts = [
-        str(unguard_cell(cells[name].strip()))
-        for name in ("corrected_question", "corrected_answer")
-    ]
-    return _Note(*texts, *flags, cells["violations"].strip(), cells["note"].strip())
-
-
-def _corrected(topic: SlaqTopic, notes: Mapping[str, _Note]) -> SlaqTopic:
-    """Put corrections into a topic."""
-    questions = tuple(
-        question.model_copy(
-            update={
-                name: text
-                for name in ("question", "answer")
-                if (note := notes.get(str(question.index))) and (text := getattr(note, name))
-            }
-        )
-        for question in topic.questions
-    )
-    long = notes.get("long")
-    changed: dict[str, object] = {"questions": questions}
-    if long is not None and long.question:
-        changed["long_question"] = long.question
-    if long is not None and long.answer:
-        changed["long_answer"] = long.answer
-    return topic.model_copy(update=changed)
 
 
 def _is_filled(table: Path) -> bool:

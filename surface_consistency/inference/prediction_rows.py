@@ -231,7 +231,7 @@ def _reply_text(body: Mapping[str, Any], place: str) -> str | None:
         ) from error
     if isinstance(text, list):
         text = "".join(part.get("text", "") for part in text if isinstance(part, dict))
-    return text if isinstance(text, str) else None
+    return text
 
 
 def find_columns(

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pydantic import Field
-
 import surface_consistency
 from surface_consistency.data.slaq import popularity_halves
 from surface_consistency.data.slaq_articles import is_long_enough
@@ -29,39 +27,36 @@ from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams, Prompt
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
-from surface_consistency.settings_options import Settings
 
-__all__ = ["WriterSettings", "WritingSummary", "write_topics"]
+__all__ = ["WRITER_PARAMS", "WriterSettings", "WritingSummary", "write_topics"]
+
+WRITER_PARAMS: Final = GenerationParams(max_new_tokens=2048, stop=())
+"""Greedy, and room for five pairs and two long texts."""
 
 _EMPTY: Final = WrittenTopic(facts=(), long_question=None, long_answer=None)
 
 
-class WriterSettings(Settings):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterSettings:
     """How topics are written."""
 
-    layout: WriterLayout = "json"
-    """Layout that the writer is asked for: one JSON object, a line for each key, or the paper's one
-    line."""
+    params: GenerationParams = WRITER_PARAMS
+    """Decoding."""
 
-    attempts: int = Field(default=2, ge=1)
+    layout: WriterLayout = "json"
+    """Layout that the writer is asked for."""
+
+    attempts: int = 2
     """Requests an article at most: the first, and one more for each mending."""
 
-    min_words: int = Field(default=1000, ge=0)
+    min_words: int = 1000
     """Articles must have more words than this."""
 
-    min_characters: int = Field(default=1000, ge=0)
+    min_characters: int = 1000
     """Articles must have at least so many characters."""
 
-    max_characters: int | None = Field(default=None, ge=1)
-    """Where long articles are cut; without, they are sent whole."""
-
-    max_new_tokens: int = Field(default=2048, ge=1)
-    """Longest answer of the writer: five pairs and two long texts."""
-
-    @property
-    def params(self) -> GenerationParams:
-        """Greedy decoding."""
-        return GenerationParams(max_new_tokens=self.max_new_tokens, stop=())
+    max_characters: int | None = None
+    """Where long articles are cut; None sends them whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +118,12 @@ def write_topics(
     Raises:
         DataError: If two articles have one title, none is long enough, or a reviewer has written
             into the `review.csv` of an earlier start.
+        ValueError: If `attempts` is below 1.
         RunMismatchError: If the folder holds a run with other settings or articles.
     """
     settings = settings or WriterSettings()
+    if settings.attempts < 1:
+        raise ValueError(f"attempts must be at least 1, got {settings.attempts}")
     drafts, too_short = _drafts(articles, settings)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)

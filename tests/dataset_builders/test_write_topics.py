@@ -1,16 +1,13 @@
-import csv
 import json
 
 import pytest
 
 from dataset_builders.slaq.slaq_builder import build
-from surface_consistency.cli import main
+from dataset_builders.slaq.write_topics import WriterSettings, write_topics
 from surface_consistency.data.slaq import load_slaq, load_slaq_sample
-from surface_consistency.data.slaq_review import REVIEW_COLUMNS, apply_review
-from surface_consistency.errors import DataError, RecordError, RunMismatchError
+from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.schemas.slaq import SlaqArticle
-from surface_consistency.studies.slaq.writing import WriterSettings, write_topics
 
 TOPICS = load_slaq_sample().topics[:6]
 LOOSE = WriterSettings(min_words=10, min_characters=10)
@@ -163,84 +160,8 @@ def test_write_rejects_other_articles_in_the_same_folder(tmp_path):
         write_topics(articles(TOPICS[:3]), runner, tmp_path, model="fake", settings=LOOSE)
 
 
-def test_write_rejects_no_attempt():
-    with pytest.raises(ValueError, match="greater than or equal to 1"):
-        WriterSettings(attempts=0)
-
-
-def review(folder, changes):
-    """Fill a sheet in as a person does: changes by topic and fact."""
-    path = folder / "review.csv"
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    for row in rows:
-        row.update(changes.get((row["topic_id"], row["fact"]), {}))
-    with path.open("w", encoding="utf-8", newline="") as lines:
-        table = csv.DictWriter(lines, REVIEW_COLUMNS)
-        table.writeheader()
-        table.writerows(rows)
-
-
-def test_a_filled_sheet_is_read_back(tmp_path):
-    """Corrections enter, what a reviewer refuses goes, a fault that is corrected is none."""
-    good, corrected, refused, faulty, left = TOPICS[:5]
-    answers = {topic.id: [output_of(topic)] for topic in (good, corrected, refused)}
-    for topic in (faulty, left):
-        answers[topic.id] = [output_of(topic, ShortQ1="When did the war end?")]
-    write_topics(articles(TOPICS[:5]), writer(answers), tmp_path, model="f", settings=LOOSE)
-    review(
-        tmp_path,
-        {
-            (corrected.id, "2"): {"corrected_answer": "'=1 + 1", "corrected_question": "Sum?"},
-            (corrected.id, "long"): {"corrected_answer": "All of it."},
-            (refused.id, "3"): {"is_open_domain": "yes", "is_grounded": "no", "note": "made up"},
-            (faulty.id, "1"): {"corrected_question": "When did the First Punic War end?"},
-            (faulty.id, "long"): {"is_open_domain": "yes", "is_grounded": "1"},
-        },
-    )
-
-    assert main(["build", "slaq", "--out", str(tmp_path), "--review"]) == 0
-
-    topics = {topic.id: topic for topic in load_slaq(tmp_path / "reviewed.csv").topics}
-    assert set(topics) == {good.id, corrected.id, faulty.id}
-    assert topics[corrected.id].questions[1].answer == "=1 + 1"
-    assert topics[corrected.id].questions[1].question == "Sum?"
-    assert topics[corrected.id].long_answer == "All of it."
-    assert topics[corrected.id].pageviews == corrected.pageviews
-    assert topics[faulty.id].questions[0].question == "When did the First Punic War end?"
-    found = apply_review([*load_slaq(tmp_path / "test.csv").topics], tmp_path / "review.csv")
-    assert dict(found.rejected)[refused.id] == "fact 3 is not grounded: made up"
-
-
-def test_a_sheet_of_other_topics_and_a_strange_flag_are_told(tmp_path):
-    topic = TOPICS[0]
-    runner = writer({topic.id: [output_of(topic)]})
-    write_topics(articles((topic,)), runner, tmp_path, model="f", settings=LOOSE)
-    with pytest.raises(DataError, match=r"review.csv names no topic of these"):
-        apply_review(TOPICS[1:2], tmp_path / "review.csv")
-    review(tmp_path, {(topic.id, "2"): {"is_grounded": "perhaps"}})
-    with pytest.raises(RecordError, match=r"review.csv:3: is_grounded is yes or no, .*'perhaps'"):
-        apply_review([topic], tmp_path / "review.csv")
-
-
-def test_the_command_writes_a_data_set_from_articles(tmp_path, capsys, monkeypatch):
-    """Articles in a folder, a writer by any runner, and what to do next."""
-    topic = TOPICS[0]
-    folder = tmp_path / "articles" / topic.category
-    folder.mkdir(parents=True)
-    (folder / f"{topic.topic}.txt").write_text(article_of(topic).text)
-    monkeypatch.setattr(
-        "surface_consistency.inference.registry.load_runner",
-        lambda name, *, model, options: writer({topic.id: [output_of(topic)]}),
-    )
-    words = ["build", "slaq", "--articles", str(tmp_path / "articles"), "--model", "m"]
-
-    out = str(tmp_path / "out")
-    assert main([*words, "--min-words", "5", "--min-characters", "5", "--out", out]) == 0
-    printed = capsys.readouterr().out
-    assert main(["build", "slaq", "--out", out]) == 2
-
-    assert "1 topic, 0 doubtful, 0 unwritten, 0 too short" in printed
-    assert "review.csv" in printed
-    assert load_slaq(f"{out}/test.csv").topics[0].questions == topic.questions
-    assert "--articles is required" in capsys.readouterr().err
+def test_write_rejects_no_attempt(tmp_path):
+    with pytest.raises(ValueError, match="attempts must be at least 1"):
+        write_topics(
+            articles(), writer({}), tmp_path, model="f", settings=WriterSettings(attempts=0)
+        )
