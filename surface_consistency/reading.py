@@ -5,12 +5,14 @@ that names its place, and never a traceback or gigabytes of memory.
 """
 
 import csv
+import gzip
 import json
 import sys
-from collections.abc import Collection, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
 
@@ -30,6 +32,7 @@ __all__ = [
     "parse_toml",
     "read_document",
     "read_lines",
+    "read_start",
 ]
 
 LONGEST_LINE: Final = 16 * 2**20
@@ -54,7 +57,7 @@ _JSON_REMEDY: Final = (
 
 
 def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, bytes]]:
-    """Read the lines of a file.
+    """Read the lines of a file, unpacked where its name ends in .gz.
 
     Args:
         path: The file.
@@ -64,10 +67,12 @@ def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, byt
         Number from 1 and content of each line, with its line feed.
 
     Raises:
-        RecordError: If a line has more than `LONGEST_LINE` bytes; no more of it is read.
+        RecordError: If a line has more than `LONGEST_LINE` bytes; no more of it is read. If a
+            packed file is none, or is cut off.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
+    with _opened(path) as file:
+        lines = iter(partial(_unpacked, file.readline, path, LONGEST_LINE + 1), b"")
+        for number, line in enumerate(lines, start=1):
             if len(line) > LONGEST_LINE:
                 raise RecordError(
                     f"{path}:{number}: the line has more than {LONGEST_LINE:,} bytes; one line "
@@ -80,20 +85,44 @@ def read_document(path: Path) -> bytes:
     """Read a file that is one document.
 
     Args:
-        path: The file; a byte order mark at its start is passed over.
+        path: The file, unpacked where its name ends in .gz; a byte order mark at its start is
+            passed over.
 
     Returns:
         Its content.
 
     Raises:
-        RecordError: If it has more than `LONGEST_DOCUMENT` bytes; nothing is read then.
+        RecordError: If it has more than `LONGEST_DOCUMENT` bytes; nothing is read then. If a
+            packed file is none, or is cut off.
     """
-    if (size := path.stat().st_size) > LONGEST_DOCUMENT:
+    size = path.stat().st_size
+    content = b""
+    if size <= LONGEST_DOCUMENT:
+        with _opened(path) as file:
+            content = _unpacked(file.read, path, LONGEST_DOCUMENT + 1)
+        size = max(size, len(content))
+    if size > LONGEST_DOCUMENT:
         raise RecordError(
             f"{path}: {size:,} bytes are more than the {LONGEST_DOCUMENT:,} that a file may have "
             "which is read as a whole; give rows one a line (.jsonl) or as Parquet"
         )
-    return path.read_bytes().removeprefix(_BOM)
+    return content.removeprefix(_BOM)
+
+
+def read_start(path: Path) -> bytes:
+    """Read the first bytes of a file, by which its kind is told.
+
+    Args:
+        path: The file, unpacked where its name ends in .gz.
+
+    Returns:
+        At most 64 bytes without byte order mark and white space before them.
+
+    Raises:
+        RecordError: If a packed file is none, or is cut off.
+    """
+    with _opened(path) as file:
+        return _unpacked(file.read, path, 64).removeprefix(_BOM).lstrip()
 
 
 def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> Any:  # noqa: ANN401
@@ -340,6 +369,23 @@ def existing_file(path: Path, what: str, pattern: str) -> Path:
     if not path.is_file():
         raise SourceNotFoundError(f"no file {path}; expected {what} there; check the path")
     return path
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file, by way of gzip where its name says so."""
+    if path.suffix.lower() == ".gz":
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+def _unpacked(read: Callable[[int], bytes], path: Path, size: int) -> bytes:
+    """Read from a file; name it where it is packed and broken."""
+    try:
+        return read(size)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise RecordError(
+            f"{path}: cannot be unpacked ({error}); it is cut off, or no gzip file: copy it again"
+        ) from error
 
 
 def _parse(text: str, place: str) -> Any:  # noqa: ANN401

@@ -20,8 +20,10 @@ __all__ = ["install_completion", "run_app", "run_command"]
 _MADE: Final = {
     "compare": ("compare", "make_compare"),
     "demo": ("demo", "make_demo"),
+    "export": ("export", "make_export"),
     "report": ("report", "make_report"),
     "score": ("score", "make_score"),
+    "suite": ("suite", "make_suite"),
 }
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {

@@ -54,7 +54,7 @@ def make_run(name: str) -> Callable[..., object]:
                 data,
                 revisions,
                 out,
-                load=lambda one: _load(asked, model, revision=one.name),
+                load=lambda one: model.load(asked, revision=one.name),
                 model=model.name(None),
                 settings=settings,
                 source=source,
@@ -108,17 +108,10 @@ def _runner(
 ) -> Any:  # noqa: ANN401
     """Load who answers, or train the study's model organism."""
     if model.model != _ORGANISM:
-        return _load(study, model)
+        return model.load(study)
     if not quiet:
         print("training a small model on what it will be asked", flush=True)
     return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
-
-
-def _load(study: "Study", model: ModelSettings, **changed: object) -> Any:  # noqa: ANN401
-    """Load a model with its options."""
-    return study.load_runner(
-        model.runner or study.runner, model=model.model, options=model.options | changed
-    )
 
 
 def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:

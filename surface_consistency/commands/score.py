@@ -42,7 +42,8 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         predictions: Annotated[
             tuple[Path, ...],
             Parameter(
-                help="Files of predictions made elsewhere, one a model: JSONL, CSV, samples of "
+                help="Files of predictions made elsewhere, one a model: JSONL, JSON, CSV (.gz "
+                "too), Parquet, a saved `datasets` folder, results of OpenAI's batches, samples of "
                 "lm-evaluation-harness, or logs of inspect_ai.",
                 consume_multiple=True,
                 negative=(),

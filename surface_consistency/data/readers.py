@@ -16,6 +16,7 @@ from surface_consistency.reading import (
     json_objects,
     parse_json,
     read_document,
+    read_start,
 )
 
 __all__ = ["FORMATS", "Place", "Row", "parquet_rows", "python_values", "read_rows"]
@@ -45,7 +46,8 @@ def read_rows(path: Path) -> Iterator[Row]:
 
     Args:
         path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (list of objects, or one object a line),
-            `.csv` or `.tsv` file. In CSV and TSV every cell is text: "NA" and "null" are names.
+            `.csv` or `.tsv` file; those of text may be packed (`.jsonl.gz`). In CSV and TSV every
+            cell is text: "NA" and "null" are names.
 
     Yields:
         The rows in the file's order. All formats but a `.json` list are read in bounded memory.
@@ -56,9 +58,14 @@ def read_rows(path: Path) -> Iterator[Row]:
         RecordError: If one line is broken; names file and line.
     """
     existing_file(path, "a data file", "*.jsonl")
-    if path.suffix.lower() not in FORMATS:
-        raise DataError(f"cannot read {path}: the formats are {', '.join(FORMATS)}")
-    yield from FORMATS[path.suffix.lower()](path)
+    is_packed = path.suffix.lower() == ".gz"
+    suffix = Path(path.stem if is_packed else path.name).suffix.lower()
+    if suffix not in FORMATS or (is_packed and suffix == ".parquet"):
+        raise DataError(
+            f"cannot read {path}: the formats are {', '.join(FORMATS)}, and those of text packed "
+            "(.gz)"
+        )
+    yield from FORMATS[suffix](path)
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
@@ -70,9 +77,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 def _json(path: Path) -> Iterator[Row]:
     """Read a list of objects, or lines of them under the same suffix."""
-    with path.open("rb") as file:
-        start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start.startswith(b"["):
+    if not read_start(path).startswith(b"["):
         yield from _json_lines(path)
         return
     rows = parse_json(read_document(path), str(path), remedy="repair the file")

@@ -78,7 +78,7 @@ class Engine:
         self.keeps_cache = False
         """Whether batches get this package's cache, which can start with prefixes."""
         self.goes_on_training = False
-        """Whether the model is trained on afterwards, so that no tensor may be of inference mode."""
+        """Whether the model is trained on afterwards, so no tensor may be of inference mode."""
 
     def without_grad(self) -> AbstractContextManager[Any]:
         """Switch gradients off."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
-from surface_consistency.reading import parse_json, read_document
+from surface_consistency.reading import parse_json, read_document, read_start
 
 __all__ = ["array_rows", "inspect_rows", "is_array", "is_inspect_log", "task_of"]
 
@@ -81,7 +81,7 @@ def is_array(file: Path) -> bool:
     Returns:
         Whether its first character is an opening bracket.
     """
-    return _head(file).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+    return read_start(file).startswith(b"[")
 
 
 def array_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -55,7 +55,9 @@ OUTPUT_COLUMNS: Final = (
 
 _FACT_COLUMNS: Final = ("triplet_id", "fact_id")
 _ANSWER_COLUMNS: Final = ("possible_answers", "object_aliases", "answers", "target")
-_SUFFIXES: Final = {".jsonl": "", ".ndjson": "", ".csv": ",", ".tsv": "\t"}
+_DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
+_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", *_DELIMITERS)
+_BATCH: Final = 1024
 
 
 class PredictionSettings(Settings):
@@ -117,29 +119,114 @@ class Reading(NamedTuple):
 
 
 def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Read the rows of a file by its suffix.
+    """Read the rows of a file by its suffix, or those of a folder of `datasets`.
 
     Args:
-        file: The file.
+        file: JSON, one object a line or a list of them, CSV, TSV, each of them packed (.gz) too;
+            Parquet; or what `Dataset.save_to_disk` wrote. Results of OpenAI's batches are laid
+            flat: `id` is what the request was called, `prediction` the text of the reply, null
+            where the request failed.
 
     Yields:
-        Line from 1 and cells of each row.
+        Line or row from 1, and the cells of each row.
 
     Raises:
-        DataError: If the kind of file is unknown.
+        DataError: If the kind of file is unknown, or the folder holds several splits.
         RecordError: If a row is broken; names file and line.
     """
+    for number, row in _rows(file):
+        yield number, _batch_result(row, f"{file}:{number}") if _is_batch(row) else row
+
+
+def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Read the rows of a file as they are."""
     if is_inspect_log(file):
         return inspect_rows(file)
-    delimiter = _SUFFIXES.get(file.suffix.lower())
-    if delimiter is None:
+    if file.is_dir():
+        return _dataset_rows(file)
+    is_packed = file.suffix.lower() == ".gz"
+    suffix = Path(file.stem if is_packed else file.name).suffix.lower()
+    if suffix == ".parquet" and not is_packed:
+        return _parquet_rows(file)
+    if suffix not in _SUFFIXES:
         raise DataError(
-            f"{file}: unknown kind of file {file.suffix!r}; save the predictions as one of "
-            f"{', '.join(_SUFFIXES)}, or give a log of inspect_ai"
+            f"{file}: unknown kind of file {suffix!r}; save the predictions as one of "
+            f"{', '.join(_SUFFIXES)}, perhaps packed (.gz), or .parquet, or give a log of "
+            "inspect_ai"
         )
-    if delimiter:
-        return delimited_rows(file, delimiter)
+    if suffix in _DELIMITERS:
+        return delimited_rows(file, _DELIMITERS[suffix])
     return array_rows(file) if is_array(file) else json_objects(file)
+
+
+def _parquet_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Read a Parquet file, some rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with pq.ParquetFile(file) as parquet:
+            for batch in parquet.iter_batches(batch_size=_BATCH):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except pa.ArrowException as error:
+        raise DataError(f"{file} is no readable Parquet file: {error}") from error
+
+
+def _dataset_rows(folder: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Read what `save_to_disk` wrote."""
+    splits = sorted(path.parent.name for path in folder.glob("*/state.json"))
+    if splits:
+        raise DataError(
+            f"{folder} holds several splits; give the folder of one: "
+            f"{', '.join(str(folder / name) for name in splits)}"
+        )
+    import datasets
+
+    try:
+        rows = datasets.load_from_disk(str(folder))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder} cannot be read by datasets.load_from_disk: {error}") from error
+    for number, row in enumerate(rows, start=1):
+        yield number, dict(row)
+
+
+def _is_batch(row: Mapping[str, Any]) -> bool:
+    """Tell a result of OpenAI's batches by its fields."""
+    return "custom_id" in row and "response" in row
+
+
+def _batch_result(row: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Lay a result flat: what the request was called, and the text of the reply."""
+    response = row["response"]
+    body = response.get("body") if isinstance(response, dict) else None
+    text = None
+    if isinstance(body, dict) and row.get("error") is None and not body.get("error"):
+        text = _reply_text(body, place)
+    return {"id": row["custom_id"], "prediction": text}
+
+
+def _reply_text(body: Mapping[str, Any], place: str) -> str | None:
+    """Take the text out of a reply: of a chat, of a completion, or of the responses' form."""
+    try:
+        if "choices" in body:
+            choice = body["choices"][0]
+            text = choice["message"]["content"] if "message" in choice else choice["text"]
+        else:
+            said = [item for item in body["output"] if item.get("type") == "message"]
+            parts = [part for item in said for part in item["content"]]
+            texts = [part["text"] for part in parts if part.get("type") == "output_text"]
+            text = "".join(texts) if texts else None
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise RecordError(
+            f"{place}: the body of the response holds no reply of a chat, a completion or the "
+            f"responses' form; saw {first_names(list(body))}"
+        ) from error
+    if isinstance(text, list):
+        text = "".join(part.get("text", "") for part in text if isinstance(part, dict))
+    return text
 
 
 def find_columns(

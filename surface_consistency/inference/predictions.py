@@ -1,4 +1,4 @@
-"""Reading predictions that were made elsewhere: JSONL, CSV, logs of other harnesses.
+"""Reading predictions that were made elsewhere: tables, logs of harnesses, results of batches.
 
 A file is read without knowing the questions; `Predictions.match` then finds the row of each. No
 column is taken where two could be meant, and no prompt, blank cell or namesake is taken for an
@@ -93,6 +93,10 @@ class Predictions:
     is_cut: bytearray = field(default_factory=bytearray)
     """Whether a row's text began with the row's own prompt, which is cut off where it is asked."""
 
+    others: dict[str, list[str]] = field(default_factory=dict)
+    """Values of further columns that are another one in every row, where no usual column names the
+    questions; one that holds their ids or texts alone is taken."""
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.texts)
@@ -170,6 +174,8 @@ class Predictions:
     def _by_names(self, asked: Asked) -> list[int]:
         """Find the row of each question, -1 for none."""
         if not any(self.names):
+            self._name_by_others(asked)
+        if not any(self.names):
             raise ColumnNotFoundError(self._nameless(asked))
         of_id = {name: place for place, name in enumerate(asked.ids)}
         of_text: dict[str, list[int]] = {}
@@ -217,6 +223,18 @@ class Predictions:
                 stacklevel=5,
             )
         return found
+
+    def _name_by_others(self, asked: Asked) -> None:
+        """Take the one further column of which every value names a question."""
+        known = {*asked.ids, *(text.strip() for text in asked.questions or () if text)}
+        fitting = [name for name, values in self.others.items() if known.issuperset(values)]
+        if len(fitting) > 1:
+            raise ColumnNotFoundError(
+                f"{self.path}: columns {', '.join(map(repr, fitting))} could each name the "
+                "questions; say which does by id_column"
+            )
+        if fitting:
+            self.names = [(value,) for value in self.others[fitting[0]]]
 
     def _take(self, found: list[int], place: int, row: int, name: str) -> None:
         """Give a question its row; refuse a second one that says something else."""
@@ -372,8 +390,12 @@ def answers_only(
 def read_predictions(path: Path, settings: PredictionSettings | None = None) -> Predictions:
     """Read stored predictions of any of the usual layouts.
 
-    JSONL (`.jsonl`, `.ndjson`) and CSV (`.csv`, `.tsv`; every cell is text, "NA" and "null" too)
-    need a column that names the question and one with the text, under any writing of their names.
+    JSONL (`.jsonl`, `.ndjson`), JSON (a list), CSV (`.csv`, `.tsv`; every cell is text, "NA" and
+    "null" too), all of them packed (`.gz`) too, Parquet and the folder of a saved
+    `datasets.Dataset` need a column that names the question and one with the text, under any
+    writing of their names; where no usual column names the questions, the one is taken that is
+    another in every row and holds their ids or texts alone. Results of OpenAI's batches go by
+    their `custom_id`.
     `prediction` and `pred` are the text whatever stands beside them, as in the files of PopQA's
     script, whose `generation` holds the prompt too; of the names of `OUTPUT_COLUMNS` there may be
     one. A JSONL file with the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or
@@ -384,7 +406,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     become "?".
 
     Args:
-        path: The file, UTF-8, a byte order mark allowed.
+        path: The file, text in UTF-8, a byte order mark allowed; or the folder.
         settings: Columns and treatment; None for the defaults.
 
     Returns:
@@ -398,13 +420,19 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         RecordError: If a row is broken; names file and line.
     """
     settings = settings or PredictionSettings()
-    file = existing_file(Path(path), "a file of stored predictions", "*.jsonl")
+    file = Path(path)
+    if not any(file.glob("**/state.json")):
+        existing_file(file, "a file of stored predictions", "*.jsonl")
     read = Predictions(file, settings)
     columns: PredictionColumns | None = None
     for number, fields in file_rows(file):
         if columns is None:
             columns = find_columns(fields, file, settings)
             read.columns, read.task = tuple(fields), task_of(file, fields)
+            if not (columns.names or columns.is_sample or settings.in_order):
+                read.others = {name: [] for name in fields if name != columns.text}
+        for name, values in read.others.items():
+            values.append(str(fields.get(name, "")).strip())
         text, prompt, names = read_row(PredictionRow(f"{file}:{number}", fields), columns)
         is_echo = text is not None and bool(prompt) and text.startswith(prompt or "")
         if is_echo and text is not None and settings.strip_prompt:
@@ -415,6 +443,9 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         read.is_cut.append(is_echo)
     if columns is None:
         raise DataError(f"{file} holds no predictions; it is empty")
+    read.others = {
+        name: values for name, values in read.others.items() if len(set(values)) == len(values)
+    }
     return read
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.report.page import Part, Value
+from surface_consistency.report.page import Link, Part, Value
 from surface_consistency.report.table import Column, Table
 from surface_consistency.text import one_line
 
@@ -183,7 +183,11 @@ def sentence_text(parts: Sequence[Part]) -> str:
     """
     words = []
     for part in parts:
-        words.append(part if isinstance(part, str) else " ".join(filter(None, format_value(part))))
+        if isinstance(part, Link):
+            words.append(f"{part.text} ({part.href})")
+        else:
+            is_text = isinstance(part, str)
+            words.append(part if is_text else " ".join(filter(None, format_value(part))))
     return "".join(words)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "Flow",
     "Heat",
     "Lines",
+    "Link",
     "Made",
     "Matrix",
     "Page",
@@ -56,8 +57,19 @@ class Value:
     """Whether it is a loss (the saturated colour) or set in bold."""
 
 
-Part = str | Value
-"""A piece of a sentence: words, or a number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A way to another file beside the page, as part of a sentence."""
+
+    text: str
+    """Its words."""
+
+    href: str
+    """Relative path of the file."""
+
+
+Part = str | Value | Link
+"""A piece of a sentence: words, a number, or a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,14 +195,16 @@ def merge_shards(
 
     Raises:
         ValueError: If no folder is given.
-        SourceNotFoundError: If a folder is not that of a run.
         RunMismatchError: If shards are of different settings or plans, or of other ones than the
             run in `out`; names them.
         DataError: If a shard is missing, or was not asked to its end.
     """
     if not shards:
         raise ValueError("no shard is given; give the folders of all shards of a run")
-    parts = [RunFolder.open(path) for path in shards]
+    parts = [RunFolder(Path(path)) for path in shards]
+    missing = ", ".join(part.path.name for part in parts if not part.plan.is_file())
+    if missing:
+        raise _unfinished(f"shard {missing}", out)
     manifest, plan = parts[0].read_manifest(), parts[0].plan.read_bytes()
     for part in parts[1:]:
         differing = manifest.differences(part.read_manifest())
@@ -216,10 +218,7 @@ def merge_shards(
             )
     missing = _missing_shards(parts)
     if missing:
-        raise DataError(
-            f"{missing} of {Path(out)} not asked to the end; start the same command again, then "
-            "merge"
-        )
+        raise _unfinished(missing, out)
     targets, pairs = parts[0].read_plan()
     folder = RunFolder.create(out)
     for name in sorted({log.name for part in parts for log in part.logs()}):
@@ -233,6 +232,13 @@ def merge_shards(
     write_text(folder.prompts, parts[0].prompts.read_text(encoding="utf-8"))
     _record_replies(folder, dict.fromkeys(targets["group"]))
     return folder
+
+
+def _unfinished(missing: str, out: str | os.PathLike[str]) -> DataError:
+    """Say which shards are missing."""
+    return DataError(
+        f"{missing} of {Path(out)} not asked to the end; start the same command again, then merge"
+    )
 
 
 def _missing_shards(parts: Sequence[RunFolder]) -> str:

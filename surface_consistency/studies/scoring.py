@@ -168,7 +168,7 @@ def score_files(
         ValueError: If two files have one name, or a label is given for several files.
         DataError: If a file cannot be read or belongs to other data.
     """
-    names = [path.stem for path in predictions]
+    names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
     if len(set(names)) < len(names):
         raise ValueError("two files of --predictions have one name; rename one of them")
     if label is not None and len(names) > 1:

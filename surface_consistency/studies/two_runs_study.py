@@ -186,10 +186,10 @@ class RunsReport(PairedReport):
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Tell how often either model flips by itself, beside how often they differ."""
-        table = tables.get("noise_of_runs")
+        held = tables["noise_of_runs"].frame if "noise_of_runs" in tables else None
         for label in self.study.conditions:
-            rows = [] if table is None else table.frame[table.frame["run"] == label]
-            if not len(rows):
+            rows = None if held is None else held[held["run"] == label]
+            if rows is None or rows.empty:
                 yield Check(
                     level="look here",
                     title="No noise floor",

@@ -95,7 +95,7 @@ def test_a_missing_shard_is_told(data, tmp_path):
     with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not asked to the end"):
         merge_shards(parts, tmp_path / "merged")
     (parts[1] / "shard.json").unlink()
-    with pytest.raises(DataError, match="shard 2 of .*merged not asked to the end"):
+    with pytest.raises(DataError, match=r"shard 2 of .*merged not asked to the end"):
         merge_shards(parts, tmp_path / "merged")
 
 
@@ -104,7 +104,7 @@ def test_shards_of_other_settings_are_refused(data, tmp_path):
     one = ask(data, tmp_path / "one", shard=(0, 2)).path
     other = ask(data, tmp_path / "other", shard=(1, 2), shots=0).path
 
-    with pytest.raises(RunMismatchError, match="settings.shots 1 and 0"):
+    with pytest.raises(RunMismatchError, match=r"settings\.shots 1 and 0"):
         merge_shards([one, other], tmp_path / "merged")
 
 
@@ -113,7 +113,7 @@ def test_shards_of_another_batch_size_are_refused(data, tmp_path):
     one = ask(data, tmp_path / "one", shard=(0, 2)).path
     other = ask(data, tmp_path / "other", shard=(1, 2), size=4).path
 
-    with pytest.raises(RunMismatchError, match="runner.size 3 and 4"):
+    with pytest.raises(RunMismatchError, match=r"runner\.size 3 and 4"):
         merge_shards([one, other], tmp_path / "merged")
 
 
