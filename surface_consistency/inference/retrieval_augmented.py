@@ -184,13 +184,18 @@ class RetrievalAugmentedRunner:
         facts = "\n".join(self._facts(lookup)) or self._null_text
         if facts is None:
             return _unconditional(prompt)
+        update: dict[str, object] = {"condition": None}
+        if prompt.contexts is not None:
+            update["contexts"] = tuple(
+                self._template.format(facts=facts, prompt=text) for text in prompt.contexts
+            )
         if prompt.messages is None:
-            text = self._template.format(facts=facts, prompt=prompt.text)
-            return Prompt(id=prompt.id, text=text, group=prompt.group)
-        *turns, last = prompt.messages
-        content = self._template.format(facts=facts, prompt=last.content)
-        turns.append(Message(role=last.role, content=content))
-        return Prompt(id=prompt.id, messages=tuple(turns), group=prompt.group)
+            update["text"] = self._template.format(facts=facts, prompt=prompt.text)
+        else:
+            *turns, last = prompt.messages
+            content = self._template.format(facts=facts, prompt=last.content)
+            update["messages"] = (*turns, Message(role=last.role, content=content))
+        return prompt.model_copy(update=update)
 
     def _facts(self, lookup: Lookup) -> list[str]:
         """Write the facts of a lookup."""
@@ -223,8 +228,8 @@ def _by_content(
 
 
 def _unconditional(prompt: Prompt) -> Prompt:
-    """Make the same prompt without its condition; a copy would keep the old key."""
-    return Prompt(id=prompt.id, text=prompt.text, messages=prompt.messages, group=prompt.group)
+    """Make the same prompt without its condition."""
+    return prompt.model_copy(update={"condition": None})
 
 
 def _check_fields(name: str, template: str, expected: set[str]) -> None:

@@ -248,8 +248,9 @@ def group_difference(
         values: One number a row, such as the mechanistic similarity of a fact, shape `(n_rows,)`.
         in_group: Whether the row belongs to the group: True or False, 1 or 0.
         strata: Within which rows membership is shuffled, such as the model; None for all rows.
-        clusters: What is resampled as a whole for the interval and shuffled as a whole for p, such
-            as the topic; None takes rows for independent of each other.
+        clusters: What is taken as a whole, such as the topic: left out one at a time for the
+            interval, moved across strata together for p, which turns the sign of what lies inside a
+            mixed one; None takes rows for independent of each other.
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
         n_resamples: Number of resamples of the interval; "auto" takes none.

@@ -4,7 +4,6 @@ Two wrong answers that differ have the same verdict. The texts of both stand in 
 share of pairs with the same answer can be told apart from the share with the same verdict.
 """
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -13,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.errors import RecordError, UndefinedMetricWarning
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.rule import Rule
 from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Value
 from surface_consistency.text import has_unspaced_script, padded_words
 
@@ -86,8 +86,6 @@ def answer_agreement(
     by: Sequence[str] = ("model",),
     cluster: str = "fact_id",
     rule: str | Rule[Any] = "token_f1",
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
 ) -> pd.DataFrame:
     """Compute how often a pair has the same answer, of all pairs and of those wrong both times.
 
@@ -97,8 +95,6 @@ def answer_agreement(
         by: Columns that make groups.
         cluster: Column of what intervals take as a whole.
         rule: As for `same_answers`, for the second of the two shares.
-        n_resamples: Resamples of clusters.
-        rng: Seed of the resampling, generator, or None for fresh entropy.
 
     Returns:
         Two rows a group: the columns `by`; among, "all" or "both wrong"; n (pairs with both
@@ -122,7 +118,7 @@ def answer_agreement(
         ...     {"model": "m", "fact_id": range(4), "first_correct": [1, 0, 0, 1],
         ...      "second_correct": [1, 0, 0, 0], "first_prediction": ["a1", "b", "c", "d"],
         ...      "second_prediction": ["a1", "b", "x", "y"]})
-        >>> rows = answer_agreement(frame, n_resamples=100)
+        >>> rows = answer_agreement(frame)
         >>> rows[["among", "n", "same_answer"]].values.tolist()
         [['all', 4, 0.5], ['both wrong', 2, 0.5]]
     """
@@ -140,7 +136,7 @@ def answer_agreement(
         return pd.DataFrame()
     tables: list[pd.DataFrame] = []
     for name, same in shares.items():
-        table = _shares(frame[keys], same, kept, wrong, list(by), cluster, n_resamples, rng)
+        table = _shares(frame[keys], same, kept, wrong, list(by), cluster)
         ends = ("", "_low", "_high")
         table = table.rename(columns={f"second_accuracy{end}": name + end for end in ends})
         heads = [] if tables else [*by, "among", "n", "n_clusters"]
@@ -155,8 +151,6 @@ def _shares(
     wrong: npt.NDArray[np.bool_],
     by: list[str],
     cluster: str,
-    n_resamples: int,
-    rng: np.random.Generator | int | None,
 ) -> pd.DataFrame:
     """Compute the share of pairs with the same answer: a second verdict on what is always there."""
     frame = groups.assign(present=1, same=[bool(one) for one in same])
@@ -177,8 +171,6 @@ def _shares(
             second="same",
             cluster=cluster,
             rates={"second_accuracy": PAIRED_RATES["second_accuracy"]},
-            n_resamples=n_resamples,
-            rng=rng,
         )
 
 
@@ -251,9 +243,8 @@ def _check_scripts(run: "Run", texts: pd.Series) -> Iterator[Check]:
 def _asks_in_plain_text(run: "Run") -> bool:
     """Tell whether the first prompt of a run is a text to continue."""
     try:
-        with run.folder.prompts.open(encoding="utf-8") as lines:
-            return json.loads(lines.readline()).get("text") is not None
-    except (OSError, ValueError, RecursionError):
+        return next(json_objects(run.folder.prompts))[1].get("text") is not None
+    except (OSError, RecordError, StopIteration):
         return False
 
 

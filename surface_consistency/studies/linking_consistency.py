@@ -177,12 +177,7 @@ def _row(part: pd.DataFrame, report: Report) -> dict[str, Any]:
     if row["n_not_linked"]:
         row["flip_rate_not_linked"] = counts[:, 2].sum() / counts[:, 3].sum()
     if row["n_linked"] and row["n_not_linked"] and n_clusters > 1:
-        told = cluster_bootstrap(
-            counts,
-            _difference,
-            n_resamples=report.settings.resamples,
-            rng=report.settings.bootstrap_seed,
-        )
+        told = cluster_bootstrap(counts, _difference)
         row["difference"] = told.estimate
         row["difference_low"] = told.estimate_interval.low
         row["difference_high"] = told.estimate_interval.high

@@ -186,8 +186,6 @@ class _Paired:
     frame: pd.DataFrame
     keys: list[str]
     cluster: str
-    n_resamples: int
-    seed: int
     has_kappa: bool
 
 
@@ -199,8 +197,6 @@ def _paired_table(task: _Paired) -> pd.DataFrame:
         by=task.keys,
         cluster=task.cluster,
         rates={**PAIRED_RATES, **kappa},
-        n_resamples=task.n_resamples,
-        rng=task.seed,
     )
     return with_detectable(table)
 
@@ -383,8 +379,6 @@ class PairedTables:
                     by=keys,
                     cluster=name,
                     rates={rate: PAIRED_RATES[rate] for rate in _REACHING},
-                    n_resamples=self.report.settings.resamples,
-                    rng=self.report.settings.bootstrap_seed,
                 )
             table = table.rename(columns=dict(self.study.singular))
             table = self._sorted(table, keys)
@@ -432,8 +426,6 @@ class PairedTables:
                 by=keys,
                 cluster=self.report.cluster,
                 rule=self.answer_rule(run),
-                n_resamples=self.report.settings.resamples,
-                rng=self.report.settings.bootstrap_seed,
             )
             for run in self.report.runs
             if {"first_prediction", "second_prediction"} <= {*run.outcomes}
@@ -548,8 +540,6 @@ class PairedTables:
                 frame=run.outcomes[wanted],
                 keys=keys,
                 cluster=cluster,
-                n_resamples=self.report.settings.resamples,
-                seed=self.report.settings.bootstrap_seed,
                 has_kappa=has_kappa,
             )
             for run in self.report.runs

@@ -199,6 +199,29 @@ def test_facts_stand_before_the_last_turn(runner):
     assert found.text == "Facts:\nPeru | Capital | Lima\n\nCapital of Peru?"
 
 
+@pytest.mark.parametrize("state", ["FULL", "OFF"])
+def test_options_and_their_contexts_are_kept(store, state):
+    """A runner that chooses by probability must see them, and the facts before each context."""
+    asked = []
+    inner = FakeRunner(lambda one: asked.append(one) or "Lima")
+    choice = Prompt(
+        id="q",
+        text="Capital of Peru?",
+        options=[" is.", " is!"],
+        contexts=["Lima of Peru?", "Quito of Peru?"],
+        group="g",
+        condition=state,
+    )
+
+    next(RetrievalAugmentedRunner(inner, store, query=query).generate([choice], PARAMS))
+
+    before = "Facts:\nPeru | Capital | Lima\n\n" if state == "FULL" else ""
+    assert asked[0].options == (" is.", " is!")
+    assert asked[0].contexts == (f"{before}Lima of Peru?", f"{before}Quito of Peru?")
+    assert (asked[0].text, asked[0].group) == (f"{before}Capital of Peru?", "g")
+    assert asked[0].condition is None
+
+
 def test_facts_may_hold_braces(store):
     runner = RetrievalAugmentedRunner(
         echo(), store, query=lambda one: LookupQuery(entity="France", relation="{x}")

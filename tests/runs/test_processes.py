@@ -41,7 +41,7 @@ def two_cores(monkeypatch):
 
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_results_and_warnings_are_those_of_one_process(n_workers):
-    with pytest.warns(UnscoredWarning) as told:
+    with pytest.warns(UnscoredWarning, match="is squared") as told:
         assert map_processes(square, [3, 1, 2], n_workers=n_workers) == [9, 1, 4]
 
     assert [str(one.message) for one in told] == [f"{n} is squared" for n in (3, 1, 2)]

@@ -98,7 +98,7 @@ def test_answer_agreement_counts_as_a_loop_does():
         }
     )
 
-    table = answer_agreement(frame, rule="boundary", n_resamples=50)
+    table = answer_agreement(frame, rule="boundary")
 
     for row in table.to_dict("records"):
         kept = []
@@ -206,6 +206,7 @@ def test_scripts_without_spaces_are_told_of_rules_that_need_spaces(run, judged_b
         ("2aca2058", '{"text": "Q: x"}', True),
         (None, '{"text": "Q: x"}', False),
         ("2aca2058", '{"text": null, "messages": []}', False),
+        ("2aca2058", '["text"]', False),
         ("2aca2058", None, False),
     ],
 )

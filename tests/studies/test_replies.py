@@ -59,7 +59,7 @@ def test_the_thought_of_a_long_slaq_answer_is_not_judged(tmp_path):
     folder = run_study(
         study, data, runner, tmp_path / "run", model="m", settings=settings, progress=False
     )
-    with pytest.warns(UnscoredWarning):
+    with pytest.warns(UnscoredWarning, match="answers have no verdict|could not be judged"):
         frame = score_run(folder)
 
     judged = frame.dropna(subset=["first_correct", "second_correct"])
