@@ -61,7 +61,8 @@ class LinkSettings(Settings):
     """Whether whole documents are sent, for mentions under names that are not counted."""
 
     cache: Path | None = None
-    """File of the server's answers; spotlight.sqlite in --out by default."""
+    """File of the server's answers, on a disk of this machine; spotlight.sqlite in --out by
+    default."""
 
     concurrency: int = Field(default=4, ge=1)
     """Requests to the server at once, from each process."""
