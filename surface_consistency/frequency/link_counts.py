@@ -186,7 +186,14 @@ class LinkTask(NameTask):
     def save(self, folder: Path) -> None:
         """Write what is counted into the folder of the run."""
         super().save(folder)
-        told = {"link": self.link.model_dump(mode="json"), "titles": dict(self.titles)}
+        # A shard may be counted from another folder than the one that the run was planned in.
+        paths = {
+            name: path.resolve()
+            for name in ("mentions", "cache")
+            if (path := getattr(self.link, name)) is not None
+        }
+        link = self.link.model_copy(update=paths).model_dump(mode="json")
+        told = {"link": link, "titles": dict(self.titles)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 
     def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
