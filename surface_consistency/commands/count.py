@@ -129,7 +129,8 @@ class LookupSettings(Settings):
     """Address of the web service; its own by default."""
 
     cache: Path | None = None
-    """File of the service's answers; lookups.sqlite in --out by default."""
+    """File of the service's answers, on a disk of this machine; lookups.sqlite in --out by
+    default."""
 
 
 class WorkSettings(Settings):

@@ -61,7 +61,8 @@ class LinkSettings(Settings):
     """Whether whole documents are sent, for mentions under names that are not counted."""
 
     cache: Path | None = None
-    """File of the server's answers; spotlight.sqlite in --out by default."""
+    """File of the server's answers, on a disk of this machine; spotlight.sqlite in --out by
+    default."""
 
     concurrency: int = Field(default=4, ge=1)
     """Requests to the server at once, from each process."""
@@ -185,7 +186,14 @@ class LinkTask(NameTask):
     def save(self, folder: Path) -> None:
         """Write what is counted into the folder of the run."""
         super().save(folder)
-        told = {"link": self.link.model_dump(mode="json"), "titles": dict(self.titles)}
+        # A shard may be counted from another folder than the one that the run was planned in.
+        paths = {
+            name: path.resolve()
+            for name in ("mentions", "cache")
+            if (path := getattr(self.link, name)) is not None
+        }
+        link = self.link.model_copy(update=paths).model_dump(mode="json")
+        told = {"link": link, "titles": dict(self.titles)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 
     def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed

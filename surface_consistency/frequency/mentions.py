@@ -18,7 +18,13 @@ from surface_consistency.frequency.texts import PackedTexts, comparable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MENTION_FILE", "ExpectedMentions", "MentionTable", "expected_mentions"]
+__all__ = [
+    "MENTION_FILE",
+    "ExpectedMentions",
+    "MentionTable",
+    "expected_mentions",
+    "mention_file",
+]
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

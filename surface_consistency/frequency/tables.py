@@ -20,6 +20,7 @@ __all__ = [
     "MentionCounts",
     "entity_table",
     "instance_table",
+    "lookup_instances",
     "pair_table",
     "surface_table",
 ]

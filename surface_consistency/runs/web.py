@@ -43,10 +43,10 @@ class Reply(Generic[_Value]):
 
 
 class ReplyCache:
-    """Answers of a service on the disk, for many processes at once.
+    """Answers of a service on the disk, for many processes of one machine at once.
 
     Args:
-        path: A file; its folder must exist.
+        path: A file; its folder must exist, on a disk of this machine and not of the network.
     """
 
     def __init__(self, path: Path) -> None:

@@ -388,13 +388,11 @@ def _partials(frequencies: str, table: pd.DataFrame) -> dict[str, object]:
     rows = table[table["subset"] == "overall"].set_index("statistic")
     made: dict[str, object] = {"frequencies": frequencies}
     for statistic in ("entity_given_surface", "surface_given_entity"):
-        row = rows.loc[statistic]
+        row = rows.loc[statistic].to_dict()
         made["n"] = int(row["n"])
         made[statistic] = row["estimate"]
-        made[f"{statistic}_low"], made[f"{statistic}_high"] = (
-            row["estimate_low"],
-            row["estimate_high"],
-        )
+        made[f"{statistic}_low"] = row["estimate_low"]
+        made[f"{statistic}_high"] = row["estimate_high"]
     return made
 
 

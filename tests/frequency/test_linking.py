@@ -188,6 +188,16 @@ def test_another_linker_or_table_is_refused_in_the_same_folder(tmp_path, built, 
             CountRun.plan(tmp_path / "out", changed, where)
 
 
+def test_a_shard_is_counted_from_another_folder(tmp_path, built, corpus, monkeypatch):
+    monkeypatch.chdir(built.folder.parent)
+    task = task_of(built, mentions=built.folder.relative_to(built.folder.parent))
+    CountRun.plan(tmp_path / "out", task, CorpusSettings(corpus=(str(corpus),), shards=1))
+
+    monkeypatch.chdir(tmp_path)
+
+    assert CountRun.open("out").run(0, engine="python")
+
+
 def test_folded_names_cannot_be_linked(tmp_path, built, corpus):
     task = LinkTask(
         NAMES, NameSettings(case="fold"), link=LinkSettings(mentions=built.folder), titles=TITLES
