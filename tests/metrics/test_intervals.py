@@ -157,7 +157,8 @@ def test_share_of_single_trials_agrees_with_statsmodels(successes, n):
     low, high, method = statistic_bounds(SHARE, sums, 0.95)
 
     expected = proportion.proportion_confint(successes, n, alpha=alpha, method="wilson")
-    assert (low, high) == pytest.approx(expected, abs=1e-12)
+    # The tail of a t and back, in scipy 1.15, leaves 2e-12 of it.
+    assert (low, high) == pytest.approx(expected, abs=1e-11)
     assert method == "wilson"
 
 
