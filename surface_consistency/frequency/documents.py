@@ -539,7 +539,7 @@ def _unpacking_errors() -> tuple[type[Exception], ...]:
         from isal import igzip_lib
     except ImportError:
         return errors
-    return (*errors, igzip_lib.IsalError)
+    return (*errors, cast(type[Exception], igzip_lib.IsalError))
 
 
 def _open_gzip(path: Path) -> IO[bytes]:

@@ -42,9 +42,10 @@ from surface_consistency.frequency.engines import EngineName, choose_engine
 from surface_consistency.frequency.link_counts import LinkTask
 from surface_consistency.frequency.tasks import CountTask, NameTask, NgramTask, State
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import atomic_path, remove_abandoned, write_json
+from surface_consistency.runs.files import atomic_path, write_json
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.processes import map_processes
+from surface_consistency.schemas.jsonl import remove_abandoned
 from surface_consistency.settings_options import Settings
 
 __all__ = ["CorpusSettings", "CountResult", "CountRun"]

@@ -14,7 +14,7 @@ hold:
 - the same command, given again, ends well and without a traceback;
 - the folder then holds the same bytes as after the command that nothing disturbed.
 
-    python -m tests.faults.crashes [--points N] [NAME ...]
+    python -m tests.faults.crashes [--points N] [--only PATTERN] [NAME ...]
 """
 
 import argparse
@@ -439,7 +439,10 @@ def described(kind, operation):
 def _names_a_file(said):
     """Tell whether an error of one line names what could not be written."""
     lines = [line for line in said.splitlines() if line.startswith("error: ")]
-    return len(lines) == 1 and ("/" in lines[0] or "." in lines[0].removeprefix("error: "))
+    if len(lines) != 1:
+        return False
+    told = lines[0].removeprefix("error: ")
+    return "/" in told or "." in told or re.match(r"\w+ cannot be written", told) is not None
 
 
 def _difference(wanted, found):

@@ -160,8 +160,9 @@ def test_share_of_single_trials_agrees_with_statsmodels(successes, n):
 
     expected = proportion.proportion_confint(successes, n, alpha=alpha, method="wilson")
     one_sided = proportion.proportion_confint(successes, n, alpha=0.1, method="beta")
-    assert low == pytest.approx(min(expected[0], one_sided[0]), abs=1e-12)
-    assert high == pytest.approx(max(expected[1], one_sided[1]), abs=1e-12)
+    # The tail of a t and back, in scipy 1.15, leaves 2e-12 of it.
+    assert low == pytest.approx(min(expected[0], one_sided[0]), abs=1e-11)
+    assert high == pytest.approx(max(expected[1], one_sided[1]), abs=1e-11)
     assert method == "wilson"
 
 
