@@ -388,8 +388,8 @@ def _coefficients(features: pd.DataFrame) -> list[dict[str, Any]]:
     """Regress verdicts on the scores as they are."""
     names = [name for name in ("right", "wrong") if name in features]
     found = correctness_regression(_scores_of(features), features["correct"], names=names)
-    rows: list[dict[str, Any]] = found[found["term"] != "intercept"].to_dict("records")
-    return rows
+    rows = found[found["term"] != "intercept"].to_dict("records")
+    return [{str(key): value for key, value in row.items()} for row in rows]
 
 
 def _means_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:

@@ -327,11 +327,9 @@ def _shift(frame: pd.DataFrame) -> Table:
         True
     ).astype(bool)
     rows = []
-    for (model, task), places in frame.groupby(["model", "task"], sort=False).indices.items():
+    for (model, task), of_task in frame.groupby(["model", "task"], sort=False):
         for pairs in _PAIRS:
-            part = frame.iloc[places]
-            if pairs == "lost":
-                part = part[is_lost.iloc[places].to_numpy()]
+            part = of_task[is_lost.loc[of_task.index]] if pairs == "lost" else of_task
             sides = ["first_popularity", "second_popularity"]
             mean = part.dropna(subset=sides).groupby("fact_id", sort=False)[sides].mean()
             row: dict[str, Any] = {"model": model, "task": task, "pairs": pairs, "n": len(mean)}

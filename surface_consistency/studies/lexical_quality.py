@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from rapidfuzz.distance import LCSseq
 
@@ -167,9 +168,7 @@ def _texts(scored: Scored) -> pd.DataFrame:
     )
 
 
-def _cosines(
-    first: pd.Series, second: pd.Series, encoder: str
-) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def _cosines(first: pd.Series, second: pd.Series, encoder: str) -> npt.NDArray[np.float64]:
     """Compare sentence vectors, each text encoded once."""
     from surface_consistency.retrieval import SentenceEncoder
 
@@ -178,7 +177,8 @@ def _cosines(
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     place = {text: number for number, text in enumerate(texts)}
     left, right = (vectors[[place[text] for text in side]] for side in (first, second))
-    return np.einsum("ij,ij->i", left, right)
+    cosines: npt.NDArray[np.float64] = np.einsum("ij,ij->i", left, right)
+    return cosines
 
 
 def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
@@ -312,7 +312,7 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
 
 def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
     """Take the rows of the first run."""
-    return frame[frame["model"] == frame["model"].iloc[0]]
+    return frame.loc[frame["model"] == frame["model"].iloc[0]]
 
 
 def _frequency_curves(frame: pd.DataFrame) -> list[Block]:

@@ -192,7 +192,7 @@ def test_tasks_come_from_subfolders(tmp_path):
 
 def test_options_that_read_alike_are_refused_where_they_are_read():
     rows = [{**PIQA[0], "sol2": PIQA[0]["sol1"]}]
-    with pytest.raises(RecordError, match=r"row 0.*two options read alike"):
+    with pytest.raises(RecordError, match=r"list:1: .*two options read alike"):
         load_benchmark("piqa", rows)
 
 
