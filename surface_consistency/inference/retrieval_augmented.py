@@ -186,11 +186,13 @@ class RetrievalAugmentedRunner:
             return _unconditional(prompt)
         if prompt.messages is None:
             text = self._template.format(facts=facts, prompt=prompt.text)
-            return Prompt(id=prompt.id, text=text, group=prompt.group)
+            return Prompt(id=prompt.id, text=text, group=prompt.group, options=prompt.options)
         *turns, last = prompt.messages
         content = self._template.format(facts=facts, prompt=last.content)
         turns.append(Message(role=last.role, content=content))
-        return Prompt(id=prompt.id, messages=tuple(turns), group=prompt.group)
+        return Prompt(
+            id=prompt.id, messages=tuple(turns), group=prompt.group, options=prompt.options
+        )
 
     def _facts(self, lookup: Lookup) -> list[str]:
         """Write the facts of a lookup."""
@@ -224,7 +226,13 @@ def _by_content(
 
 def _unconditional(prompt: Prompt) -> Prompt:
     """Make the same prompt without its condition; a copy would keep the old key."""
-    return Prompt(id=prompt.id, text=prompt.text, messages=prompt.messages, group=prompt.group)
+    return Prompt(
+        id=prompt.id,
+        text=prompt.text,
+        messages=prompt.messages,
+        group=prompt.group,
+        options=prompt.options,
+    )
 
 
 def _check_fields(name: str, template: str, expected: set[str]) -> None:
