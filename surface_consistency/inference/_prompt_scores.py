@@ -161,7 +161,7 @@ def _prompt_tokens(choice: Mapping[str, Any], reply: Mapping[str, Any]) -> list[
     told = choice.get("prompt_logprobs", reply.get("prompt_logprobs"))
     if not isinstance(told, list) or not told:
         return None
-    tokens = []
+    tokens: list[_Token] = []
     for entry in told:
         if entry is None and not tokens:
             tokens.append(_Token(text=None, log_probability=None))
@@ -304,7 +304,7 @@ def _scored(
         _checked(token, request, server, is_first=start + n == 0) for n, token in enumerate(kept)
     ]
     greedy = [token.is_greedy for token in kept[start == 0 :]]
-    ids = [token.id for token in kept]
+    ids = tuple(token.id for token in kept if token.id is not None)
     return ScoredText(
         request_id=request.id,
         log_probabilities=tuple(values),
@@ -312,7 +312,7 @@ def _scored(
             text[begin:end] if token.text is None else token.text
             for token, (begin, end) in zip(kept, spans[start:], strict=True)
         ),
-        token_ids=None if None in ids else tuple(ids),
+        token_ids=ids if len(ids) == len(kept) else None,
         n_context_tokens=start,
         is_greedy=None if None in greedy or not greedy else all(greedy),
         boundary="moved" if n_context and spans[start][0] < n_context else "clean",

@@ -114,13 +114,13 @@ def run_study(
             for name, group in plan.groups.items()
         },
     )
-    asked = study.prepare_runner(runner, plan, settings)
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
         _refuse_thoughts(settings)
         how: dict[str, Any] = {}
         if isinstance(settings, OptionSettings):
             how = {"option_score": settings.option_score, "majority": settings.read == "log-odds"}
-        asked = OptionRunner(asked, **how)
+        runner = OptionRunner(runner, **how)
+    asked = study.prepare_runner(runner, plan, settings)
     manifest = make_manifest(
         study,
         plan.data,
@@ -139,7 +139,7 @@ def run_study(
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
     is_stored = isinstance(asked, StoredRunner) or (
-        isinstance(asked, OptionRunner) and asked.is_stored
+        isinstance(runner, OptionRunner) and runner.is_stored
     )
     is_repeated = bool(settings.repeat) and not is_stored
     judged = set(plan.targets["prompt_id"])

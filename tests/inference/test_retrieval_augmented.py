@@ -5,12 +5,14 @@ import pytest
 from surface_consistency.errors import PromptTooLongError, RunnerError
 from surface_consistency.inference.fake import FakeRunner
 from surface_consistency.inference.generate import run_prompts
+from surface_consistency.inference.options import OptionRunner
 from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.inference.runner import BatchPlanner, Runner
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import Candidate, Lookup, LookupQuery, RetrievalTrace
+from surface_consistency.schemas.scoring import ScoredText
 
 CAPITALS = {"France": "Paris", "Peru": "Lima"}
 PARAMS = GenerationParams(max_new_tokens=8, stop=())
@@ -323,3 +325,35 @@ def test_a_template_that_is_no_text_is_refused():
     """An option on the command line may be read as a number."""
     with pytest.raises(ValueError, match="`template` is a text with fields in braces, got 5"):
         RetrievalAugmentedRunner(echo(), None, query=query, template=5)
+
+
+def test_options_are_chosen_after_the_facts_that_the_store_finds(store):
+    """The option that the facts name is the most probable one; without facts none of them is."""
+
+    class Reads:
+        name = "reads"
+
+        def fingerprint(self):
+            return {"runner": self.name}
+
+        def score(self, requests):
+            for request in requests:
+                is_read = request.continuation.strip() in request.context
+                value = -0.1 if is_read else -4.0
+                yield ScoredText(request_id=request.id, log_probabilities=(value,))
+
+    country, capital = next(iter(CAPITALS.items()))
+    runner = RetrievalAugmentedRunner(OptionRunner(Reads(), majority=True), store, query=query)
+    asked = [
+        prompt(country, state).model_copy(update={"options": (" Atlantis", f" {capital}")})
+        for state in ("FULL", "DEL-OFF")
+    ]
+
+    told = answers(runner, asked)
+
+    full, off = (told[one.id] for one in asked)
+    assert full.text == f" {capital}"
+    assert full.lookups[0].value == capital
+    assert [score.log_probability for score in full.scores] == [-4.0, -0.1]
+    assert off.text == ""
+    assert runner.fingerprint()["asks"]["majority"] is True
