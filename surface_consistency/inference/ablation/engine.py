@@ -124,6 +124,9 @@ class _Batch:
     offset: int
     """Positions of the text that stand in a cache, before those of the input."""
 
+    n_inputs: int
+    """Positions of the input."""
+
 
 def prepare_model(
     model: Any,  # noqa: ANN401
@@ -139,9 +142,10 @@ def prepare_model(
             measured.
         unit: What attention is cut into; see `find_components`.
         check: Whether to compare growing batches with one forward a component, the tokens' rows of
-            the unembedding with the model's own logits, and the prompt's key-value cache with the
-            whole text, on a text of nine tokens. What differs is not used, and the fingerprint says
-            so. Without, all three are trusted.
+            the unembedding with the model's own logits, a last layer that works at the positions
+            that are read alone with a whole one, and the prompt's key-value cache with the whole
+            text, on a text of nine tokens. What differs is not used, and the fingerprint says so.
+            Without, all are trusted.
 
     Returns:
         The model for `ablate` and `recover`.
@@ -188,6 +192,7 @@ class AblationModel:
         self.mode: _Mode = "growing"
         self.reads_gold_rows = True
         self.reuses_prompt = True
+        self.ends_early = True
         self._reasons: dict[str, str] = {}
         self._prompt: tuple[tuple[int, ...], Any] = ((), None)
         self._checked = check
@@ -217,6 +222,9 @@ class AblationModel:
             ),
             "answer_positions": self._told(
                 "prompt", "key-value cache" if self.reuses_prompt else "whole text"
+            ),
+            "last_layer": self._told(
+                "end", "positions that are read" if self.ends_early else "all positions"
             ),
             "uncovered": self._reasons.get("uncovered"),
             "checked": self._checked,
@@ -380,7 +388,9 @@ class AblationModel:
         if keeps and first and self.reuses_prompt:
             options = {"use_cache": True, "past_key_values": self._cached(inputs[:first])}
             inputs, offset, first = inputs[first:], first, 0
-        batch = _Batch(reading=reading, layers=layers, first=first, offset=offset)
+        batch = _Batch(
+            reading=reading, layers=layers, first=first, offset=offset, n_inputs=len(inputs)
+        )
         with ExitStack() as hooks:
             for layer in range(len(layers)):
                 for handle in self._hooks(batch, layer):
@@ -407,20 +417,31 @@ class AblationModel:
             yield seam.layer.register_forward_pre_hook(_parting(rows.parents), with_kwargs=True)
         heads = np.repeat(rows.away[:, :-1], seam.n_heads // seam.n_units, axis=1)
         mlp = rows.away[:, -1:]
+        n_read = len(batch.reading.gold)
+        ends = self.ends_early and layer == len(batch.layers) - 1 and n_read < batch.n_inputs
+        if ends:
+            # What the last layer adds elsewhere is never read.
+            for module in (seam.projection, seam.mlp):
+                yield module.register_forward_pre_hook(_keeping_last(n_read, batch.n_inputs))
         if heads.any():
             stand_in = self._stand_in(batch, "attention", layer)
             yield seam.projection.register_forward_pre_hook(
-                lambda module, args: (_without(args[0], heads, batch.first, stand_in), *args[1:])
+                lambda module, args: (_without(args[0], heads, batch, stand_in), *args[1:])
             )
         if mlp.any():
             other = self._stand_in(batch, "mlps", layer)
             yield seam.mlp.register_forward_hook(
-                lambda module, args, output: (
-                    (_without(output[0], mlp, batch.first, other), *output[1:])
-                    if isinstance(output, tuple)
-                    else _without(output, mlp, batch.first, other)
+                lambda module, args, output: _mapped(
+                    output, lambda values: _without(values, mlp, batch, other)
                 )
             )
+        if ends:
+            for module in (seam.projection, seam.mlp):
+                yield module.register_forward_hook(
+                    lambda module, args, output: _mapped(
+                        output, lambda values: _filled(values, n_read, batch.n_inputs)
+                    )
+                )
 
     @cached_property
     def _places(self) -> list[npt.NDArray[np.int64]]:
@@ -554,7 +575,7 @@ class AblationModel:
         places = [0, len(self.map) // 2, len(self.map) - 1]
         away = np.zeros((4, len(self.map)), dtype=bool)
         away[[1, 2, 3], places] = True
-        self.mode, self.reads_gold_rows = "single", False
+        self.mode, self.reads_gold_rows, self.ends_early = "single", False, False
         slow = self.evaluate(reading, away).values
         scale = max(1.0, float(np.abs(slow).max()))
         for mode in modes:
@@ -564,14 +585,18 @@ class AblationModel:
                 break
             self._reasons.setdefault("mode", f"growing batches: {reason}")
             self.mode = "single"
+        self.ends_early = True
+        if reason := self._differs(reading, away, slow, scale):
+            self.ends_early = False
+            self._reasons["end"] = f"those that are read: {reason}"
         self.reads_gold_rows = True
         if reason := self._differs(reading, away, slow, scale):
             self.reads_gold_rows = False
             self._reasons["gold"] = f"rows of the unembedding: {reason}"
         answer = Reading(ids=ids, start=start, readout="logit", positions="answer")
-        self.reuses_prompt = False
+        ends_early, self.ends_early, self.reuses_prompt = self.ends_early, False, False
         whole = self.evaluate(answer, away).values
-        self.reuses_prompt = True
+        self.ends_early, self.reuses_prompt = ends_early, True
         reason = self._cache_obstacle() or self._differs(answer, away, whole, scale)
         if reason is not None:
             self.reuses_prompt = False
@@ -625,11 +650,12 @@ class AblationModel:
                     )
                 ),
             ]
-        mode, self.mode = self.mode, "single"
+        mode, ends_early = self.mode, self.ends_early
+        self.mode, self.ends_early = "single", False
         try:
             self.evaluate(reading, np.ones((1, len(self.map)), dtype=bool))
         finally:
-            self.mode = mode
+            self.mode, self.ends_early = mode, ends_early
             for handle in handles:
                 handle.remove()
         for layer, (entry, exit_) in enumerate(zip(before, after, strict=True)):
@@ -665,16 +691,43 @@ def _parting(
     return part
 
 
+def _keeping_last(n_read: int, n_inputs: int) -> Callable[..., tuple[Any, ...]]:
+    """Make the hook with which a module reads the last positions alone."""
+
+    def keep(module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
+        if args and args[0].dim() == 3 and args[0].shape[1] == n_inputs:
+            return (args[0][:, -n_read:], *args[1:])
+        return args
+
+    return keep
+
+
+def _filled(values: "torch.Tensor", n_read: int, n_inputs: int) -> "torch.Tensor":
+    """Put zeros where a module read nothing."""
+    if values.dim() != 3 or values.shape[1] != n_read:
+        return values
+    import torch
+
+    zeros = values.new_zeros(values.shape[0], n_inputs - n_read, values.shape[2])
+    return torch.cat([zeros, values], dim=1)
+
+
+def _mapped(output: Any, change: "Callable[[torch.Tensor], torch.Tensor]") -> Any:  # noqa: ANN401
+    """Change what a module gives; of several values, as of experts with their router, the first."""
+    return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
+
+
 def _without(
-    values: "torch.Tensor", away: _Flags, first: int, stand_in: "torch.Tensor | None"
+    values: "torch.Tensor", away: _Flags, batch: _Batch, stand_in: "torch.Tensor | None"
 ) -> "torch.Tensor":
-    """Take slices of some rows away, or put others in their place, from a position on.
+    """Take slices of some rows away, or put others in their place.
 
     Args:
-        values: `(n_rows, n_positions, width)`, or with rows and positions in one axis.
+        values: `(n_rows, n_positions, width)`, or with rows and positions in one axis; the last
+            positions of the input.
         away: Slices of each row that go, `(n_rows, n_slices)`.
-        first: The position.
-        stand_in: `(n_positions - first, width)` or `(1, width)`; None for zero.
+        batch: Tells the position of the input from which on they go.
+        stand_in: `(n_inputs - first, width)` or `(1, width)`; None for zero.
     """
     import torch
 
@@ -683,14 +736,15 @@ def _without(
     if not rows.size:
         return values
     changed = values.reshape(n_rows, -1, n_slices, values.shape[-1] // n_slices).clone()
+    first = max(0, batch.first - (batch.n_inputs - changed.shape[1]))
     where = torch.tensor(rows.tolist(), device=values.device)
     gone = torch.tensor(away[rows].tolist(), device=values.device)[:, None, :, None]
     part = changed[where, first:]
     if stand_in is None:
         part = part.masked_fill(gone, 0.0)
     else:
-        other = stand_in.to(part.device, part.dtype).reshape(-1, n_slices, part.shape[-1])
-        part = torch.where(gone, other, part)
+        other = stand_in[-part.shape[1] :].to(part.device, part.dtype)
+        part = torch.where(gone, other.reshape(-1, n_slices, part.shape[-1]), part)
     changed[where, first:] = part
     return changed.reshape(values.shape)
 

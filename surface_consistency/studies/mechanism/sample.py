@@ -182,6 +182,7 @@ def _answers(
     answered = answered_targets(folder, targets[used], repeat=False).set_index("target_id")
     prompts = {prompt.id: prompt for prompt in read_jsonl(folder.prompts, Prompt)}
     questions = _questions(targets)
+    puts_facts_before = run.manifest.runner.get("runner") == "retrieval_augmented"
     judged = wanted.set_index("pair_id")
     found: dict[str, tuple[Answer, Answer]] = {}
     reasons: dict[str, int] = {}
@@ -191,7 +192,7 @@ def _answers(
         told: list[Answer] = []
         for side, target_id in zip(sides, ids, strict=True):
             row = answered.loc[target_id]
-            reason = _obstacle(row)
+            reason = _obstacle(row, puts_facts_before)
             if reason is not None:
                 reasons[reason] = reasons.get(reason, 0) + 1
                 break
@@ -225,13 +226,14 @@ def _questions(targets: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _obstacle(row: pd.Series) -> str | None:
+def _obstacle(row: pd.Series, puts_facts_before: bool) -> str | None:
     """Say why a model cannot be made to read an answer again as it wrote it."""
     text, lookups = row["text"], row["lookups"]
     if not isinstance(text, str) or not text.strip():
         return "blank"
     if isinstance(row["thought"], str):
         return "written after a thought"
-    if any(item.value and item.value not in text for item in lookups or ()):
+    # What a lookup inserts stands in the answer, or the model read it elsewhere.
+    if puts_facts_before or any(item.value and item.value not in text for item in lookups or ()):
         return "written with facts before the prompt"
     return None

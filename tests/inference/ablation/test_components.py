@@ -45,6 +45,7 @@ def test_growing_batches_equal_one_forward_a_component(name):
     way = prepared.fingerprint()["batches"]
     assert way.startswith("rows (growing batches: " if name == "bloom" else "growing"), way
     assert prepared.fingerprint()["uncovered"] is None
+    assert prepared.fingerprint()["last_layer"] == "positions that are read"
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

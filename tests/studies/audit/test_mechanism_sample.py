@@ -1,0 +1,42 @@
+"""Pairs of an audit that the analysis of mechanism can look into."""
+
+import json
+
+import pytest
+
+from surface_consistency.errors import DataError
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import AuditOutcome
+from surface_consistency.studies.mechanism.sample import sample_pairs
+
+
+def sampled(folder):
+    [run] = load_runs([folder.path], outcome=AuditOutcome)
+    return sample_pairs(run, per_class=4, seed=0, cluster="fact_id")
+
+
+def test_states_of_a_store_are_pairs_as_well(audit, score):
+    folder = audit()
+    score(folder)
+
+    sample = sampled(folder)
+
+    # What a lookup inserted stands in the answer, so the model can be made to read it again.
+    assert sample.counts["n_misaligned"] == 4
+    assert sample.counts["drawn_misaligned"] == len({pair.fact_id for pair in sample.pairs}) == 2
+    for pair in sample.pairs:
+        assert pair.first.judged in pair.first.text
+        assert pair.first.text.startswith("<|db_entity|>")
+        assert pair.second.text == "unknown."
+        assert pair.first.prompt.text == pair.second.prompt.text
+
+
+def test_facts_that_stood_before_the_prompt_are_left_out(audit, score):
+    folder = audit()
+    manifest = json.loads(folder.manifest.read_text())
+    manifest["runner"]["runner"] = "retrieval_augmented"
+    folder.manifest.write_text(json.dumps(manifest))
+    score(folder)
+
+    with pytest.raises(DataError, match="written with facts before the prompt: 4"):
+        sampled(folder)
