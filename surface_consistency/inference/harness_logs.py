@@ -15,6 +15,7 @@ _HEAD: Final = 4096
 _INSPECT: Final = re.compile(
     rb'\A\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:.*"eval"\s*:', re.DOTALL
 )
+_ARRAY: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[\s*\{")
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+")
 
 
@@ -79,9 +80,9 @@ def is_array(file: Path) -> bool:
         file: A JSONL file by its name.
 
     Returns:
-        Whether its first character is an opening bracket.
+        Whether it begins with an object in brackets.
     """
-    return read_start(file).startswith(b"[")
+    return _ARRAY.match(read_start(file)) is not None
 
 
 def array_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -107,19 +107,20 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
             self.OUTPUT_TYPE = "multiple_choice" if self._is_choice else "generate_until"
             metadata = dict(config.get("metadata") or {})
             self.VERSION = metadata.get("version", 0)
-            params = [paired.params(document.id) for document in paired.documents]
-            decoding: dict[str, Any] = {"do_sample": False, "until": list(params[0].stop)}
-            if len({each.max_tokens for each in params}) == 1:
-                decoding["max_gen_toks"] = params[0].max_tokens
             self._config = TaskConfig(
                 task=config["task"],
                 tag=config.get("tag"),
                 output_type=self.OUTPUT_TYPE,
                 num_fewshot=config.get("num_fewshot", paired.shots or 0),
                 repeats=config.get("repeats", 1),
-                generation_kwargs=None if self._is_choice else decoding,
+                generation_kwargs=None if self._is_choice else {"until": []},
                 metadata=metadata,
             )
+            if not self._is_choice:
+                # What all documents share; `--gen_kwargs` is laid over it, and over the rest.
+                self._config.generation_kwargs = _shared(
+                    [self._decoding(document.id, chat=False) for document in paired.documents]
+                )
             self._docs = [
                 {
                     "id": document.id,
@@ -180,9 +181,14 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
                     Instance("loglikelihood", arguments=(ctx, option), idx=number, **about)
                     for number, option in enumerate(options.options or ())
                 ]
-            longest = {"max_gen_toks": self._paired.params(doc["id"]).max_tokens}
-            decoding = longest | self.config.generation_kwargs
+            decoding = self._decoding(doc["id"], chat=bool(given.get("apply_chat_template")))
+            decoding |= self.config.generation_kwargs
             return Instance("generate_until", arguments=(ctx, decoding), idx=0, **about)
+
+        def _decoding(self, document_id: str, *, chat: bool) -> dict[str, Any]:
+            params = self._paired.params(document_id, chat=chat)
+            until, longest = list(params.stop), params.max_tokens
+            return {"do_sample": False, "until": until, "max_gen_toks": longest}
 
         def apply_filters(self) -> Any:  # noqa: ANN401
             done = super().apply_filters()
@@ -246,6 +252,15 @@ def _load(config: Mapping[str, Any]) -> PairedTask:
         )
     options = {**(config.get("options") or {}), **laid_over}
     return PairedTask.load(study, options, tool="lm-evaluation-harness")
+
+
+def _shared(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Keep what is equal in all parts."""
+    return {
+        name: value
+        for name, value in parts[0].items()
+        if all(part[name] == value for part in parts[1:])
+    }
 
 
 def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:

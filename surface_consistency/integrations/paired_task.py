@@ -102,7 +102,7 @@ class PairedTask:
         self._data = data
         self._scoring = study.scoring() if scoring is None else scoring
         self._runner = runner or _Outside(tool)
-        self._plans: dict[tuple[bool | None, int | None], Plan] = {}
+        self._plans: dict[tuple[tuple[str, object], ...], Plan] = {}
         self.settings = study.settings() if settings is None else settings
         self._plan = self._planned(None, None)
         self.settings = self._plan.settings or self.settings
@@ -233,16 +233,17 @@ class PairedTask:
         """
         return self._prompts(chat, shots)[document_id][0]
 
-    def params(self, document_id: str) -> GenerationParams:
+    def params(self, document_id: str, *, chat: bool | None = None) -> GenerationParams:
         """Say how the answer to a document is decoded.
 
         Args:
             document_id: The document.
+            chat: As for `prompt`.
 
         Returns:
             The decoding.
         """
-        return self._prompts(None, None)[document_id][1]
+        return self._prompts(chat, None)[document_id][1]
 
     def judge(self, replies: Mapping[str, str | None]) -> pd.DataFrame:
         """Judge replies as the study does.
@@ -427,7 +428,7 @@ class PairedTask:
         if shots is not None and "shots" in fields:
             changed["shots"] = shots
         now = {name: getattr(self.settings, name) for name in changed}
-        key = (None, None) if changed == now else (chat, shots)
+        key = () if changed == now else tuple(changed.items())
         if key not in self._plans:
             settings = self.settings.model_copy(update=changed)
             plan = self.study.plan(self._data, settings, runner=self._runner)

@@ -52,8 +52,7 @@ class StepEvaluator:
         batch_size: Prompts a batch at most.
 
     Raises:
-        ValueError: If an option is unknown or wrong.
-        DataError: If the data cannot be read, or `out` is a file.
+        DataError: If `out` is a file.
         MissingDependencyError: If torch or transformers is not installed.
     """
 
@@ -79,15 +78,19 @@ class StepEvaluator:
         self._asking: tuple[PairedTask, TransformersRunner] | None = None
         self._last: tuple[int, dict[str, bool | None], dict[str, float]] | None = None
 
-    def start(self, step: int) -> None:
-        """Take the folder for a training that begins, or goes on from a checkpoint.
+    def start(self, model: Any, tokenizer: Any, *, step: int) -> None:  # noqa: ANN401
+        """Lay out what is asked, for a training that begins or goes on from a checkpoint.
 
         Args:
+            model: A causal language model of transformers.
+            tokenizer: Its tokenizer.
             step: The step of the checkpoint, 0 for a new training. Later steps of an earlier course
                 are deleted, since they are made again.
 
         Raises:
-            DataError: If a new training begins in the folder of another.
+            ValueError: If an option is unknown or wrong.
+            DataError: If a new training begins in the folder of another, or the data cannot be
+                read.
         """
         later = [path for path in self._steps() if int(path.stem) > step]
         if later and step == 0:
@@ -100,6 +103,8 @@ class StepEvaluator:
             for path in later:
                 path.unlink()
             self._write_curve([row for row in self._rows() if row["step"] <= step])
+        with _left_as_found(model):
+            self._laid_out(model, tokenizer)
         _wait()
 
     def evaluate(
@@ -341,7 +346,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
             raise ValueError(
                 "ConsistencyCallback needs a tokenizer; give the Trainer processing_class="
             )
-        self.evaluator.start(state.global_step)
+        self.evaluator.start(given["model"], given["processing_class"], step=state.global_step)
         self._is_training, self._logged_at = True, None
         if self._at_start and state.global_step == 0:
             self._log(state, self._evaluate(state, given))

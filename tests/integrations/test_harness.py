@@ -220,7 +220,9 @@ def test_slaq_pairs_short_with_long_answers(monkeypatch):
     assert numbers["only_short"] == 1.0
     assert numbers["n_clusters"] == 1
     assert numbers["n_pairs"] + numbers["n_unscored"] == 25
-    assert {s["arguments"][0][1]["max_gen_toks"] for s in samples} == {64, 512}
+    assert {
+        (s["arguments"][0][1]["max_gen_toks"], *s["arguments"][0][1]["until"]) for s in samples
+    } == {(64, "\n"), (512,)}
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")

@@ -7,7 +7,11 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.redirectqa import load_sample
-from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.errors import (
+    DataError,
+    SourceNotFoundError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.integrations import trainer as trainer_module
 from surface_consistency.integrations.trainer import StepEvaluator, read_curve
 from surface_consistency.metrics import PAIRED_RATES, paired_by
@@ -172,7 +176,7 @@ def test_curve_rises_with_what_is_learned_and_not_before(tiny_model, tmp_path, m
     assert found[2]["flips_since_last"] == n_redirects / (n_redirects + n_facts)
     again = StepEvaluator("sample", out=tmp_path / "out", options=OPTIONS)
     monkeypatch.setattr(again, "_ask", lambda *given, **named: list(answers(*given, **named)))
-    again.start(20)
+    again.start(model, tokenizer, step=20)
     assert again.evaluate(model, tokenizer, step=25)["flips_since_last"] == 0.0
     assert read_curve(tmp_path / "out")["step"].tolist() == [0, 10, 20, 25]
 
@@ -209,6 +213,44 @@ def test_processes_that_hold_all_weights_ask_a_part_each(tiny_model, tmp_path, m
     pd.testing.assert_frame_equal(*kept)
 
 
+def test_processes_that_share_weights_out_ask_the_same(tiny_model, tmp_path, monkeypatch):
+    model = transformers.AutoModelForCausalLM.from_pretrained(tiny_model)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
+    model.model._is_fsdp_managed_module = model._is_fsdp_managed_module = True
+    evaluator = StepEvaluator("sample", out=tmp_path, options=OPTIONS)
+    monkeypatch.setattr(trainer_module, "_world", lambda: 2)
+    monkeypatch.setattr(trainer_module, "_rank", lambda: 1)
+
+    # Nothing is gathered, which would fail without a group of processes.
+    found = evaluator.evaluate(model, tokenizer, step=1)
+
+    assert found["n_pairs"] > 0
+    assert not (tmp_path / "curve.csv").exists()
+
+
+def test_weights_of_each_step_answer_for_themselves(tiny_model, tmp_path):
+    model = transformers.AutoModelForCausalLM.from_pretrained(tiny_model)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
+    options = OPTIONS | {"shots": 2}
+    evaluator = StepEvaluator("sample", out=tmp_path / "1", options=options)
+    evaluator.evaluate(model, tokenizer, step=1)
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+
+    evaluator.evaluate(model, tokenizer, step=2)
+    fresh = StepEvaluator("sample", out=tmp_path / "2", options=options)
+    fresh.evaluate(model, tokenizer, step=2)
+
+    kept = [
+        pd.read_parquet(tmp_path / folder / "steps" / f"00000000{step}.parquet")["first_prediction"]
+        for folder, step in (("1", 1), ("1", 2), ("2", 2))
+    ]
+    assert kept[1].tolist() == kept[2].tolist()
+    assert kept[0].tolist() != kept[1].tolist()
+
+
 def test_training_goes_on_from_a_checkpoint_without_doubling_a_step(train, tmp_path):
     def callback():
         return ConsistencyCallback("sample", out=tmp_path / "out", options=OPTIONS, every=1)
@@ -237,6 +279,13 @@ def test_model_that_cannot_be_asked_warns_or_ends_the_training(train, tmp_path):
             [ConsistencyCallback("sample", out=tmp_path / "2", options=long, on_error="raise")],
             steps=2,
         )
+
+
+def test_data_that_is_not_there_ends_the_training_at_once(train, tmp_path):
+    callback = ConsistencyCallback(tmp_path / "none.jsonl", out=tmp_path / "out", at_start=False)
+
+    with pytest.raises(SourceNotFoundError, match="none"):
+        train([callback])
 
 
 def test_callback_rejects_what_it_cannot_do(tmp_path):
