@@ -149,7 +149,7 @@ def apply_review(topics: Sequence[SlaqTopic], table: str | os.PathLike[str]) -> 
     return Reviewed(topics=tuple(passed), rejected=tuple(rejected), n_corrected=n_corrected)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
     """What a reviewer said of one pair."""
 
@@ -177,17 +177,20 @@ class _Note:
 
 def _note(cells: Mapping[str, str], place: str) -> _Note:
     """Read the cells of a reviewer."""
-    flags = []
+    flags: dict[str, bool | None] = {}
     for name in ("is_open_domain", "is_grounded"):
         word = cells[name].strip().lower()
         if word not in _WORDS:
             raise RecordError(f"{place}: {name} is yes or no, or empty; got {cells[name]!r}")
-        flags.append(_WORDS[word])
-    texts = [
-        str(unguard_cell(cells[name].strip()))
-        for name in ("corrected_question", "corrected_answer")
-    ]
-    return _Note(*texts, *flags, cells["violations"].strip(), cells["note"].strip())
+        flags[name] = _WORDS[word]
+    return _Note(
+        question=str(unguard_cell(cells["corrected_question"].strip())),
+        answer=str(unguard_cell(cells["corrected_answer"].strip())),
+        violations=cells["violations"].strip(),
+        note=cells["note"].strip(),
+        is_open_domain=flags["is_open_domain"],
+        is_grounded=flags["is_grounded"],
+    )
 
 
 def _corrected(topic: SlaqTopic, notes: Mapping[str, _Note]) -> SlaqTopic:

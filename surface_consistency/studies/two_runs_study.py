@@ -27,7 +27,14 @@ from surface_consistency.studies.paired import PairedReport, interval_value
 from surface_consistency.studies.two_runs import TwoRuns
 from surface_consistency.studies.verdicts import VerdictsSettings, VerdictsStudy, import_verdicts
 
-__all__ = ["RunsReport", "RunsStudy", "import_two_runs"]
+__all__ = [
+    "RunsOutcome",
+    "RunsReport",
+    "RunsSettings",
+    "RunsSource",
+    "RunsStudy",
+    "import_two_runs",
+]
 
 
 class RunsOutcome(PairedOutcome):
