@@ -145,7 +145,7 @@ def export_eval_results(
         ValueError: If no run is given, or runs of several studies.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
-    from huggingface_hub.utils import yaml_dump
+    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     study, runs = _runs(folders)
     for run in runs:

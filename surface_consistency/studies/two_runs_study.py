@@ -53,8 +53,8 @@ class RunsOutcome(PairedOutcome):
 class RunsSettings(VerdictsSettings):
     """How two runs are compared."""
 
-    labels: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)
-    """Wording of the labels of a group, by its column."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Wording of the labels of groups, by "<column>:<label>"."""
 
 
 class RunsSource(Settings):
@@ -233,7 +233,10 @@ class RunsStudy(VerdictsStudy):
     def __init__(self, settings: RunsSettings | None = None) -> None:
         super().__init__(settings)
         self.cells = ("both right", "lost", "gained", "neither")  # type: ignore[misc]
-        labels = settings.labels if settings is not None else {}
+        labels: dict[str, dict[str, str]] = {}
+        for name, wording in (settings.labels if settings is not None else {}).items():
+            column, _, label = name.partition(":")
+            labels.setdefault(column, {})[label] = wording
         self.labels = labels  # type: ignore[misc]
 
 
@@ -266,7 +269,11 @@ def import_two_runs(
         by=tuple(by),
         first=first,
         second=second,
-        labels={name: compared.labels[name] for name in by if name in compared.labels},
+        labels={
+            f"{name}:{label}": wording
+            for name in by
+            for label, wording in compared.labels.get(name, {}).items()
+        },
         repeat=0,
     )
     noise = [
