@@ -24,10 +24,10 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "run": "Run a study end to end on a model.",
-    "suite": "Run models x revisions x studies x settings from one file.",
     "score": "Judge a run again, or judge predictions made elsewhere.",
     "report": "Tables, figures and one page from scored runs.",
     "analyse": "Add an analysis to the page of runs.",
+    "suite": "Run models x revisions x studies x settings from one file.",
     "export": "Scored runs as a data set, a model-index or evaluation results of the hub.",
     "compare": "The paired table, or page, of anyone's verdicts.",
     "build": "Build a data set from its sources.",

@@ -144,8 +144,8 @@ def export_eval_results(
         DataError: If a run cannot be read, or did not ask data of the hub.
         ValueError: If no run is given, or runs of several studies.
     """
-    import yaml
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     study, runs = _runs(folders)
     for run in runs:
@@ -173,10 +173,7 @@ def export_eval_results(
         ]
         home = output_folder(Path(out) / _slug(run.label) / ".eval_results")
         path = home / f"surface-consistency-{study.name}.yaml"
-        content = yaml.safe_dump(
-            eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True
-        )
-        write_text(path, content)
+        write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
         written.append(path)
     return written
 

@@ -21,7 +21,7 @@ from surface_consistency.settings_options import RecordOption, record_from_optio
 from surface_consistency.studies.model_settings import ModelSettings
 from surface_consistency.studies.study import STUDIES, ReportSettings, Study, find_study
 
-__all__ = ["Cell", "Suite", "read_suite"]
+__all__ = ["Cell", "StudyEntry", "Suite", "read_suite"]
 
 _TOP: Final = ("title", "models", "studies")
 _OWN: Final = ("study", "name", "variants")

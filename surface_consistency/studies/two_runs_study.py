@@ -28,7 +28,14 @@ from surface_consistency.studies.paired_tables import interval_value
 from surface_consistency.studies.two_runs import TwoRuns
 from surface_consistency.studies.verdicts import VerdictsSettings, VerdictsStudy, import_verdicts
 
-__all__ = ["RunsReport", "RunsStudy", "import_two_runs"]
+__all__ = [
+    "RunsOutcome",
+    "RunsReport",
+    "RunsSettings",
+    "RunsSource",
+    "RunsStudy",
+    "import_two_runs",
+]
 
 
 class RunsOutcome(PairedOutcome):
@@ -47,8 +54,8 @@ class RunsOutcome(PairedOutcome):
 class RunsSettings(VerdictsSettings):
     """How two runs are compared."""
 
-    labels: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)
-    """Wording of the labels of a group, by its column."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Wording of the labels of groups, by "<column>:<label>"."""
 
 
 class RunsSource(Settings):
@@ -227,7 +234,10 @@ class RunsStudy(VerdictsStudy):
     def __init__(self, settings: RunsSettings | None = None) -> None:
         super().__init__(settings)
         self.cells = ("both right", "lost", "gained", "neither")  # type: ignore[misc]
-        labels = settings.labels if settings is not None else {}
+        labels: dict[str, dict[str, str]] = {}
+        for name, wording in (settings.labels if settings is not None else {}).items():
+            column, _, label = name.partition(":")
+            labels.setdefault(column, {})[label] = wording
         self.labels = labels  # type: ignore[misc]
 
 
@@ -260,7 +270,11 @@ def import_two_runs(
         by=tuple(by),
         first=first,
         second=second,
-        labels={name: compared.labels[name] for name in by if name in compared.labels},
+        labels={
+            f"{name}:{label}": wording
+            for name in by
+            for label, wording in compared.labels.get(name, {}).items()
+        },
         repeat=0,
     )
     noise = [

@@ -127,6 +127,8 @@ def test_one_failure_does_not_stop_the_rest_and_a_second_start_mends_it(
 @pytest.mark.usefixtures("no_page")
 def test_tasks_with_shards_make_the_same_runs(file, tmp_path):
     """Two shards in three tasks, then merged: answers and verdicts are those of one run."""
+    text = file.read_text().split("[[models]]")
+    file.write_text("[[models]]".join(text[:3]))
     suite = read_suite(file)
     run_suite(suite, tmp_path / "one", progress=False)
 
@@ -135,16 +137,15 @@ def test_tasks_with_shards_make_the_same_runs(file, tmp_path):
     SuiteMergeStep(file, tmp_path / "many", shards=2)(None)
 
     assert states_of(suite, tmp_path / "many") == states_of(suite, tmp_path / "one")
-    for label in ("knowing", "ignorant"):
-        folders = [RunFolder.open(tmp_path / n / "redirectqa" / label) for n in ("one", "many")]
-        for repeat in (False, True):
-            answers = [
-                {(g.prompt_key, g.text) for g in read_generations(folder.log(repeat=repeat))}
-                for folder in folders
-            ]
-            assert answers[0] == answers[1]
-        frames = [pd.read_parquet(folder.outcomes) for folder in folders]
-        assert frames[0].equals(frames[1])
+    folders = [RunFolder.open(tmp_path / n / "redirectqa" / "knowing") for n in ("one", "many")]
+    for repeat in (False, True):
+        answers = [
+            {(g.prompt_key, g.text) for g in read_generations(folder.log(repeat=repeat))}
+            for folder in folders
+        ]
+        assert answers[0] == answers[1]
+    frames = [pd.read_parquet(folder.outcomes) for folder in folders]
+    assert frames[0].equals(frames[1])
     broken = next(s for s in suite_states(suite, tmp_path / "many") if s.cell.label == "broken")
     assert broken.told == "this model does not fit into memory"
 
@@ -169,6 +170,7 @@ def test_a_lost_task_is_told_and_asked_again(file, tmp_path):
     assert states_of(suite, tmp_path / "out") == {"knowing": "done"}
 
 
+@pytest.mark.usefixtures("no_page")
 def test_the_local_executor_runs_a_suite(file, tmp_path, capsys):
     """The same by datatrove, from the command line."""
     pytest.importorskip("datatrove")
@@ -188,6 +190,7 @@ def test_the_local_executor_runs_a_suite(file, tmp_path, capsys):
 def test_a_changed_suite_does_not_mix_with_what_was_begun(file, tmp_path):
     """The run that differs is told with what differs; the others stay done."""
     out = tmp_path / "out"
+    file.write_text("[[models]]".join(file.read_text().split("[[models]]")[:2]))
     run_suite(read_suite(file), out, progress=False)
     file.write_text(file.read_text().replace("shots = 0", "shots = 2"))
 

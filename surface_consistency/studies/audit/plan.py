@@ -67,7 +67,10 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
         IncompleteClosureWarning: For each database in which a deletion leaves its fact.
         ContaminationWarning: If two databases are equal.
     """
-    conditions = [condition.limited(settings.limit) for condition in data.conditions]
+    conditions = [
+        condition.limited(settings.limit).sampled(settings.sample, seed=settings.seed)
+        for condition in data.conditions
+    ]
     sources = _databases(conditions)
     contents = {name: content_digest(item.triplets) for name, item in sources.items()}
     _warn_equal(contents)

@@ -41,10 +41,13 @@ class AuditSettings(OptionSettings):
     """What is deleted, how it is looked for, and how the model is asked."""
 
     seed: int = 0
-    """Seed of the repeated sample."""
+    """Seed of the repeated sample, and of the facts that are drawn."""
 
     limit: int | None = Field(default=None, ge=1)
     """Only the first so many prompts of each file."""
+
+    sample: int | None = Field(default=None, ge=1)
+    """Only so many facts of each file, drawn by the seed: the same ones in all prompt styles."""
 
     states: Items[MemoryState] = STATES
     """States of the store in which every fact is asked."""
@@ -113,6 +116,8 @@ class AuditSettings(OptionSettings):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"{name} must be given, each once; got {list(values)}")
+        if self.limit is not None and self.sample is not None:
+            raise ValueError("`limit` and `sample` both choose prompts; take one of them")
         for threshold in self.threshold:
             check_policy(threshold, self.fallback)
         return self

@@ -113,3 +113,20 @@ def test_find_conditions_rejects_two_databases_of_one_name(databases):
 def test_condition_label_rejects_other_paths(path):
     with pytest.raises(DataError, match="is not a prompt file of an audit"):
         condition_label(path)
+
+
+def test_sampled_draws_the_same_facts_in_every_style(databases):
+    """By number of the fact, whatever the order; another seed draws others."""
+    conditions = find_conditions(databases)
+    base, cloze = conditions[0], conditions[1]
+
+    drawn = base.sampled(4, seed=1)
+
+    facts = [prompt.fact_id for prompt in drawn.prompts]
+    assert len(set(facts)) == 4
+    assert facts == sorted(facts, key=[one.fact_id for one in base.prompts].index)
+    assert {prompt.fact_id for prompt in cloze.sampled(4, seed=1).prompts} == set(facts)
+    others = [{one.fact_id for one in base.sampled(4, seed=seed).prompts} for seed in range(2, 9)]
+    assert any(other != set(facts) for other in others)
+    assert drawn.fit.n_prompts == len(facts)
+    assert base.sampled(None, seed=0) is base.sampled(99, seed=0) is base

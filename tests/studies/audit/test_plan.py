@@ -257,6 +257,7 @@ def test_canonical_databases_follow_the_pointers_of_a_lookup(data, settings, fuz
         ({"k": 0}, "greater than or equal to 1"),
         ({"n_facts": 0}, "greater than or equal to 1"),
         ({"limit": 0}, "greater than or equal to 1"),
+        ({"limit": 2, "sample": 2}, "`limit` and `sample` both choose prompts"),
         ({"radius": 3.0}, "less than or equal to 2"),
         ({"threshold": (float("nan"),)}, "threshold must be a number"),
     ],
