@@ -312,7 +312,8 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
 
 def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
     """Take the rows of the first run."""
-    return frame.loc[frame["model"] == frame["model"].iloc[0]]
+    first: pd.DataFrame = frame.loc[frame["model"] == frame["model"].iloc[0]]
+    return first
 
 
 def _frequency_curves(frame: pd.DataFrame) -> list[Block]:
