@@ -1,1 +1,3 @@
-"""The analysis of mechanism: do two answers to one fact use the same parts of the model?"""
+"""Do two answers to one fact use the same parts of the model? An analysis of finished runs."""
+
+__all__: list[str] = []
