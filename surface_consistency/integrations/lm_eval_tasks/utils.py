@@ -1,6 +1,5 @@
 """What the task files beside this one name: the harness imports this module by its path."""
 
-
 from typing import Any
 
 
