@@ -252,7 +252,8 @@ class StepEvaluator:
     def _rows(self) -> list[dict[str, Any]]:
         """Read the rows of the curve that is there."""
         path = self.folder / "curve.csv"
-        return pd.read_csv(path).to_dict("records") if path.is_file() else []
+        rows = pd.read_csv(path).to_dict("records") if path.is_file() else []
+        return [{str(name): value for name, value in row.items()} for row in rows]
 
     def _write_curve(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the curve."""
@@ -459,7 +460,7 @@ def _is_sharded(model: Any) -> bool:  # noqa: ANN401
 
     parameter = next(model.parameters(), None)
     return bool(
-        is_deepspeed_zero3_enabled()
+        is_deepspeed_zero3_enabled()  # type: ignore[no-untyped-call]
         or is_fsdp_managed_module(model)
         or type(parameter).__name__ == "DTensor"
     )
