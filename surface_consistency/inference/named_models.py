@@ -172,7 +172,7 @@ def _convert(file: Path, folder: Path) -> None:
     if hasattr(config, "quantization_config"):
         del config.quantization_config
     # A model that was read from GGUF refuses to be saved, even unpacked.
-    plain = transformers.AutoModelForCausalLM.from_config(config)
+    plain = transformers.AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     plain.load_state_dict(loaded.state_dict())
     plain.generation_config = loaded.generation_config
     try:

@@ -210,6 +210,7 @@ def _batch_result(row: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 def _reply_text(body: Mapping[str, Any], place: str) -> str | None:
     """Take the text out of a reply: of a chat, of a completion, or of the responses' form."""
+    text: Any
     try:
         if "choices" in body:
             choice = body["choices"][0]
@@ -225,7 +226,9 @@ def _reply_text(body: Mapping[str, Any], place: str) -> str | None:
             f"responses' form; saw {first_names(list(body))}"
         ) from error
     if isinstance(text, list):
-        text = "".join(part.get("text", "") for part in text if isinstance(part, dict))
+        return "".join(part.get("text", "") for part in text if isinstance(part, dict))
+    if text is not None and not isinstance(text, str):
+        raise RecordError(f"{place}: the text of the reply is {shown(text)}, and no text")
     return text
 
 

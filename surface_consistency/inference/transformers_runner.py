@@ -122,9 +122,9 @@ class TransformersRunner:
         self._quantization = quantization
         # transformers keeps no map where one device holds all.
         spread = getattr(loaded, "hf_device_map", None) or {"": loaded.device}
-        self._devices: list[JsonValue] = (
-            [] if device_map is None else sorted({str(place) for place in spread.values()})
-        )
+        self._devices: list[JsonValue] = []
+        if device_map is not None:
+            self._devices += sorted({str(place) for place in spread.values()})
         self._set_up(
             Engine(loaded),
             tokenizer,

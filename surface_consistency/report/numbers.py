@@ -185,9 +185,10 @@ def sentence_text(parts: Sequence[Part]) -> str:
     for part in parts:
         if isinstance(part, Link):
             words.append(f"{part.text} ({part.href})")
+        elif isinstance(part, str):
+            words.append(part)
         else:
-            is_text = isinstance(part, str)
-            words.append(part if is_text else " ".join(filter(None, format_value(part))))
+            words.append(" ".join(filter(None, format_value(part))))
     return "".join(words)
 
 

@@ -720,7 +720,7 @@ class _LoggedSenses:
         runner = load_runner(
             self._settings.sense_runner,
             model=self._settings.sense_model,
-            options=values_of_items(self._settings.sense_option),
+            options=values_of_items(self._settings.sense_option, "sense_option"),
         )
         if self._settings.sense_read == "multiple-choice":
             runner = OptionRunner(runner)

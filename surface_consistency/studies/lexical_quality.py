@@ -187,7 +187,7 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
     runner = load_runner(
         scoring.meaning_runner,
         model=scoring.meaning_model,
-        options=values_of_items(scoring.meaning_option),
+        options=values_of_items(scoring.meaning_option, "meaning_option"),
     )
     label = scoring.meaning_model or runner.name
     sample = pd.concat(

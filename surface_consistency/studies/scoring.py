@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
+from surface_consistency.inference.options import OptionScore
 from surface_consistency.inference.prediction_rows import PredictionSettings
 from surface_consistency.inference.predictions import (
     Asked,
@@ -529,7 +530,7 @@ def _log_odds(
         read_jsonl(scored.folder.prompts, Prompt),
         conditions=study.conditions,
         cluster=_cluster(study, scored.targets),
-        option_score=settings["option_score"],
+        option_score=cast("OptionScore", settings["option_score"]),
     )
     return {} if table.empty else {"log_odds": table}
 

@@ -363,7 +363,7 @@ def _spans(run: Run, sample: Sample, settings: MechanismSettings, home: Path) ->
         runner = load_runner(
             settings.judge_runner,
             model=settings.judge_model,
-            options=values_of_items(settings.judge_option),
+            options=values_of_items(settings.judge_option, "judge_option"),
         )
         label = settings.judge_model or runner.name
         judge = LLMJudge(runner, home / "judge", model=label, max_new_tokens=256)
@@ -404,7 +404,9 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
         device=settings.device,
         unit=settings.unit,
         trust_remote_code=settings.trust_remote_code,
-        chat_options=values_of_items(settings.chat_option),  # type: ignore[arg-type]
+        chat_options=values_of_items(  # type: ignore[arg-type]
+            settings.chat_option, "chat_option"
+        ),
     )
     answered = told.get("digest")
     if answered and loaded.source.digest and answered != loaded.source.digest:
