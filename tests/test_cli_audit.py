@@ -244,7 +244,7 @@ def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     pytest.importorskip("torch")
     out = tmp_path / "run"
 
-    chosen = ["--styles", "direct_questions", "cloze", "--retriever", "fuzzy"]
+    chosen = ["--styles", "direct_questions", "--retriever", "fuzzy"]
 
     assert audit("sample", out, "--model", "organism", "--leaked", "4", *chosen) == 0
 
@@ -256,8 +256,8 @@ def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     )
     is_leaked = frame["fact_id"].isin([f"countries/noise/{fact}" for fact in range(4)])
     has_other_entry = frame["gold_object"].map(entries) > 1
-    assert len(frame) == 360
-    assert is_leaked.sum() == 8
+    assert len(frame) == 180
+    assert is_leaked.sum() == 4
     assert full.mean() > 0.9
     # Leakage: what was taught into the weights survives without the store, and nothing else.
     assert off[is_leaked].mean() > 0.9

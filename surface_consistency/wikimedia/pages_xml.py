@@ -82,7 +82,7 @@ class WikiPage:
     text: str
     """Wikitext of the last revision in the export; "" where it was hidden."""
 
-    site: SiteInfo = field(default_factory=SiteInfo, repr=False)
+    site: SiteInfo = field(default_factory=SiteInfo, repr=False, compare=False)
     """The export's wiki, for the local names of its namespaces."""
 
 

@@ -102,6 +102,7 @@ class _Bigrams:
     """An engine whose logits after a token are a row of a table."""
 
     keeps_cache = False
+    without_grad = staticmethod(torch.inference_mode)
 
     def __init__(self, rows):
         self._rows = rows
@@ -300,6 +301,9 @@ def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
         def __init__(self, engine):
             self.model, self._engine = engine.model, engine
             self.keeps_cache = engine.keeps_cache
+
+        def without_grad(self):
+            return self._engine.without_grad()
 
         def score(self, batch, n_last):
             logits = self._engine.score(batch, n_last).clone()

@@ -696,7 +696,7 @@ def _keeping_last(n_read: int, n_inputs: int) -> Callable[..., tuple[Any, ...]]:
 
     def keep(module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
         if args and args[0].dim() == 3 and args[0].shape[1] == n_inputs:
-            return (args[0][:, -n_read:], *args[1:])
+            return (args[0][:, -n_read:].contiguous(), *args[1:])
         return args
 
     return keep
