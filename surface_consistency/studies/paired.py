@@ -212,7 +212,7 @@ class PairedReport(PairedChecks):
                     note += [
                         f"On the {int(row['n_a']):,} pairs that both answered, {row['a']} flips ",
                         interval_value(row, "difference", kind="difference", tone="strong"),
-                        f" against {row['b']}, p ",
+                        f" against {row['b']}, ",
                         Value(value=float(row["p_value_holm"]), kind="p_value"),
                         ". ",
                     ]

@@ -146,7 +146,7 @@ class PairedChecks(PairedTables):
                 text=[
                     f"{label}: between the conditions verdicts flip by ",
                     interval_value(nearest, "difference", kind="difference"),
-                    " more than those on identical prompts asked twice; p ",
+                    " more than those on identical prompts asked twice; ",
                     Value(value=float(nearest["p_value_holm"]), kind="p_value"),
                     "." if above else ", so chance alone may do it.",
                 ],

@@ -155,7 +155,7 @@ class RunsReport(PairedReport):
             interval_value(row, "second_accuracy", tone="strong"),
             ", by ",
             interval_value(row, "accuracy_difference", kind="difference", tone="strong"),
-            ", p ",
+            ", ",
             Value(value=float(row["mcnemar_p_value"]), kind="p_value"),
             ". ",
         ]

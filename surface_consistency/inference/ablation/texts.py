@@ -178,6 +178,7 @@ def load_ablation_model(
     revision: str | None = None,
     dtype: str = "auto",
     device: str | None = None,
+    device_map: str | None = None,
     unit: Unit = "head",
     trust_remote_code: bool = False,
     chat_options: Mapping[str, JsonValue] | None = None,
@@ -190,6 +191,8 @@ def load_ablation_model(
         dtype: Number format; "auto" takes the checkpoint's. In 16 bits many changes are rounded to
             exactly nothing (`AblationScores.tie_share`); take "float32" where it fits.
         device: Such as "cuda:1"; None takes a GPU if there is one.
+        device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
+            "balanced", "balanced_low_0" or "sequential".
         unit: What attention is cut into.
         trust_remote_code: Whether code of the repository may run.
         chat_options: Variables for the chat template.
@@ -204,7 +207,7 @@ def load_ablation_model(
         RunnerError: If it cannot be loaded, or the tokenizer tells no characters.
         ValueError: If an option is unknown.
     """
-    check_dependencies(dtype, None)
+    check_dependencies(dtype, None, device, device_map)
     source = find_model(model, revision)
     loaded, tokenizer = load_model(
         source,
@@ -212,6 +215,7 @@ def load_ablation_model(
         device=device,
         quantization=None,
         trust_remote_code=trust_remote_code,
+        device_map=device_map,
     )
     prepared = prepare_model(loaded, unit=unit)
     encoder = AnswerEncoder(

@@ -657,7 +657,7 @@ class AuditReport(PairedReport):
                 Value(value=found["value_b"]),
                 " of verdicts; what is right there exceeds that ",
             ]
-            text += ["by ", interval_value(found, "difference", kind="difference"), ", p "]
+            text += ["by ", interval_value(found, "difference", kind="difference"), ", "]
             text += [Value(value=float(found["p_value"]), kind="p_value"), "."]
             yield Check(level="fine" if is_fine else "look here", title="Noise floor", text=text)
 

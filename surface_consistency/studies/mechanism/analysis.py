@@ -143,6 +143,9 @@ class MechanismSettings(Settings):
     device: str | None = None
     """Where the model runs: cpu, cuda, cuda:1, mps; the best there is by default."""
 
+    device_map: str | None = None
+    """How weights are spread over devices: auto, balanced, balanced_low_0 or sequential."""
+
     max_rows: int | None = Field(default=None, ge=1)
     """Most rows of a batch; halved when memory is full."""
 
@@ -402,6 +405,7 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
         revision=str(revision) if revision and is_same_name else None,
         dtype=settings.dtype,
         device=settings.device,
+        device_map=settings.device_map,
         unit=settings.unit,
         trust_remote_code=settings.trust_remote_code,
         chat_options=values_of_items(  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ def analyse(*runs, **options):
     analysis = MechanismAnalysis()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        tables = analysis.tables(report, MechanismSettings(device="cpu", **options))
+        tables = analysis.tables(report, MechanismSettings(**{"device": "cpu"} | options))
         [section] = analysis.sections(report, tables)
     return section, {name: tables[name].frame for name in NAMES}
 
@@ -261,6 +261,18 @@ def test_the_organism_beside_a_run_is_found(slaq_run, weights, tmp_path):
 
     assert len(tables["mechanism_pairs"]) == 2
     assert (run / "mechanism" / "components.csv").is_file()
+
+
+def test_weights_may_be_spread_over_devices(slaq_run, weights, tmp_path):
+    options = {"model": (str(weights),), "per_class": 1, "folds": 2, "heat_maps": 0}
+
+    _, one = analyse(slaq_run, **options, store=tmp_path / "a")
+    spread = {"device": None, "device_map": "sequential"}
+    _, several = analyse(slaq_run, **options, **spread, store=tmp_path / "b")
+
+    pd.testing.assert_frame_equal(one["mechanism_pairs"], several["mechanism_pairs"])
+    with pytest.raises(ValueError, match="`device` is one place for the whole model"):
+        analyse(slaq_run, **options, device_map="auto", store=tmp_path / "c")
 
 
 def test_other_weights_than_those_that_answered_are_refused(slaq_run, weights, tmp_path):
