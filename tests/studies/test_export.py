@@ -1,5 +1,7 @@
 """What is exported is read back by the libraries that read it for others."""
 
+# ruff: noqa: F811 - fixtures are imported by the names under which tests take them
+
 import datasets
 import pytest
 from huggingface_hub import DatasetCard, ModelCard, parse_eval_result_entries
@@ -9,10 +11,9 @@ from surface_consistency.errors import DataError
 from surface_consistency.metrics import paired_by
 from surface_consistency.schemas import DataSource
 from surface_consistency.studies.export import export_dataset, export_eval_results
+from tests.made_runs import make_manifest, make_run, random_outcomes  # noqa: F401 - fixtures
 
 yaml = pytest.importorskip("yaml")
-
-pytest_plugins = ["tests.made_runs"]
 
 
 @pytest.fixture
