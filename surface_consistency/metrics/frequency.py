@@ -188,7 +188,8 @@ def _comparison(
 ) -> DependentCorrelationsResult | None:
     """Compare the entity correlation with the surface correlation, where that can be done."""
     entity, surface = float(estimates[0]), float(estimates[1])
-    if n < 4 or not (max(abs(entity), abs(surface), entity_surface) < 1.0):
+    # NaN is below nothing, so each is compared by itself.
+    if n < 4 or not all(size < 1.0 for size in (abs(entity), abs(surface), entity_surface)):
         return None
     return compare_dependent_correlations(
         entity, surface, r_kh=entity_surface, n=n, confidence_level=level

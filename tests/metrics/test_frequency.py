@@ -286,6 +286,17 @@ def test_constant_accuracy_is_nan_with_one_warning():
     )
 
 
+def test_one_constant_frequency_leaves_the_other_correlation_alone():
+    """Entity frequencies vary and surface frequencies do not: what needs both is NaN."""
+    frame = instances(10).assign(surface_frequency=5)
+
+    with pytest.warns(UndefinedMetricWarning, match="surface"):
+        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+
+    defined = rows.loc[rows["estimate"].notna(), "statistic"]
+    assert set(defined) == {"entity"}
+
+
 def test_equal_frequencies_leave_no_partial_correlation():
     frame = instances(10)
     frame["surface_frequency"] = frame["entity_frequency"]
