@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from surface_consistency.errors import MissingDependencyError
+from surface_consistency.errors import MissingDependencyError, RunMismatchError
 from surface_consistency.inference.loading import quiet_bars
 from surface_consistency.runs.files import write_text
 
@@ -98,12 +98,14 @@ def train_on_lessons(
 
     Returns:
         The folder, which `from_pretrained` reads. A model that was trained there on the same
-        lessons with the same settings is kept as it is.
+        lessons with the same settings is kept as it is, another one is replaced.
 
     Raises:
         ValueError: If there are no lessons, fewer than one step, or a lesson that is a text of its
             own and longer than the context.
         MissingDependencyError: If torch or transformers is not installed.
+        RunMismatchError: If the folder holds a model of other lessons or settings and a run beside
+            it has its answers.
     """
     if not lessons:
         raise ValueError("lessons is empty; an organism needs something to learn")
@@ -120,8 +122,14 @@ def train_on_lessons(
     text = json.dumps([lessons, list(vocabulary)])
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
     recipe = json.dumps(asdict(settings) | {"lessons": digest}) + "\n"
-    if (target / _RECIPE).is_file() and (target / _RECIPE).read_text("utf-8") == recipe:
-        return target
+    if (target / _RECIPE).is_file():
+        if (target / _RECIPE).read_text("utf-8") == recipe:
+            return target
+        if any(target.parent.glob("generations*.jsonl")):
+            raise RunMismatchError(
+                f"{target} holds the model whose answers stand beside it, trained on other lessons "
+                "or with other settings than now; give these another folder (--out)"
+            )
     texts = {piece.text for lesson in lessons for piece in lesson}
     tokenizer = _train_tokenizer(texts.union(vocabulary), settings)
     examples = _encode(lessons, tokenizer, settings)

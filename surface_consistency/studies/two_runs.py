@@ -15,7 +15,7 @@ import pandas as pd
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run, load_runs
-from surface_consistency.schemas import Prompt, read_jsonl
+from surface_consistency.schemas import PairedOutcome, Prompt, read_jsonl
 from surface_consistency.studies.reporting import study_of_runs
 from surface_consistency.studies.study import Study
 from surface_consistency.studies.verdicts import VerdictsStudy
@@ -255,7 +255,9 @@ def _groups(run: Run, study: Study) -> tuple[pd.DataFrame, list[str]]:
     """Describe each target by the groups and clusters of its pairs; one row a target."""
     _, pairs = run.folder.read_plan()
     grouped = [column for columns in study.groupings.values() for column in columns]
-    by = list(dict.fromkeys([*filter(None, (study.panel,)), *grouped]))
+    named = dict.fromkeys([*filter(None, (study.panel,)), *grouped])
+    # What tells the condition of a target apart from others stands in a column of its own.
+    by = [name for name in named if name not in PairedOutcome.model_fields]
     whole = [name for name in study.clusters if name != "fact_id"]
     wanted = list(dict.fromkeys([*by, *whole]))
     names = {"first": study.conditions[0], "second": study.conditions[1]}
@@ -269,8 +271,8 @@ def _groups(run: Run, study: Study) -> tuple[pd.DataFrame, list[str]]:
         if side == "first":
             # What describes the name of a redirect says nothing of the title beside it.
             part[[name for name in study.of_second if name in wanted]] = None
-        named = f"{side}_condition"
-        condition = held[named].to_numpy() if named in held else names.get(side, side)
+        told = f"{side}_condition"
+        condition = held[told].to_numpy() if told in held else names.get(side, side)
         parts.append(part.assign(**{_CONDITION: condition}))
     described = pd.concat(parts)
     described = described[~described.index.duplicated()]

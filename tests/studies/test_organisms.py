@@ -8,6 +8,7 @@ import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.errors import RunMismatchError
 from surface_consistency.inference.lookup import LookupRunner
 from surface_consistency.matching.audit import judge_answer
 from surface_consistency.prompts.slaq import SlaqPrompts, slaq_prompts
@@ -402,3 +403,19 @@ def test_an_organism_is_trained_once_for_the_same_lessons(data, tmp_path):
 
     train_slaq_organism(topics, asked, folder, steps=1, seed=1)
     assert (folder / "model.safetensors").read_bytes() != b"kept"
+
+
+def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
+    """Its answers stand beside it; a command with other settings is refused before it trains."""
+    pytest.importorskip("torch")
+    topics = data.topics[:2]
+    asked = slaq_prompts(topics, n_permutations=1)
+    folder = train_slaq_organism(topics, asked, tmp_path / "organism", steps=1)
+    (tmp_path / "generations-short.jsonl").touch()
+    weights = (folder / "model.safetensors").read_bytes()
+
+    with pytest.raises(RunMismatchError, match="holds the model whose answers stand beside it"):
+        train_slaq_organism(topics, asked, folder, steps=1, seed=1)
+
+    assert (folder / "model.safetensors").read_bytes() == weights
+    assert train_slaq_organism(topics, asked, folder, steps=1) == folder

@@ -5,6 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
+from surface_consistency.cli import main
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
 from surface_consistency.report.table import Table
@@ -249,3 +250,12 @@ def test_momentum_is_told_of_curves_that_leave_their_band(make_slaq_run):
     assert bool(named) == ("None does here." not in lead)
     slopes = tables["momentum_slopes"].frame
     assert slopes["band_p_value"].between(0, 1).all()
+
+
+def test_two_runs_of_the_study_are_two_conditions(make_slaq_run, tmp_path, capsys):
+    """The panel of the study is the condition that the compared runs have a column for."""
+    runs = [str(make_slaq_run(name, model=name).path) for name in "ab"]
+
+    assert main(["compare", *runs, "--out", str(tmp_path / "compared"), "--resamples", "200"]) == 0
+
+    assert (tmp_path / "compared" / "report.html").is_file()
