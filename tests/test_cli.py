@@ -182,6 +182,7 @@ def test_a_run_of_another_study_is_named_first(runner, tmp_path, capsys):
     assert "holds a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
 def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
     """A CSV of question texts and outputs is enough."""
     from surface_consistency.data.redirectqa import load_sample
@@ -195,14 +196,16 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         }
     ).drop_duplicates("question").to_csv(file, index=False)
 
-    status = main(
-        ["score", "--source", "sample", "--predictions", str(file), "--out", str(tmp_path / "run")]
-    )
+    score = ["score", "--source", "sample", "--predictions", str(file), "--out"]
+    assert main([*score, str(tmp_path / "run")]) == 0
+    assert main([*score, str(tmp_path / "one"), "--template", "paraphrase"]) == 0
 
-    assert status == 0
     overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
     assert set(overall["model"]) == {"mine"}
     assert (overall["consistency"] > 0.9).all()
+    assert set(overall["template"]) == {"original", "paraphrase"}
+    one = pd.read_csv(tmp_path / "one" / "tables" / "overall.csv")
+    assert one["template"].tolist() == ["paraphrase"]
 
 
 @pytest.mark.parametrize(

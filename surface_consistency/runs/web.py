@@ -52,21 +52,23 @@ class ReplyCache:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        file: sqlite3.Connection | None = None
         try:
-            self._file = sqlite3.connect(
+            file = sqlite3.connect(
                 path, timeout=60.0, isolation_level=None, check_same_thread=False
             )
             # A power cut may lose the last answers, which are then asked for again.
-            self._file.execute("PRAGMA journal_mode = WAL")
-            self._file.execute("PRAGMA synchronous = NORMAL")
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, body BLOB)"
-            )
+            file.execute("PRAGMA journal_mode = WAL")
+            file.execute("PRAGMA synchronous = NORMAL")
+            file.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, body BLOB)")
         except sqlite3.Error as error:
+            if file is not None:
+                file.close()
             raise DataError(
                 f"{path} is no cache of answers, or cannot be written ({error}); delete it or name "
                 "another"
             ) from error
+        self._file = file
 
     def get(self, key: str) -> bytes | None:
         """Look an answer up.

@@ -194,7 +194,7 @@ class RedirectQAStudy(Study):
             data: The questions.
             settings: How to ask.
             runner: Who will answer; None when predictions were made elsewhere, which are compared
-                in all wordings.
+                in all wordings unless `settings.template` was given.
 
         Returns:
             One group of prompts, one target a question, one pair a redirect.
@@ -203,8 +203,10 @@ class RedirectQAStudy(Study):
             DataError: If no pair is left to ask.
         """
         asked = data
-        if runner is not None or settings.limit is not None:
-            templates = settings.templates if runner is not None else None
+        # Predictions made elsewhere are of all wordings unless one is named.
+        by_template = runner is not None or "template" in settings.model_fields_set
+        if by_template or settings.limit is not None:
+            templates = settings.templates if by_template else None
             asked = data.select(templates=templates, limit=settings.limit)
         pairs = _pairs(asked)
         if pairs.empty:
