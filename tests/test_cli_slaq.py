@@ -295,3 +295,17 @@ def test_options_of_another_study_are_refused(run, tmp_path, capsys, options, me
 
     assert main(["score", str(tmp_path / "run"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_file_at_out_is_told_before_a_model_is_trained(tmp_path, capsys):
+    out = tmp_path / "run"
+    out.write_text("mine", "utf-8")
+
+    assert (
+        main(["run", "slaq", "--source", "sample", "--model", "organism", "--out", str(out)]) == 2
+    )
+
+    told = capsys.readouterr()
+    assert "is a file; give --out a folder" in told.err
+    assert "training" not in told.out
+    assert out.read_text("utf-8") == "mine"

@@ -8,6 +8,7 @@ from surface_consistency.commands.options import Json, ModelSettings, Out
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.inference.revisions import Revision, find_revisions
+from surface_consistency.runs.files import output_folder
 from surface_consistency.settings_options import record_options
 from surface_consistency.studies.revisions import run_revisions
 from surface_consistency.studies.study import ReportSettings, find_study
@@ -109,6 +110,7 @@ def _runner(
     """Load who answers, or train the study's model organism."""
     if model.model != _ORGANISM:
         return model.load(study)
+    output_folder(out)
     if not quiet:
         print("training a small model on what it will be asked", flush=True)
     return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
