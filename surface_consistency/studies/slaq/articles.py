@@ -98,8 +98,8 @@ def select_articles(
     Raises:
         SourceNotFoundError: If a file is not there.
         DumpError: If a file is damaged or of another kind.
-        DataError: If a category has no article that is long enough, or `per_half` is asked for
-            without page views.
+        DataError: If a category has no article that is long enough, `per_half` is asked for without
+            page views, or the pageview files name none of the articles.
     """
     if settings.per_half is not None and not pageviews:
         raise DataError("per_half takes the most and least viewed articles: give pageview files")
@@ -126,7 +126,12 @@ def select_articles(
             "of the categories in the dump, name narrow ones before wide ones (an article in "
             "several counts for the first), or lower the limits"
         )
-    views = _views(drawn.values(), pageviews, settings.project)
+    views = _views(drawn.values(), pageviews, settings.project) if pageviews else None
+    if views is not None and not views:
+        raise DataError(
+            f"no article of the draw has a line of {settings.project} in the pageview files; give "
+            "files of that wiki, or its name by --project"
+        )
     kept = [
         article for items in drawn.values() for article in _ends(items, views, settings.per_half)
     ]
@@ -134,11 +139,9 @@ def select_articles(
         articles=tuple(kept),
         n_in_category=n_in,
         n_long_enough=n_long,
-        n_without_views=sum(
-            item.article.title not in views for items in drawn.values() for item in items
-        )
-        if pageviews
-        else 0,
+        n_without_views=0
+        if views is None
+        else sum(item.article.title not in views for items in drawn.values() for item in items),
     )
 
 
@@ -195,14 +198,14 @@ def _views(
 
 
 def _ends(
-    items: Iterable[_Drawn], views: dict[str, int], per_half: int | None
+    items: Iterable[_Drawn], views: dict[str, int] | None, per_half: int | None
 ) -> list[SlaqArticle]:
     """Give each article its views, and keep the most and the least viewed."""
     articles = sorted(
         (
-            item.article.model_copy(update={"pageviews": views.get(item.article.title, 0)})
-            if views
-            else item.article
+            item.article
+            if views is None
+            else item.article.model_copy(update={"pageviews": views.get(item.article.title, 0)})
             for item in items
         ),
         key=lambda article: (-(article.pageviews or 0), article.title),

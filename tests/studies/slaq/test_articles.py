@@ -103,6 +103,7 @@ def test_the_draw_depends_on_the_seed_alone(dump):
     first = [drawn(seed, 2) for seed in range(2)]
 
     assert first[0] == drawn(0, 2)
+    assert len({frozenset(drawn(seed, 2)) for seed in range(6)}) > 1
     assert first[0] < drawn(0, 4) < TITLES | {"Aristotle"}
     assert len(drawn(1, 9)) == 7
 
@@ -122,6 +123,15 @@ def test_both_ends_of_the_views_are_kept(dump, tmp_path):
         ("Azerbaijan", 0),
     ]
     assert found.n_without_views == 2
+
+
+def test_views_of_another_wiki_are_refused(dump, tmp_path):
+    """Every article would have no views, and the ends would be those of the alphabet."""
+    day = pageviews(tmp_path / "day", Albania=40)
+    settings = ArticleSettings(categories=(STATES,), per_half=1, project="fr.wikipedia")
+
+    with pytest.raises(DataError, match=r"no article of the draw has a line of fr\.wikipedia"):
+        select_articles(dump, [day], settings=settings)
 
 
 def test_what_cannot_be_selected_is_refused(dump, tmp_path):
