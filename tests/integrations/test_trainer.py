@@ -1,5 +1,6 @@
 """The callback of the Trainer: what it logs and keeps, and that training does not notice it."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,11 @@ def test_training_with_the_callback_is_bit_equal_to_training_without(train, tmp_
         assert torch.equal(before, after), name
 
 
+def draw(*_):
+    """Use the generators of random numbers, as a model that samples inside does."""
+    torch.rand(1), np.random.rand(), random.random()  # noqa: NPY002
+
+
 def test_model_settings_and_generators_are_left_as_found(train, tmp_path):
     trainer = train(steps=1)
     callback = ConsistencyCallback("sample", out=tmp_path / "out", options=OPTIONS)
@@ -106,7 +112,9 @@ def test_model_settings_and_generators_are_left_as_found(train, tmp_path):
     model.train()
     model.lm_head.eval()
     model.config.use_cache = False
-    found = (model.generation_config, torch.get_rng_state(), np.random.get_state()[1].tolist())  # noqa: NPY002
+    drawing = model.register_forward_hook(draw)
+    numpy_state = np.random.get_state()  # noqa: NPY002
+    found = (model.generation_config, torch.get_rng_state(), numpy_state, random.getstate())
     modes = [module.training for module in model.modules()]
 
     callback.evaluator.evaluate(model, trainer.processing_class, step=1)
@@ -115,7 +123,9 @@ def test_model_settings_and_generators_are_left_as_found(train, tmp_path):
     assert model.generation_config is found[0]
     assert model.config.use_cache is False
     assert torch.equal(torch.get_rng_state(), found[1])
-    assert np.random.get_state()[1].tolist() == found[2]  # noqa: NPY002
+    assert str(np.random.get_state()) == str(found[2])  # noqa: NPY002
+    assert random.getstate() == found[3]
+    drawing.remove()
     model.train()
     loss = model(input_ids=torch.tensor([[5, 6, 7]]), labels=torch.tensor([[5, 6, 7]])).loss
     loss.backward()
