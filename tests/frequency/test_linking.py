@@ -314,6 +314,20 @@ def test_a_linker_is_scored_as_elevant_does(tmp_path, mentions, labels, counts):
     assert score.recall == counts[0] / (counts[0] + counts[2])
 
 
+def test_a_document_on_which_the_linker_fails_is_counted_and_its_labels_are_missed(tmp_path):
+    class Failing:
+        def link(self, texts):
+            return [None for _ in texts]
+
+    path = tmp_path / "gold.jsonl"
+    path.write_text(gold_line("Mercury, a  Solar System orbits.", label(0, 7, "Q308")))
+
+    score = score_linker(Failing(), read_gold(path))
+
+    assert (score.n_documents, score.n_failed) == (1, 1)
+    assert (score.true_positives, score.false_positives, score.false_negatives) == (0, 0, 1)
+
+
 def test_only_the_labelled_part_counts_and_nothing_is_undefined(tmp_path, mentions):
     path = tmp_path / "gold.jsonl"
     path.write_text(gold_line("x Mercury", evaluation_span=[0, 2]))

@@ -199,6 +199,11 @@ def test_a_changed_suite_does_not_mix_with_what_was_begun(file, tmp_path):
     assert {one.state for one in states} == {"failed"}
     assert "shots was 0 and is 2" in states[0].told
     assert RunFolder.open(out / "redirectqa" / "knowing").read_manifest().settings["shots"] == 0
+    # One that failed is not tried again with settings that its folder was not begun with.
+    failed = out / "redirectqa" / "knowing" / "failed.txt"
+    failed.write_text("the memory was full\n")
+    run_suite(read_suite(file), out, progress=False)
+    assert failed.read_text() == "the memory was full\n"
 
 
 def test_models_revisions_studies_and_variants_are_multiplied(tmp_path):
