@@ -4,9 +4,10 @@ Run `OMP_NUM_THREADS=1 python benchmarks/bench_ablation.py`; prints Markdown tab
 the shape of Pythia-70m (54 components) and random weights; the answer is the last 12 tokens. Times
 are CPU seconds of the process on one thread, medians of interleaved rounds; what is slow is timed
 on some components and extrapolated. `nnsight` and `transformer_lens` stand beside where they are
-installed. On a GPU: `--device cuda`, whose table ends with the hours that the paper's 360 pairs
-would take. The exit status is 1 where a budget is missed: 4 times one by one at 48 tokens, 3.5 at
-128, 10 at answer positions of 128, 4 for minimal sets, 60 % of sgemm, differences of 1e-5.
+installed. On a GPU: `--device cuda`; `bench_ablation_paper.py` has the paper's sizes. The exit
+status is 1 where a budget is missed: 4 times one by one at 48 tokens, 3.5 at 128, 10 at answer
+positions of 128, 4 for minimal sets, differences of 1e-5, and on a CPU, which so small a model
+fills, 60 % of sgemm.
 """
 
 import argparse
@@ -34,7 +35,6 @@ from surface_consistency.inference.ablation import (
 N_ANSWER = 12
 BUDGETS = {48: 4.0, 128: 3.5}
 ANSWER_BUDGET, SETS_BUDGET, SGEMM_BUDGET, TOLERANCE = 10.0, 4.0, 0.6, 1e-5
-PAPER_PAIRS = 360
 
 
 def make_model(device):
@@ -226,7 +226,7 @@ def main():
                 used = counter.get_total_flops() / seconds / rate
                 share = f"{used:.0%}"
                 met &= slow / seconds >= BUDGETS.get(n_tokens, 0.0)
-                met &= used >= SGEMM_BUDGET
+                met &= device == "cuda" or used >= SGEMM_BUDGET
             elif n_tokens >= 128:
                 met &= slow / seconds >= ANSWER_BUDGET
             print(
@@ -247,9 +247,6 @@ def main():
             flush=True,
         )
         met &= rows * one_row / seconds >= SETS_BUDGET
-        if device == "cuda":
-            hours = PAPER_PAIRS * 2 * (statistics.median(times["growing batch"]) + seconds) / 3600
-            print(f"\nThe paper's {PAPER_PAIRS} pairs on this model: {hours:.2f} hours\n")
     return 0 if met else 1
 
 

@@ -1,6 +1,7 @@
 """Finding and loading a causal language model and its tokenizer, every failure with its remedy."""
 
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
 from surface_consistency.inference.named_models import (
@@ -67,6 +68,9 @@ class ModelSource:
     gguf_file: str | None = None
     """The GGUF file that holds weights and tokenizer; None for files of transformers."""
 
+    is_unpacked: bool = False
+    """Whether the folder holds what was unpacked from a GGUF file."""
+
 
 def find_model(
     model: str | os.PathLike[str], revision: str | None, gguf_file: str | None = None
@@ -102,7 +106,9 @@ def find_model(
             )
         found = named_model_folder(text)
         digest = found.name.removeprefix(f"{text}-")
-        return ModelSource(location=str(found), label=text, revision=None, digest=digest)
+        return ModelSource(
+            location=str(found), label=text, revision=None, digest=digest, is_unpacked=True
+        )
     is_path = folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1
     if is_path or folder.exists():
         raise SourceNotFoundError(
@@ -355,6 +361,11 @@ def load_model(
     """
     import torch
 
+    if quantization is not None and (source.gguf_file is not None or source.is_unpacked):
+        raise RunnerError(
+            f"the weights of {source.label} come unpacked from a GGUF file and cannot be quantised "
+            "again; leave out `quantization`"
+        )
     if source.gguf_file is not None:
         check_gguf_dependencies()
     place = _pick_device(device)
@@ -367,13 +378,9 @@ def load_model(
         tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **common, **gguf)
     except UNREADABLE as error:
         raise _failed(source, "tokenizer", error) from error
-    if quantization is not None and source.gguf_file is not None:
-        raise RunnerError(
-            f"the weights of {source.label} come unpacked from a GGUF file and cannot be quantised "
-            "again; leave out `quantization`"
-        )
     options = common | {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
     if quantization is not None:
+        logging.getLogger("bitsandbytes.autograd._functions").addFilter(_once)
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             **quantization_options(quantization, dtype)
         )
@@ -396,6 +403,18 @@ def load_model(
     except UNREADABLE as error:
         raise _failed(source, "model", error) from error
     return model.eval(), tokenizer
+
+
+_SAID: Final[set[str]] = set()
+
+
+def _once(record: logging.LogRecord) -> bool:
+    """Pass a warning that comes with every product of matrices the first time alone."""
+    text = record.getMessage()
+    if text in _SAID:
+        return False
+    _SAID.add(text)
+    return True
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Models that cannot be found: one line each, before any work."""
 
+import logging
 import shutil
 
 import huggingface_hub
@@ -13,6 +14,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.inference.loading import (
+    _once,
     check_dependencies,
     find_model,
     quantization_options,
@@ -177,6 +179,19 @@ def test_quantised_loading_says_what_it_lacks(monkeypatch, quantization):
     bits = quantization[-1]
     with pytest.raises(MissingDependencyError, match=rf"{bits}-bit loading needs bitsandbytes"):
         check_dependencies("auto", quantization)
+
+
+def test_what_bitsandbytes_says_with_every_product_is_said_once(caplog):
+    """In 8 bits it logs the same line at each layer of each forward."""
+    logger = logging.getLogger("bitsandbytes.autograd._functions")
+    logger.addFilter(_once)
+    try:
+        for dtype in ("bfloat16", "bfloat16", "float32", "bfloat16"):
+            logger.warning("inputs will be cast from %s", dtype)
+    finally:
+        logger.removeFilter(_once)
+
+    assert [one.args for one in caplog.records] == [("bfloat16",), ("float32",)]
 
 
 def test_device_map_names_the_library_that_it_needs(monkeypatch):

@@ -18,6 +18,9 @@ from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+CLOSE = 1e-4 if torch.cuda.is_available() else 1e-5
+"""What two orders of the same sums may differ by: a GPU picks its kernel by the batch."""
+
 OPTIONS = (" London", " Sierra Leone", " yes", " no", "ß😀x")
 
 
@@ -66,7 +69,7 @@ def test_scores_are_those_of_one_text_at_a_time(tiny_models, shot_prompts, famil
         assert score.boundary == "clean"
         for told, one in zip(score.log_probabilities, expected, strict=True):
             assert (told is None) == (one is None)
-            assert told is None or told == pytest.approx(one, abs=1e-5)
+            assert told is None or told == pytest.approx(one, abs=CLOSE)
 
 
 def test_another_composition_of_batches_gives_equal_scores(tiny_models, shot_prompts):
