@@ -27,7 +27,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.inference.options import check_scores_of_options
 from surface_consistency.inference.runner import Runner
 from surface_consistency.metrics import clustered_auc, linking_by
-from surface_consistency.metrics.linking import LINKING_KINDS, LINKING_RATES
+from surface_consistency.metrics.linking import LINKING_KINDS
 from surface_consistency.plugins import Plugins
 from surface_consistency.prompts.linking import (
     LINKING_WORDINGS,
@@ -38,7 +38,7 @@ from surface_consistency.prompts.linking import (
     linking_question,
 )
 from surface_consistency.report.page import Finding, Part, Section
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
@@ -232,12 +232,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
 
 
 class LinkingReport(PairedReport):
-    """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders.
-
-    Args:
-        study: The study.
-        report: The runs.
-    """
+    """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
     def __init__(self, study: Study, report: Report) -> None:
         self._whole = report.runs
@@ -339,13 +334,6 @@ class LinkingReport(PairedReport):
 
     def _table(self, rows: Sequence[Mapping[str, object]], caption: str, *, note: str) -> Table:
         """Set rows of `_row`."""
-        titles = {
-            "raw_accuracy": "Raw",
-            "balanced_accuracy": "Balanced",
-            "positive_accuracy": "Positive",
-            "negative_accuracy": "Negative",
-            "yes_rate": "Yes",
-        }
         return Table(
             frame=pd.DataFrame(rows),
             caption=caption,
@@ -358,11 +346,16 @@ class LinkingReport(PairedReport):
                 Column(key="n", title="Examples", kind="count"),
                 Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
                 *(
-                    _interval_column(name, titles[name], "rate", "%")
-                    for name in LINKING_RATES
-                    if name in titles
+                    interval_column(key, title, "rate", "%", direction="higher")
+                    for key, title in (
+                        ("raw_accuracy", "Raw"),
+                        ("balanced_accuracy", "Balanced"),
+                        ("positive_accuracy", "Positive"),
+                        ("negative_accuracy", "Negative"),
+                    )
                 ),
-                _interval_column("auc", "AUC", "number", "0.5 is chance"),
+                interval_column("yes_rate", "Yes", "rate", "%"),
+                interval_column("auc", "AUC", "number", "0.5 is chance", direction="higher"),
             ],
         )
 
@@ -398,7 +391,7 @@ class LinkingReport(PairedReport):
                 Column(key="kind", title="Kind", labels=_KINDS),
                 Column(key="label", title="Of"),
                 Column(key="n", title="Examples", kind="count"),
-                _interval_column("accuracy", "Right", "rate", "%"),
+                interval_column("accuracy", "Right", "rate", "%", direction="higher"),
             ],
         )
 
@@ -480,19 +473,6 @@ class LinkingReport(PairedReport):
 def _of_totals(outcomes: pd.DataFrame) -> pd.DataFrame:
     """Keep each pair of names once: in the wording of its first category."""
     return outcomes[outcomes["is_main"].to_numpy(dtype=bool)].reset_index(drop=True)
-
-
-def _interval_column(name: str, title: str, kind: Literal["rate", "number"], unit: str) -> Column:
-    """Describe a column with an interval."""
-    return Column(
-        key=name,
-        title=title,
-        kind=kind,
-        unit=unit,
-        low=f"{name}_low",
-        high=f"{name}_high",
-        direction="neither" if name == "yes_rate" else "higher",
-    )
 
 
 class LinkingStudy(Study):

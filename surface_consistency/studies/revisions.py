@@ -16,7 +16,7 @@ from surface_consistency.errors import RunMismatchError
 from surface_consistency.inference.revisions import Revision, step_of
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.report.page import Block, Lines, Point, Section, Series
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
@@ -96,9 +96,9 @@ class RevisionsAnalysis(Analysis):
                     Column(key="revision", title="Revision"),
                     Column(key="same_weights_as", title="Same weights as"),
                     Column(key="n", title="Pairs", kind="count"),
-                    _rate("first_accuracy", "First condition"),
-                    _rate("second_accuracy", "Second condition"),
-                    _rate("consistency", "Same verdict"),
+                    interval_column("first_accuracy", "First condition", "rate", "%"),
+                    interval_column("second_accuracy", "Second condition", "rate", "%"),
+                    interval_column("consistency", "Same verdict", "rate", "%"),
                     Column(key="n_forgotten", title="Forgotten", kind="count"),
                     Column(key="n_learned", title="Learned", kind="count"),
                 ],
@@ -253,10 +253,3 @@ def _changes(before: Run | None, run: Run) -> dict[str, int | None]:
         return {"n_forgotten": None, "n_learned": None}
     table = paired_table(frame["first_correct"], frame["second_correct"], missing="drop")
     return {"n_forgotten": table.first_only, "n_learned": table.second_only}
-
-
-def _rate(name: str, title: str) -> Column:
-    """Describe a rate with its interval."""
-    return Column(
-        key=name, title=title, kind="rate", unit="%", low=f"{name}_low", high=f"{name}_high"
-    )

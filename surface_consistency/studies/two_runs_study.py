@@ -18,7 +18,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.report.page import Answer, Check, Finding, Part, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import PairedOutcome
@@ -322,21 +322,11 @@ def _with_directions(table: Table) -> Table:
     columns = list(table.columns)
     place = next(n for n, column in enumerate(columns) if column.key == "flip_rate")
     columns[place : place + 1] = [
-        _rate("negative_flip_rate", "Lost", "of all, %", "lower"),
-        _rate("lost_of_known", "Lost", "of known, %", "lower"),
-        _rate("positive_flip_rate", "Gained", "of all, %", "higher"),
+        interval_column(key, title, "rate", unit, direction=direction)
+        for key, title, unit, direction in (
+            ("negative_flip_rate", "Lost", "of all, %", "lower"),
+            ("lost_of_known", "Lost", "of known, %", "lower"),
+            ("positive_flip_rate", "Gained", "of all, %", "higher"),
+        )
     ]
     return replace(table, frame=frame.assign(**added), columns=columns)
-
-
-def _rate(name: str, title: str, unit: str, direction: Any) -> Column:  # noqa: ANN401
-    """Describe a rate with its interval."""
-    return Column(
-        key=name,
-        title=title,
-        kind="rate",
-        unit=unit,
-        low=f"{name}_low",
-        high=f"{name}_high",
-        direction=direction,
-    )
