@@ -85,10 +85,6 @@ class FrequencyAnalysis(Analysis):
     def tables(self, report: Report, settings: FrequencySettings) -> Mapping[str, Table]:
         """Correlate the accuracy of each fact under each name with how often a corpus holds them.
 
-        Args:
-            report: Runs of RedirectQA.
-            settings: The counts.
-
         Returns:
             "frequency_correlations" (tables 5 and 6 of the paper and its Steiger tests),
             "frequency_partial" (tables 2 and 6), "frequency_others" (the other names in the

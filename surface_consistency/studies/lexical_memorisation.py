@@ -235,11 +235,7 @@ class MemorisationAnalysis(Analysis):
     )
 
     def tables(self, report: Report, settings: MemorisationSettings) -> Mapping[str, Table]:
-        """Compute scores, accuracy by score, and predictions.
-
-        Args:
-            report: Runs of the lexical study that were asked with --memorisation.
-            settings: How.
+        """Compute scores, accuracy by score, and predictions; see `Analysis.tables`.
 
         Returns:
             "memorisation", means by task and option; "memorisation_split" (tables 4 and K of the

@@ -85,10 +85,6 @@ class PopularityAnalysis(Analysis):
     def tables(self, report: Report, settings: PopularitySettings) -> Mapping[str, Table]:
         """Score the popularity of all texts and hold it against the verdicts.
 
-        Args:
-            report: Runs of the lexical study.
-            settings: The counts.
-
         Returns:
             "popularity_accuracy" (figures 1 and A of the paper), "popularity_shift" (table 3, with
             Wilcoxon's test), "popularity_paired" (both verdicts, by popularity and by whether it

@@ -46,14 +46,7 @@ class LexicalReport(PairedReport):
         return tables | super().tables()
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Put the tasks first; see `PairedReport.sections`.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The sections.
-        """
+        """Put the tasks first; see `PairedReport.sections`."""
         own = [tables[name] for name in _OWN if name in tables]
         first = Section(anchor="lexical", title="Tasks in other words", blocks=own)
         wordings = quality_section(tables, [run.label for run in self.report.runs])

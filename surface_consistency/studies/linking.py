@@ -156,9 +156,6 @@ class LinkingJudge:
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `studies.judging.Judge.judge`.
 
-        Args:
-            targets: What to judge, with kind, category and order.
-
         Returns:
             prediction, is_correct, reason, log_odds and calibrated_log_odds.
 
@@ -409,14 +406,7 @@ class LinkingReport(PairedReport):
         return row | {f"accuracy_{end}": told[f"raw_accuracy_{end}"] for end in ("low", "high")}
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Put the linking tables before those of the orders; see `PairedReport.sections`.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The sections.
-        """
+        """Put the linking tables before those of the orders; see `PairedReport.sections`."""
         linking = Section(
             anchor="linking",
             title="Which names are linked",
@@ -425,14 +415,7 @@ class LinkingReport(PairedReport):
         return [linking, *super().sections(tables)]
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say how well names of one entity are told from names of two.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
+        """Say how well names of one entity are told from names of two."""
         frame = tables["linking"].frame
         rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
         sentence: list[Part] = []
@@ -499,13 +482,7 @@ class LinkingStudy(Study):
     labels: ClassVar[Mapping[str, Mapping[str, str]]] = {"kind": _KINDS}
 
     def load(self, source: RedirectQASource) -> RedirectQA:
-        """Load the questions of RedirectQA, whose names are asked for.
-
-        Args:
-            source: Where they come from.
-
-        Returns:
-            Questions and pairs.
+        """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.
 
         Raises:
             DataError: If they cannot be read.
@@ -516,11 +493,6 @@ class LinkingStudy(Study):
         self, data: RedirectQA, settings: LinkingSettings, *, runner: Runner | None = None
     ) -> Plan:
         """Ask every example in both orders of its names, and each wording with nothing for them.
-
-        Args:
-            data: The questions.
-            settings: How to ask.
-            runner: Who will answer, on whom nothing depends here.
 
         Returns:
             A group of prompts for the examples and one for calibration; one target an example and
@@ -599,13 +571,6 @@ class LinkingStudy(Study):
 
     def judge(self, scoring: LinkingScoring, folder: RunFolder) -> LinkingJudge:
         """Make the judge of a run, with the log-odds of its wordings for nothing.
-
-        Args:
-            scoring: How answers are judged.
-            folder: The run.
-
-        Returns:
-            The judge.
 
         Raises:
             DataError: If calibrated log-odds are asked for and the run has none, or an answer has

@@ -44,10 +44,6 @@ class LinkingConsistency(Analysis):
     def tables(self, report: Report, settings: LinkingConsistencySettings) -> Mapping[str, Table]:
         """Compare flips of pairs whose names are linked with flips of those whose are not.
 
-        Args:
-            report: Runs of RedirectQA.
-            settings: The runs of the linking probe of the same models.
-
         Returns:
             "linking_vs_consistency", one row a model, template and set of pairs (all, and those
             right under the title): numbers of pairs, flip rates in [0, 1] of linked and not linked

@@ -195,10 +195,6 @@ class MechanismAnalysis(Analysis):
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
         """Take every component away from every sampled answer, and compare the two of each pair.
 
-        Args:
-            report: Runs of any study whose prompts and answers were kept.
-            settings: How.
-
         Returns:
             "mechanism_similarity" (figure 4 of the paper), one row a model and feature;
             "mechanism_sensitivity", the same by the other way of matching tokens and over whole
