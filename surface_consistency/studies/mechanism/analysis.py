@@ -4,7 +4,7 @@ Any paired run will do: short against long queries, titles against redirects, st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -31,8 +31,8 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings, values_of_items
 from surface_consistency.studies.judging import LLMJudge
 from surface_consistency.studies.mechanism.measure import (
+    MEASURED_BY,
     Measured,
-    MeasureSettings,
     Store,
     measure_answer,
     replacing,
@@ -268,14 +268,11 @@ def _look(run: Run, report: Report, settings: MechanismSettings, named: str | No
     home = store_of / run.folder.path.resolve().name if settings.store else store_of
     spans = _spans(run, sample, settings, home)
     loaded = _load(run, settings, named)
-    how = MeasureSettings(
-        **{name: getattr(settings, name) for name in MeasureSettings.__dataclass_fields__}
-    )
     components = loaded.model.map.components
     names = [component.name for component in components]
     store = Store(
         home,
-        asdict(how),
+        {name: getattr(settings, name) for name in MEASURED_BY},
         {**loaded.model.fingerprint(), "digest": loaded.source.digest or loaded.source.revision},
         pd.DataFrame([{"component": c.name, "kind": c.kind, "layer": c.layer} for c in components]),
     )
@@ -283,16 +280,10 @@ def _look(run: Run, report: Report, settings: MechanismSettings, named: str | No
     for side in ("first", "second"):
         answers = {a.id: a for a in (getattr(pair, side) for pair in sample.pairs)}
         found = [answer for answer in answers.values() if spans[answer.id].is_found]
-        stands_in = replacing(loaded, found, spans, how)
+        stands_in = replacing(loaded, found, spans, settings)
         for answer in found:
             measured[answer.id] = measure_answer(
-                loaded,
-                answer,
-                spans[answer.id],
-                how,
-                store=store,
-                replacement=stands_in,
-                max_rows=settings.max_rows,
+                loaded, answer, spans[answer.id], settings, store=store, replacement=stands_in
             )
     heads, mlps = loaded.model.map.heads, loaded.model.map.mlps
     rows = [
