@@ -12,8 +12,10 @@ from surface_consistency.schemas import DataSource, GenerationParams
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-# A slow disk or a busy machine fails no test.
-hypothesis.settings.register_profile("any_machine", deadline=None)
+# A slow disk or a busy machine fails no test. What half of the usual examples miss a later run
+# draws, or `--hypothesis-profile=thorough`.
+hypothesis.settings.register_profile("any_machine", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1_000)
 hypothesis.settings.load_profile("any_machine")
 
 DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
