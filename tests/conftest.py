@@ -6,13 +6,16 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from surface_consistency.report import figures
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-# A slow disk or a busy machine fails no test.
-hypothesis.settings.register_profile("any_machine", deadline=None)
+# A slow disk or a busy machine fails no test. What half of the usual examples miss a later run
+# draws, or `--hypothesis-profile=thorough`.
+hypothesis.settings.register_profile("any_machine", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1_000)
 hypothesis.settings.load_profile("any_machine")
 
 DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
@@ -28,6 +31,25 @@ def data_files() -> Path:
     if not DATA_FILES.is_dir():
         pytest.fail(f"no {DATA_FILES}: it is part of the repository; run the tests of a clone")
     return DATA_FILES
+
+
+_RENDERED = figures._rendered
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_figures():
+    """Draw the figures of reports and leave it at that: setting them takes most of a report."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "_rendered", lambda figure, kind, metadata: b"drawn")
+        yield
+
+
+@pytest.fixture(scope="module")
+def rendered_figures():
+    """Let matplotlib set the figures in their formats, for the tests of a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "_rendered", _RENDERED)
+        yield
 
 
 @pytest.fixture

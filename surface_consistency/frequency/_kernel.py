@@ -138,28 +138,14 @@ def _decode(buffer, i):
 
 
 @_jit
-def _tokenize(
-    buffer,
-    i,
-    stop,
-    before,
-    gap,
-    classes,
-    joins,
-    begins,
-    ends,
-    edges,
-    hashes,
-    starts,
-    stops,
-    flags,
-    n,
-):
+def _tokenize(buffer, i, stop, before, gap, classes, rule, edges, scratch, n):
     """Cut a text into tokens from a place on, until it ends or the block is full.
 
     Returns the number of tokens, the place, the class before it, and what lies before it: 0 a
     token, 1 one space, 2 anything else.
     """
+    joins, begins, ends = rule
+    hashes, starts, stops, flags = scratch
     room, size = hashes.shape[0], buffer.shape[0]
     has_edges = edges.shape[0] > 0
     runs = joins[_WORD, _WORD] == 1
@@ -258,45 +244,27 @@ def _place(h, size):
 
 
 @_jit
-def count_tokens(blob, offsets, classes, joins, begins, ends, scratch):
+def count_tokens(blob, offsets, classes, rule, scratch):
     """Count the tokens of names: of all, and the most of one."""
-    hashes, starts, stops, flags = scratch
     no_edges = np.zeros(0, np.uint8)
     total, most = 0, 0
     for key in range(offsets.shape[0] - 1):
-        n, _, _, _ = _tokenize(
-            blob,
-            np.int64(offsets[key]),
-            np.int64(offsets[key + 1]),
-            0,
-            2,
-            classes,
-            joins,
-            begins,
-            ends,
-            no_edges,
-            hashes,
-            starts,
-            stops,
-            flags,
-            0,
-        )
+        first, last = np.int64(offsets[key]), np.int64(offsets[key + 1])
+        n, _, _, _ = _tokenize(blob, first, last, 0, 2, classes, rule, no_edges, scratch, 0)
         total += n
         most = max(most, n)
     return total, most
 
 
 @_jit
-def build(blob, offsets, classes, joins, begins, ends, table, heads, mask, scratch):
+def build(blob, offsets, classes, rule, table, heads, mask, scratch):
     """Enter names into the table.
 
     Args:
         blob: Bytes of all names.
         offsets: Where each begins, and the last ends.
         classes: Class of each code point.
-        joins: Which neighbours are of one token; with begins and ends, a rule.
-        begins: Where names may begin.
-        ends: Where names may end.
+        rule: Which neighbours are of one token, and where names may begin and end.
         table: The slots, all 0; filled here.
         heads: One bit for each first token, by its hash; filled here.
         mask: Bits of a hash that are used.
@@ -305,28 +273,12 @@ def build(blob, offsets, classes, joins, begins, ends, table, heads, mask, scrat
     Returns:
         Number of a name that another is equal to; -1 where all are distinct.
     """
-    hashes, starts, stops, flags = scratch
+    hashes, _, _, flags = scratch
     no_edges = np.zeros(0, np.uint8)
     size = table.shape[0]
     for key in range(offsets.shape[0] - 1):
         first, last = np.int64(offsets[key]), np.int64(offsets[key + 1])
-        n, _, _, _ = _tokenize(
-            blob,
-            first,
-            last,
-            0,
-            2,
-            classes,
-            joins,
-            begins,
-            ends,
-            no_edges,
-            hashes,
-            starts,
-            stops,
-            flags,
-            0,
-        )
+        n, _, _, _ = _tokenize(blob, first, last, 0, 2, classes, rule, no_edges, scratch, 0)
         chain = _U0
         for t in range(n):
             chain = _chained(chain, hashes[t], flags[t] & _SPACED != 0)
@@ -417,21 +369,10 @@ def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, wa
 
 
 @_jit
-def _verify(
-    found,
-    n_found,
-    starts,
-    stops,
-    buffer,
-    blob,
-    offsets,
-    table,
-    out_starts,
-    out_stops,
-    out_keys,
-    n_hits,
-):
+def _verify(found, n_found, scratch, buffer, blob, offsets, table, out, n_hits):
     """Compare the bytes of what may be names; enters those that are, returns the number of hits."""
+    _, starts, stops, _ = scratch
+    _, out_starts, out_stops, out_keys = out
     size = table.shape[0]
     for k in range(n_found):
         _fetch(offsets, np.int64((table[found[k, 2]] & _LOW) >> _U1) - 1)
@@ -465,9 +406,7 @@ def find(
     blob,
     key_offsets,
     classes,
-    joins,
-    begins,
-    ends,
+    rule,
     edges,
     table,
     heads,
@@ -476,18 +415,16 @@ def find(
     scratch,
     walks,
     found,
-    out_texts,
-    out_starts,
-    out_stops,
-    out_keys,
+    out,
 ):
     """Find the names in texts, from one text on.
 
-    Fills the outputs in the order of text, start and end, until a text might not fit. Returns the
-    number of hits, and the text to go on from.
+    Fills the outputs, texts, starts, stops and keys, in the order of text, start and end, until a
+    text might not fit. Returns the number of hits, and the text to go on from.
     """
     hashes, starts, stops, flags = scratch
-    room = out_keys.shape[0]
+    out_texts, out_starts, _, _ = out
+    room = out_texts.shape[0]
     last = offsets.shape[0] - 1
     n, n_hits = 0, 0
     text = first_text
@@ -504,21 +441,7 @@ def find(
                 text += 1
                 before, gap = 0, 2
             n, i, before, gap = _tokenize(
-                buffer,
-                i,
-                stop,
-                before,
-                gap,
-                classes,
-                joins,
-                begins,
-                ends,
-                edges,
-                hashes,
-                starts,
-                stops,
-                flags,
-                n,
+                buffer, i, stop, before, gap, classes, rule, edges, scratch, n
             )
         is_last = n < hashes.shape[0]
         until = n if is_last else n - most_tokens + 1
@@ -530,20 +453,7 @@ def find(
             if n_hits + n_found > room:
                 return hits_before, pending
             n_before = n_hits
-            n_hits = _verify(
-                found,
-                n_found,
-                starts,
-                stops,
-                buffer,
-                blob,
-                key_offsets,
-                table,
-                out_starts,
-                out_stops,
-                out_keys,
-                n_hits,
-            )
+            n_hits = _verify(found, n_found, scratch, buffer, blob, key_offsets, table, out, n_hits)
             for hit in range(n_before, n_hits):
                 while np.int64(offsets[pending + 1]) <= out_starts[hit]:
                     pending += 1

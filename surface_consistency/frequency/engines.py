@@ -227,7 +227,7 @@ class NumbaFinder(_Base):
         self._mask = np.uint64(_ALL_BITS >> (64 - hash_bits))
         narrow = names.offsets[-1] < (1 << 32)
         self._offsets = names.offsets.astype(np.uint32) if narrow else names.offsets
-        rule = (names.buffer, self._offsets, character_classes(), *self._tables)
+        rule = (names.buffer, self._offsets, character_classes(), self._tables)
         scratch = _scratch(int(np.diff(names.offsets).max(initial=1)))
         n_tokens, most = self._kernel.count_tokens(*rule, scratch)
         self._most_tokens = max(1, int(most))
@@ -273,14 +273,14 @@ class NumbaFinder(_Base):
                 self.names.buffer,
                 self._offsets,
                 character_classes(),
-                *self._tables,
+                self._tables,
                 edges,
                 self._table,
                 self._heads,
                 self._mask,
                 self._most_tokens,
                 *scratch,
-                *out,
+                out,
             )
             if following == text:
                 room *= 2

@@ -6,21 +6,13 @@ from typing import ClassVar
 
 from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
 
-__all__ = ["ExactRule", "match_exact"]
+__all__ = ["EqualityRule", "ExactRule", "match_exact"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExactRule(Rule[dict[str, int]]):
-    """The rule of `match_exact` with its options."""
+class EqualityRule(Rule[dict[str, int]]):
+    """A rule that accepts a prediction whose key is that of an accepted answer."""
 
-    name: ClassVar[str] = "exact"
-
-    normalize: Normalizer | None = None
-    """Applied to both sides first; None, the default, compares them as they are."""
-
-    def keys(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts without surrounding white space, normalised when asked."""
-        return [key.strip() for key in plain_keys(texts, self.normalize)]
+    __slots__ = ()
 
     def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> dict[str, int]:
         """Map each distinct answer to its first position."""
@@ -33,6 +25,20 @@ class ExactRule(Rule[dict[str, int]]):
         """Look the prediction up."""
         position = prepared.get(key, -1)
         return position, 0.0 if position < 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactRule(EqualityRule):
+    """The rule of `match_exact` with its options."""
+
+    name: ClassVar[str] = "exact"
+
+    normalize: Normalizer | None = None
+    """Applied to both sides first; None, the default, compares them as they are."""
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts without surrounding white space, normalised when asked."""
+        return [key.strip() for key in plain_keys(texts, self.normalize)]
 
 
 def match_exact(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from surface_consistency.matching.exact import EqualityRule
 from surface_consistency.matching.rule import Match, Rule
 
 __all__ = ["SquadEmRule", "SquadF1Rule", "match_squad_em", "match_squad_f1"]
@@ -29,7 +30,7 @@ def _check_version(version: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SquadEmRule(Rule[dict[str, int]]):
+class SquadEmRule(EqualityRule):
     """The rule of `match_squad_em`."""
 
     name: ClassVar[str] = "squad_em"
@@ -37,18 +38,6 @@ class SquadEmRule(Rule[dict[str, int]]):
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return SQuAD's normal form of each text."""
         return [_squad_key(text) for text in texts]
-
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> dict[str, int]:
-        """Map each distinct answer to its first position."""
-        positions: dict[str, int] = {}
-        for position, key in enumerate(keys):
-            positions.setdefault(key, position)
-        return positions
-
-    def judge(self, prediction: str, key: str, prepared: dict[str, int]) -> tuple[int, float]:
-        """Look the prediction up."""
-        position = prepared.get(key, -1)
-        return position, 0.0 if position < 0 else 1.0
 
 
 SquadAnswers = tuple[tuple[tuple[str, ...], Counter[str]], ...]

@@ -6,4 +6,8 @@ from .figures import (
 from .html import render_page as render_page, write_page as write_page
 from .numbers import table_text as table_text
 from .page import Page as Page, Section as Section
-from .table import Column as Column, Table as Table
+from .table import (
+    Column as Column,
+    Table as Table,
+    interval_column as interval_column,
+)

@@ -104,13 +104,18 @@ def write_figures(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             figure = _figure(block, page.models)
             for kind, metadata in _FORMATS.items():
-                content = io.BytesIO()
-                figure.savefig(content, format=kind, dpi=200, metadata=dict(metadata))
-                figure.set_layout_engine("none")  # All formats are laid out as the first.
                 path = home / f"{stem}.{kind}"
-                write_bytes(path, content.getvalue())
+                write_bytes(path, _rendered(figure, kind, dict(metadata)))
                 written.append(path)
     return written
+
+
+def _rendered(figure: "Figure", kind: str, metadata: dict[str, Any]) -> bytes:
+    """Set a figure in a format; all of them are laid out as the first."""
+    content = io.BytesIO()
+    figure.savefig(content, format=kind, dpi=200, metadata=metadata)
+    figure.set_layout_engine("none")
+    return content.getvalue()
 
 
 def plot_square(

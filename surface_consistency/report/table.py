@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
 
-__all__ = ["Column", "ColumnKind", "Direction", "Table"]
+__all__ = ["Column", "ColumnKind", "Direction", "Table", "interval_column"]
 
 ColumnKind = Literal[
     "label", "count", "rate", "difference", "number", "p_value", "verdict", "square"
@@ -57,6 +57,29 @@ class Column:
 
     labels: Mapping[str, str] = field(default_factory=dict)
     """Wording of labels for people; a label that is not there is shown as it is."""
+
+
+def interval_column(
+    key: str,
+    title: str,
+    kind: ColumnKind = "rate",
+    unit: str = "",
+    **shown: Any,  # noqa: ANN401
+) -> Column:
+    """Describe a column whose interval stands in the columns `<key>_low` and `<key>_high`.
+
+    Args:
+        key: Name of the frame's column.
+        title: Heading.
+        kind: How its cells are set.
+        unit: Unit under the heading; none by default.
+        shown: Further fields of `Column`.
+
+    Returns:
+        The column.
+    """
+    low, high = f"{key}_low", f"{key}_high"
+    return Column(key=key, title=title, kind=kind, unit=unit, low=low, high=high, **shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast, contrasts_by
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.frames import read_frame
 
 if TYPE_CHECKING:
@@ -168,14 +168,7 @@ class ContrastTables:
             ),
             Column(key="n_a", title="Pairs", kind="count"),
             Column(key="n_clusters", title=self.paired.clusters.capitalize(), kind="count"),
-            Column(
-                key="difference",
-                title="Difference",
-                kind="difference",
-                unit="points",
-                low="difference_low",
-                high="difference_high",
-            ),
+            interval_column("difference", "Difference", "difference", "points"),
             Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"),
         ]
         if self.report.settings.margin is not None:

@@ -24,14 +24,15 @@ from surface_consistency.metrics import (
     frequency_curves,
     surface_accuracy,
 )
-from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.page import Lines, Point, Series
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings
+from surface_consistency.studies.paired_tables import interval_value
 from surface_consistency.studies.study import Analysis, Report
 
-__all__ = ["FrequencyAnalysis", "FrequencySettings"]
+__all__ = ["FrequencyAnalysis", "FrequencySettings", "read_counts"]
 
 _KEYS: Final = ["model", "subset"]
 _COUNTS: Final = ["n", "n_clusters", "n_zero", "n_below", "n_missing"]
@@ -74,13 +75,15 @@ class FrequencyAnalysis(Analysis):
     title = "Frequency and accuracy"
     settings = FrequencySettings
     studies = ("redirectqa",)
+    reading = (
+        "Counts of strings are no counts of mentions: what is spelled alike counts whoever is "
+        "meant. A partial correlation holds constant what was counted; errors of counting alone "
+        "let the entity seem to matter beyond the name."
+    )
+    drawn = ("frequency_bins",)
 
     def tables(self, report: Report, settings: FrequencySettings) -> Mapping[str, Table]:
         """Correlate the accuracy of each fact under each name with how often a corpus holds them.
-
-        Args:
-            report: Runs of RedirectQA.
-            settings: The counts.
 
         Returns:
             "frequency_correlations" (tables 5 and 6 of the paper and its Steiger tests),
@@ -119,29 +122,9 @@ class FrequencyAnalysis(Analysis):
             made["frequency_corrected"] = _corrected(both, options, settings)
         return made
 
-    def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
-        """Show curves and tables; see `Analysis.sections`.
-
-        Args:
-            report: The runs.
-            tables: The tables.
-
-        Returns:
-            One section.
-        """
-        curves = tables["frequency_bins"].frame
-        place = {run.label: number for number, run in enumerate(report.runs)}
-        blocks: list[Block] = [Prose(parts=[_READING])]
-        blocks += _curves(curves, place)
-        blocks += [table for name, table in tables.items() if name != "frequency_bins"]
-        return [Section(anchor=self.name, title=self.title, blocks=blocks)]
-
-
-_READING: Final = (
-    "Counts of strings are no counts of mentions: what is spelled alike counts whoever is meant. A "
-    "partial correlation holds constant what was counted; errors of counting alone let the entity "
-    "seem to matter beyond the name."
-)
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Lines]:
+        """Draw the paper's figure 3; see `Analysis.figures`."""
+        yield from _curves(tables["frequency_bins"].frame, report.index)
 
 
 def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
@@ -163,29 +146,52 @@ def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
     return [_read(path, measure) for path, measure in pairs]
 
 
-def _read(path: Path, measure: str) -> pd.DataFrame:
-    """Read the frequencies of surface instances, one row an instance."""
-    place = path / "instances.parquet" if path.is_dir() else path
+def read_counts(
+    path: Path, name: str, *, needed: Sequence[str], what: str, uncounted: str, unmerged: str
+) -> tuple[Path, pd.DataFrame]:
+    """Read a table of a counting run.
+
+    Args:
+        path: Folder of the run, or the file itself.
+        name: Name of the file in the folder.
+        needed: Columns that it must have.
+        what: What the rows are, for messages.
+        uncounted: What to give, where the folder is that of no count.
+        unmerged: How the file comes about, where it is.
+
+    Returns:
+        The file, and its rows.
+
+    Raises:
+        DataError: If the file is missing or cannot be read.
+        ColumnNotFoundError: If it lacks a column.
+    """
+    place = path / name if path.is_dir() else path
     if not place.is_file():
-        has_count = (path / "manifest.json").is_file()
-        raise DataError(
-            f"{place} is missing: "
-            + (
-                "count the names of the questions with --data, and `count merge` where shards "
-                "were counted apart"
-                if has_count
-                else "--frequencies takes a folder of `count`, or a Parquet file of instances"
-            )
-        )
+        remedy = unmerged if (path / "manifest.json").is_file() else uncounted
+        raise DataError(f"{place} is missing: {remedy}")
     try:
         rows = pd.read_parquet(place)
     except (OSError, ValueError) as error:
-        raise DataError(f"{place} is no Parquet file of instances: {error}") from error
-    lacking = [column for column in _NEEDED if column not in rows]
-    if lacking:
+        raise DataError(f"{place} is no Parquet file of {what}: {error}") from error
+    if lacking := [column for column in needed if column not in rows]:
         raise ColumnNotFoundError(
             f"{place} lacks the column {', '.join(lacking)}; it has {', '.join(rows.columns)}"
         )
+    return place, rows
+
+
+def _read(path: Path, measure: str) -> pd.DataFrame:
+    """Read the frequencies of surface instances, one row an instance."""
+    place, rows = read_counts(
+        path,
+        "instances.parquet",
+        needed=_NEEDED,
+        what="instances",
+        uncounted="--frequencies takes a folder of `count`, or a Parquet file of instances",
+        unmerged="count the names of the questions with --data, and `count merge` where shards "
+        "were counted apart",
+    )
     held = rows[rows["measure"] == measure]
     if held.empty:
         known = ", ".join(sorted(rows["measure"].astype(str).unique())) or "no rows"
@@ -310,7 +316,7 @@ def _rows_left() -> list[Column]:
 
 def _number(key: str, title: str, *p_values: str) -> list[Column]:
     """Show a correlation with its interval and the p-values that are asked for."""
-    shown = Column(key=key, title=title, kind="number", low=f"{key}_low", high=f"{key}_high")
+    shown = interval_column(key, title, "number")
     heads = {"p_value": "p", "cluster_p_value": "p, by clusters"}
     return [
         shown,
@@ -473,14 +479,7 @@ def _bins(frame: pd.DataFrame, options: Mapping[str, Any], n_bins: int) -> Table
             Column(key="frequency_min", title="From", kind="number"),
             Column(key="frequency_max", title="To", kind="number"),
             Column(key="n", title="Rows", kind="count"),
-            Column(
-                key="accuracy",
-                title="Right",
-                kind="rate",
-                unit="%",
-                low="accuracy_low",
-                high="accuracy_high",
-            ),
+            interval_column("accuracy", "Right", "rate", "%"),
         ],
     )
 
@@ -507,5 +506,4 @@ def _curves(bins: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
 def _point(row: Mapping[Any, Any]) -> Point:
     """Place a bin at the middle of its frequencies, by the logarithm."""
     middle = (np.log10(row["frequency_min"]) + np.log10(row["frequency_max"])) / 2
-    value = Value(value=row["accuracy"], low=row["accuracy_low"], high=row["accuracy_high"])
-    return Point(x=round(float(middle), 3), value=value, n=row["n"])
+    return Point(x=round(float(middle), 3), value=interval_value(row, "accuracy"), n=row["n"])

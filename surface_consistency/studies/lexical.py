@@ -255,9 +255,6 @@ class LexicalJudge:
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `studies.judging.Judge.judge`.
 
-        Args:
-            targets: What to judge, with scores, options and the place of the right one.
-
         Returns:
             prediction, is_correct, reason and log_probability.
 
@@ -324,13 +321,7 @@ class LexicalStudy(Study):
     _home: Path | None = None
 
     def load(self, source: LexicalSource) -> LexicalData:
-        """Load the tasks.
-
-        Args:
-            source: Which, and where they are.
-
-        Returns:
-            Their instances.
+        """Load the tasks; see `Study.load`.
 
         Raises:
             DataError: If no task is named, or one cannot be read.
@@ -362,12 +353,7 @@ class LexicalStudy(Study):
     def plan(
         self, data: LexicalData, settings: LexicalSettings, *, runner: Runner | None = None
     ) -> Plan:
-        """Ask every instance in the original words and in each draw of others.
-
-        Args:
-            data: The instances.
-            settings: How words are replaced.
-            runner: Who will answer, on whom nothing depends here.
+        """Ask every instance in the original words and in each draw of others; see `Study.plan`.
 
         Returns:
             One target an instance and wording, one pair an instance and draw; the checks
@@ -446,27 +432,13 @@ class LexicalStudy(Study):
         )
 
     def keeping(self, out: Path) -> "LexicalStudy":
-        """Take the folder where a judge of senses logs and writes what it chose.
-
-        Args:
-            out: Folder of the run.
-
-        Returns:
-            The study.
-        """
+        """Take the folder where a judge of senses logs and writes what it chose."""
         study = copy.copy(self)
         study._home = out
         return study
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Measure how alike the wordings are; see `lexical_quality.quality_checks`.
-
-        Args:
-            scored: The run.
-
-        Returns:
-            The tables.
-        """
+        """Measure how alike the wordings are; see `lexical_quality.quality_checks`."""
         return quality_checks(scored)
 
     def export(self, scored: Scored) -> None:
@@ -497,15 +469,7 @@ class LexicalStudy(Study):
         return StoredSense(settings.senses)
 
     def judge(self, scoring: LexicalScoring, folder: RunFolder) -> LexicalJudge:
-        """Make the judge of a run.
-
-        Args:
-            scoring: How options are compared.
-            folder: The run.
-
-        Returns:
-            The judge.
-        """
+        """Make the judge of a run; see `Study.judge`."""
         return LexicalJudge(scoring.option_score)
 
 

@@ -28,12 +28,13 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.intervals import wilson_interval
 from surface_consistency.reading import existing_file, json_objects
-from surface_consistency.report.page import Block, Dot, Dots, Prose, Section, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.page import Dot, Dots
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Prompt, ScoredText, read_jsonl
 from surface_consistency.schemas.benchmarks import BenchmarkInstance
 from surface_consistency.settings_options import Settings
+from surface_consistency.studies.paired_tables import model_dots
 from surface_consistency.studies.study import Analysis, Report
 
 __all__ = [
@@ -227,13 +228,14 @@ class MemorisationAnalysis(Analysis):
     title = "Memorisation"
     settings = MemorisationSettings
     studies = ("lexical",)
+    reading = (
+        "Membership is a guess from probabilities: a likely text has a low loss whether it was "
+        "seen or not. Neighbours are the same text with some words replaced, which takes its "
+        "difficulty out in part. Verdicts and scores are those of the same model."
+    )
 
     def tables(self, report: Report, settings: MemorisationSettings) -> Mapping[str, Table]:
-        """Compute scores, accuracy by score, and predictions.
-
-        Args:
-            report: Runs of the lexical study that were asked with --memorisation.
-            settings: How.
+        """Compute scores, accuracy by score, and predictions; see `Analysis.tables`.
 
         Returns:
             "memorisation", means by task and option; "memorisation_split" (tables 4 and K of the
@@ -278,28 +280,28 @@ class MemorisationAnalysis(Analysis):
             ),
         }
 
-    def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
-        """Draw the paper's figure 5 and show the tables; see `Analysis.sections`.
-
-        Args:
-            report: The runs.
-            tables: The tables.
-
-        Returns:
-            One section.
-        """
-        place = {run.label: number for number, run in enumerate(report.runs)}
-        blocks: list[Block] = [Prose(parts=[_READING])]
-        blocks += _figure(tables["memorisation_prediction"].frame, place)
-        blocks += tables.values()
-        return [Section(anchor=self.name, title=self.title, blocks=blocks)]
-
-
-_READING: Final = (
-    "Membership is a guess from probabilities: a likely text has a low loss whether it was seen or "
-    "not. Neighbours are the same text with some words replaced, which takes its difficulty out "
-    "in part. Verdicts and scores are those of the same model."
-)
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> list[Dots]:
+        """Draw macro-F1 beside that of the majority: the paper's figure 5."""
+        rows: list[tuple[str, int, list[Dot]]] = []
+        for task, of_task in tables["memorisation_prediction"].frame.groupby("task", sort=False):
+            level = [("always the majority", "baseline", of_task.drop_duplicates("model"))]
+            level += [
+                (_SCORES[str(name)], "macro_f1", part)
+                for name, part in of_task.groupby("score", sort=False)
+            ]
+            rows.append((str(task).replace("_", " "), 0, []))
+            rows += [
+                (label, 1, model_dots(part, key, report.index, n="n")) for label, key, part in level
+            ]
+        return [
+            Dots(
+                name="memorisation-prediction",
+                title="Macro-F1 of verdicts foretold from memorisation scores",
+                axis="macro-F1, %",
+                rows=rows,
+                clusters="instances",
+            )
+        ]
 
 
 def _means(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -403,14 +405,7 @@ def _means_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:
             *head,
             Column(key="option", title="Option"),
             Column(key="n", title="Texts", kind="count"),
-            Column(
-                key="extracted",
-                title="Extracted",
-                kind="rate",
-                unit="%",
-                low="extracted_low",
-                high="extracted_high",
-            ),
+            interval_column("extracted", "Extracted", "rate", "%"),
             Column(key="extraction", title="TDE likelihood", kind="number", unit="nats"),
             Column(key="loss", title="MIA loss", kind="number", unit="nats a token"),
             Column(key="neighbours", title="MIA neighbours", kind="number", unit="nats a token"),
@@ -432,24 +427,10 @@ def _split_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:
             *head,
             Column(key="n_low", title="Low", kind="count"),
             Column(key="n_high", title="High", kind="count"),
-            _rate("low_accuracy", "Low"),
-            _rate("high_accuracy", "High"),
-            Column(
-                key="difference",
-                title="Difference",
-                kind="difference",
-                unit="points",
-                low="difference_low",
-                high="difference_high",
-            ),
+            interval_column("low_accuracy", "Low", "rate", "right, %"),
+            interval_column("high_accuracy", "High", "rate", "right, %"),
+            interval_column("difference", "Difference", "difference", "points"),
         ],
-    )
-
-
-def _rate(key: str, title: str) -> Column:
-    """Describe a share that is right, with its interval."""
-    return Column(
-        key=key, title=title, kind="rate", unit="right, %", low=f"{key}_low", high=f"{key}_high"
     )
 
 
@@ -485,49 +466,7 @@ def _coefficient_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:
             *head,
             Column(key="term", title="Option"),
             Column(key="n", title="Instances", kind="count"),
-            Column(
-                key="estimate",
-                title="Coefficient",
-                kind="number",
-                low="estimate_low",
-                high="estimate_high",
-            ),
+            interval_column("estimate", "Coefficient", "number"),
             Column(key="p_value", title="p", kind="p_value"),
         ],
     )
-
-
-def _figure(frame: pd.DataFrame, place: Mapping[str, int]) -> list[Block]:
-    """Draw macro-F1 beside that of the majority: the paper's figure 5."""
-    rows: list[tuple[str, int, list[Dot]]] = []
-    for task, of_task in frame.groupby("task", sort=False):
-        level = [("always the majority", "baseline", of_task.drop_duplicates("model"))]
-        level += [
-            (_SCORES[str(name)], "macro_f1", part)
-            for name, part in of_task.groupby("score", sort=False)
-        ]
-        rows.append((str(task).replace("_", " "), 0, []))
-        rows += [(label, 1, _dots(part, column, place)) for label, column, part in level]
-    return [
-        Dots(
-            name="memorisation-prediction",
-            title="Macro-F1 of verdicts foretold from memorisation scores",
-            axis="macro-F1, %",
-            rows=rows,
-            clusters="instances",
-        )
-    ]
-
-
-def _dots(part: pd.DataFrame, column: str, place: Mapping[str, int]) -> list[Dot]:
-    """Make a mark a model."""
-    return [
-        Dot(
-            model=place[str(row["model"])],
-            value=Value(value=float(row[column])),
-            n=int(row["n"]),
-            n_clusters=int(row["n"]),
-        )
-        for row in part.to_dict("records")
-        if not math.isnan(float(row[column]))
-    ]

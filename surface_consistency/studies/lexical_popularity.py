@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
     PopularityScale,
     adjust_p_values,
@@ -24,27 +24,18 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
-from surface_consistency.report.page import (
-    Block,
-    Dot,
-    Dots,
-    Lines,
-    Point,
-    Prose,
-    Section,
-    Series,
-    Value,
-)
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.page import Dot, Dots, Lines, Series
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.paired_tables import paired_columns
+from surface_consistency.studies.frequency import read_counts
+from surface_consistency.studies.lexical_quality import points_of
+from surface_consistency.studies.paired_tables import model_dots, paired_columns
 from surface_consistency.studies.study import Analysis, Report
 
 __all__ = ["PopularityAnalysis", "PopularitySettings", "text_id"]
 
-_COLUMNS: Final = ("instance_id", "counts")
 _WORDINGS: Final = {"first": "original", "second": "other words"}
 _PAIRS: Final = {"all": "all", "lost": "right, then wrong"}
 _SPLITS: Final = {
@@ -84,13 +75,15 @@ class PopularityAnalysis(Analysis):
     title = "Lexical popularity"
     settings = PopularitySettings
     studies = ("lexical",)
+    reading = (
+        "Popularity is the mean decile of the counts of a text’s n-grams. Common texts can be "
+        "easier for other reasons: the control of the run, the same words replaced by synonyms "
+        "about as frequent and by rarer ones, changes nothing but how frequent words are."
+    )
+    drawn = ("popularity_distribution",)
 
     def tables(self, report: Report, settings: PopularitySettings) -> Mapping[str, Table]:
         """Score the popularity of all texts and hold it against the verdicts.
-
-        Args:
-            report: Runs of the lexical study.
-            settings: The counts.
 
         Returns:
             "popularity_accuracy" (figures 1 and A of the paper), "popularity_shift" (table 3, with
@@ -122,55 +115,24 @@ class PopularityAnalysis(Analysis):
             "popularity_distribution": _distribution(frame, settings.bins),
         }
 
-    def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
-        """Draw the paper's figures 1 and 4 and show the tables; see `Analysis.sections`.
-
-        Args:
-            report: The runs.
-            tables: The tables.
-
-        Returns:
-            One section.
-        """
-        place = {run.label: number for number, run in enumerate(report.runs)}
-        blocks: list[Block] = [Prose(parts=[_READING])]
-        blocks += _halves(tables["popularity_accuracy"].frame, place)
-        blocks += _curves(tables["popularity_distribution"].frame, place)
-        blocks += [table for name, table in tables.items() if name != "popularity_distribution"]
-        return [Section(anchor=self.name, title=self.title, blocks=blocks)]
-
-
-_READING: Final = (
-    "Popularity is the mean decile of the counts of a text’s n-grams. Common texts can be easier "
-    "for other reasons: the control of the run, the same words replaced by synonyms about as "
-    "frequent and by rarer ones, changes nothing but how frequent words are."
-)
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Dots | Lines]:
+        """Draw the paper's figures 1 and 4; see `Analysis.figures`."""
+        yield from _halves(tables["popularity_accuracy"].frame, report.index)
+        yield from _curves(tables["popularity_distribution"].frame, report.index)
 
 
 def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
     """Read counts of n-grams by text."""
-    place = path / "ngrams.parquet" if path.is_dir() else path
-    if not place.is_file():
-        has_count = (path / "manifest.json").is_file()
-        raise DataError(
-            f"{place} is missing: "
-            + (
-                "it is written when all shards are counted; `count merge` where they were counted "
-                "apart"
-                if has_count
-                else "--counts takes a folder of `count ngrams --data RUN/texts.jsonl`, or its "
-                "ngrams.parquet"
-            )
-        )
-    try:
-        rows = pd.read_parquet(place)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{place} is no Parquet file of counts: {error}") from error
-    lacking = [column for column in _COLUMNS if column not in rows]
-    if lacking:
-        raise ColumnNotFoundError(
-            f"{place} lacks the column {', '.join(lacking)}; it has {', '.join(rows.columns)}"
-        )
+    place, rows = read_counts(
+        path,
+        "ngrams.parquet",
+        needed=("instance_id", "counts"),
+        what="counts",
+        uncounted="--counts takes a folder of `count ngrams --data RUN/texts.jsonl`, or its "
+        "ngrams.parquet",
+        unmerged="it is written when all shards are counted; `count merge` where they were counted "
+        "apart",
+    )
     repeated = rows["instance_id"].duplicated()
     if repeated.any():
         raise DataError(
@@ -298,25 +260,9 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
             Column(key="n_low", title="Rare", kind="count"),
             Column(key="n_high", title="Common", kind="count"),
             Column(key="n_missing", title="Without", kind="count", on_phones=False),
-            *(
-                Column(
-                    key=key,
-                    title=title,
-                    kind="rate",
-                    unit="right, %",
-                    low=f"{key}_low",
-                    high=f"{key}_high",
-                )
-                for key, title in (("low_accuracy", "Rare"), ("high_accuracy", "Common"))
-            ),
-            Column(
-                key="difference",
-                title="Difference",
-                kind="difference",
-                unit="points",
-                low="difference_low",
-                high="difference_high",
-            ),
+            interval_column("low_accuracy", "Rare", "rate", "right, %"),
+            interval_column("high_accuracy", "Common", "rate", "right, %"),
+            interval_column("difference", "Difference", "difference", "points"),
         ],
     )
 
@@ -468,17 +414,7 @@ def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
             ("low_accuracy", "n_low", "rare"),
             ("high_accuracy", "n_high", "common"),
         ):
-            dots = [
-                Dot(
-                    model=place[str(row["model"])],
-                    value=Value(value=row[key], low=row[f"{key}_low"], high=row[f"{key}_high"]),
-                    n=int(row[n]),
-                    n_clusters=int(row[n]),
-                )
-                for row in of_task.to_dict("records")
-                if not math.isnan(row[key])
-            ]
-            lines.append((label, 1, dots))
+            lines.append((label, 1, model_dots(of_task, key, place, n=n)))
     if lines:
         yield Dots(
             name="popularity-accuracy",
@@ -501,12 +437,7 @@ def _curves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
                 Series(
                     label=str(wording),
                     model=None if wording == _WORDINGS["first"] else place[str(model)],
-                    points=[
-                        Point(x=round(float(at), 3), value=Value(value=float(share)))
-                        for at, share in zip(
-                            of_wording["popularity"], of_wording["share"], strict=True
-                        )
-                    ],
+                    points=points_of(of_wording["popularity"], of_wording["share"]),
                 )
                 for wording, of_wording in part.groupby("wording", sort=False)
             ],

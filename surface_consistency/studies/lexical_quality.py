@@ -1,7 +1,7 @@
 """Does an instance in other words still mean the same? Overlap, sentence vectors and a judge."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics.intervals import wilson_interval
 from surface_consistency.prompts.benchmarks import meaning_prompt, parse_meaning
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.schemas import Prompt
 from surface_consistency.settings_options import values_of_items
 from surface_consistency.studies.asking import sample_prompts
@@ -25,7 +25,14 @@ from surface_consistency.studies.study import Scored
 if TYPE_CHECKING:
     from surface_consistency.studies.lexical import LexicalScoring
 
-__all__ = ["MeaningJudge", "quality_checks", "quality_section", "quality_tables", "rouge_l"]
+__all__ = [
+    "MeaningJudge",
+    "points_of",
+    "quality_checks",
+    "quality_section",
+    "quality_tables",
+    "rouge_l",
+]
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)
@@ -68,31 +75,11 @@ class MeaningJudge(LLMJudge):
     """
 
     def request(self, targets: pd.DataFrame, answer: str, name: str) -> Prompt:
-        """Write the request on one pair; see `LLMJudge.request`.
-
-        Args:
-            targets: The pair; `question` is its text in the original words.
-            answer: Its text in other words.
-            name: Identifier of the request.
-
-        Returns:
-            The prompt.
-        """
+        """Write the request on one pair in both wordings; see `LLMJudge.request`."""
         return meaning_prompt(name, targets["question"].iloc[0], answer)
 
     def read(self, targets: pd.DataFrame, reply: str) -> Sequence[FactState]:
-        """Read a reply; see `LLMJudge.read`.
-
-        Args:
-            targets: The pair.
-            reply: The reply.
-
-        Returns:
-            "right" for the same meaning, "wrong" for another one.
-
-        Raises:
-            JudgeReplyError: If it is neither.
-        """
+        """Read "right" for the same meaning, "wrong" for another; see `LLMJudge.read`."""
         is_same = parse_meaning(reply)
         if is_same is None:
             raise JudgeReplyError(f"neither same nor different: {reply[:60]!r}")
@@ -273,14 +260,7 @@ def quality_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
                 Column(key="judge", title="Judge"),
                 Column(key="n", title="Judged", kind="count"),
                 Column(key="n_unclear", title="Unclear", kind="count"),
-                Column(
-                    key="same",
-                    title="Same",
-                    kind="rate",
-                    unit="%",
-                    low="same_low",
-                    high="same_high",
-                ),
+                interval_column("same", "Same", "rate", "%"),
             ],
         )
     return made
@@ -310,6 +290,22 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
     return Section(anchor="wordings", title="The wordings", blocks=blocks)
 
 
+def points_of(places: Iterable[float], shares: Iterable[float]) -> list[Point]:
+    """Make the points of a curve of shares.
+
+    Args:
+        places: Where they stand.
+        shares: The shares, in [0, 1].
+
+    Returns:
+        The points, without intervals.
+    """
+    return [
+        Point(x=round(float(at), 3), value=Value(value=float(share)))
+        for at, share in zip(places, shares, strict=True)
+    ]
+
+
 def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
     """Take the rows of the first run."""
     first: pd.DataFrame = frame.loc[frame["model"] == frame["model"].iloc[0]]
@@ -330,13 +326,9 @@ def _frequency_curves(frame: pd.DataFrame) -> list[Block]:
         Series(
             label=label,
             model=None if label == "words" else 0,
-            points=[
-                Point(
-                    x=round(float(at), 3),
-                    value=Value(value=float(weights[values <= at + 1e-9].sum() / weights.sum())),
-                )
-                for at in grid
-            ],
+            points=points_of(
+                grid, [weights[values <= at + 1e-9].sum() / weights.sum() for at in grid]
+            ),
         )
         for label, values in logs.items()
     ]
@@ -363,10 +355,7 @@ def _similarity_curves(frame: pd.DataFrame) -> list[Block]:
                 Series(
                     label=_MEASURES[str(measure)],
                     model=None if measure == "rouge_l" else 0,
-                    points=[
-                        Point(x=round(float(at), 3), value=Value(value=float(share)))
-                        for at, share in zip(part["value"], part["share"], strict=True)
-                    ],
+                    points=points_of(part["value"], part["share"]),
                 )
                 for measure, part in of_task.groupby("measure", sort=False)
             ],

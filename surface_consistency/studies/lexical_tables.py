@@ -9,7 +9,7 @@ import pandas as pd
 
 from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
 from surface_consistency.report.page import Section
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.lexical_quality import quality_section, quality_tables
 from surface_consistency.studies.paired import PairedReport
@@ -46,14 +46,7 @@ class LexicalReport(PairedReport):
         return tables | super().tables()
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Put the tasks first; see `PairedReport.sections`.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The sections.
-        """
+        """Put the tasks first; see `PairedReport.sections`."""
         own = [tables[name] for name in _OWN if name in tables]
         first = Section(anchor="lexical", title="Tasks in other words", blocks=own)
         wordings = quality_section(tables, [run.label for run in self.report.runs])
@@ -113,14 +106,7 @@ class LexicalReport(PairedReport):
 def _difference(key: str, title: str) -> list[Column]:
     """Describe a difference of accuracies with its test."""
     return [
-        Column(
-            key=key,
-            title=title,
-            kind="difference",
-            unit="points",
-            low=f"{key}_low",
-            high=f"{key}_high",
-        ),
+        interval_column(key, title, "difference", "points"),
         Column(key=f"{key}_p_value", title="p", kind="p_value", unit="Holm", on_phones=False),
     ]
 

@@ -27,7 +27,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.inference.options import check_scores_of_options
 from surface_consistency.inference.runner import Runner
 from surface_consistency.metrics import clustered_auc, linking_by
-from surface_consistency.metrics.linking import LINKING_KINDS, LINKING_RATES
+from surface_consistency.metrics.linking import LINKING_KINDS
 from surface_consistency.plugins import Plugins
 from surface_consistency.prompts.linking import (
     LINKING_WORDINGS,
@@ -38,7 +38,7 @@ from surface_consistency.prompts.linking import (
     linking_question,
 )
 from surface_consistency.report.page import Finding, Part, Section
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
@@ -156,9 +156,6 @@ class LinkingJudge:
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `studies.judging.Judge.judge`.
 
-        Args:
-            targets: What to judge, with kind, category and order.
-
         Returns:
             prediction, is_correct, reason, log_odds and calibrated_log_odds.
 
@@ -232,12 +229,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
 
 
 class LinkingReport(PairedReport):
-    """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders.
-
-    Args:
-        study: The study.
-        report: The runs.
-    """
+    """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
     def __init__(self, study: Study, report: Report) -> None:
         self._whole = report.runs
@@ -339,13 +331,6 @@ class LinkingReport(PairedReport):
 
     def _table(self, rows: Sequence[Mapping[str, object]], caption: str, *, note: str) -> Table:
         """Set rows of `_row`."""
-        titles = {
-            "raw_accuracy": "Raw",
-            "balanced_accuracy": "Balanced",
-            "positive_accuracy": "Positive",
-            "negative_accuracy": "Negative",
-            "yes_rate": "Yes",
-        }
         return Table(
             frame=pd.DataFrame(rows),
             caption=caption,
@@ -358,11 +343,16 @@ class LinkingReport(PairedReport):
                 Column(key="n", title="Examples", kind="count"),
                 Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
                 *(
-                    _interval_column(name, titles[name], "rate", "%")
-                    for name in LINKING_RATES
-                    if name in titles
+                    interval_column(key, title, "rate", "%", direction="higher")
+                    for key, title in (
+                        ("raw_accuracy", "Raw"),
+                        ("balanced_accuracy", "Balanced"),
+                        ("positive_accuracy", "Positive"),
+                        ("negative_accuracy", "Negative"),
+                    )
                 ),
-                _interval_column("auc", "AUC", "number", "0.5 is chance"),
+                interval_column("yes_rate", "Yes", "rate", "%"),
+                interval_column("auc", "AUC", "number", "0.5 is chance", direction="higher"),
             ],
         )
 
@@ -398,7 +388,7 @@ class LinkingReport(PairedReport):
                 Column(key="kind", title="Kind", labels=_KINDS),
                 Column(key="label", title="Of"),
                 Column(key="n", title="Examples", kind="count"),
-                _interval_column("accuracy", "Right", "rate", "%"),
+                interval_column("accuracy", "Right", "rate", "%", direction="higher"),
             ],
         )
 
@@ -416,14 +406,7 @@ class LinkingReport(PairedReport):
         return row | {f"accuracy_{end}": told[f"raw_accuracy_{end}"] for end in ("low", "high")}
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Put the linking tables before those of the orders; see `PairedReport.sections`.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The sections.
-        """
+        """Put the linking tables before those of the orders; see `PairedReport.sections`."""
         linking = Section(
             anchor="linking",
             title="Which names are linked",
@@ -432,14 +415,7 @@ class LinkingReport(PairedReport):
         return [linking, *super().sections(tables)]
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say how well names of one entity are told from names of two.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
+        """Say how well names of one entity are told from names of two."""
         frame = tables["linking"].frame
         rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
         sentence: list[Part] = []
@@ -482,19 +458,6 @@ def _of_totals(outcomes: pd.DataFrame) -> pd.DataFrame:
     return outcomes[outcomes["is_main"].to_numpy(dtype=bool)].reset_index(drop=True)
 
 
-def _interval_column(name: str, title: str, kind: Literal["rate", "number"], unit: str) -> Column:
-    """Describe a column with an interval."""
-    return Column(
-        key=name,
-        title=title,
-        kind=kind,
-        unit=unit,
-        low=f"{name}_low",
-        high=f"{name}_high",
-        direction="neither" if name == "yes_rate" else "higher",
-    )
-
-
 class LinkingStudy(Study):
     """Two names, one entity?"""
 
@@ -519,13 +482,7 @@ class LinkingStudy(Study):
     labels: ClassVar[Mapping[str, Mapping[str, str]]] = {"kind": _KINDS}
 
     def load(self, source: RedirectQASource) -> RedirectQA:
-        """Load the questions of RedirectQA, whose names are asked for.
-
-        Args:
-            source: Where they come from.
-
-        Returns:
-            Questions and pairs.
+        """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.
 
         Raises:
             DataError: If they cannot be read.
@@ -536,11 +493,6 @@ class LinkingStudy(Study):
         self, data: RedirectQA, settings: LinkingSettings, *, runner: Runner | None = None
     ) -> Plan:
         """Ask every example in both orders of its names, and each wording with nothing for them.
-
-        Args:
-            data: The questions.
-            settings: How to ask.
-            runner: Who will answer, on whom nothing depends here.
 
         Returns:
             A group of prompts for the examples and one for calibration; one target an example and
@@ -619,13 +571,6 @@ class LinkingStudy(Study):
 
     def judge(self, scoring: LinkingScoring, folder: RunFolder) -> LinkingJudge:
         """Make the judge of a run, with the log-odds of its wordings for nothing.
-
-        Args:
-            scoring: How answers are judged.
-            folder: The run.
-
-        Returns:
-            The judge.
 
         Raises:
             DataError: If calibrated log-odds are asked for and the run has none, or an answer has

@@ -14,8 +14,7 @@ import pandas as pd
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import cluster_bootstrap, clustered_auc
 from surface_consistency.metrics.intervals import Part, of_shares
-from surface_consistency.report.page import Section
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.linking import LinkingOutcome
 from surface_consistency.settings_options import Settings
@@ -44,10 +43,6 @@ class LinkingConsistency(Analysis):
 
     def tables(self, report: Report, settings: LinkingConsistencySettings) -> Mapping[str, Table]:
         """Compare flips of pairs whose names are linked with flips of those whose are not.
-
-        Args:
-            report: Runs of RedirectQA.
-            settings: The runs of the linking probe of the same models.
 
         Returns:
             "linking_vs_consistency", one row a model, template and set of pairs (all, and those
@@ -90,37 +85,11 @@ class LinkingConsistency(Analysis):
                     Column(
                         key="flip_rate_not_linked", title="Flips, not linked", kind="rate", unit="%"
                     ),
-                    Column(
-                        key="difference",
-                        title="Difference",
-                        kind="difference",
-                        unit="points",
-                        low="difference_low",
-                        high="difference_high",
-                    ),
-                    Column(
-                        key="auc",
-                        title="AUC",
-                        kind="number",
-                        unit="0.5 is chance",
-                        low="auc_low",
-                        high="auc_high",
-                    ),
+                    interval_column("difference", "Difference", "difference", "points"),
+                    interval_column("auc", "AUC", "number", "0.5 is chance"),
                 ],
             )
         }
-
-    def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
-        """Show the table; see `Analysis.sections`.
-
-        Args:
-            report: The runs.
-            tables: The table.
-
-        Returns:
-            One section.
-        """
-        return [Section(anchor=self.name, title=self.title, blocks=list(tables.values()))]
 
 
 def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:

@@ -19,8 +19,8 @@ from surface_consistency.metrics import (
     paired_by,
     pooled_rates,
 )
-from surface_consistency.report.page import Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.page import Dot, Value
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.studies.answer_agreement import answer_agreement
 from surface_consistency.studies.contrast_tables import COUNTS, ContrastTables
@@ -36,6 +36,7 @@ __all__ = [
     "detectable_note",
     "interval_value",
     "is_hardly_right",
+    "model_dots",
     "paired_columns",
     "with_detectable",
 ]
@@ -56,16 +57,6 @@ _REACHING: Final = ("flip_rate", "accuracy_difference")
 _LEAST_POOLED: Final = 10
 """Groups from which on their rates are pooled."""
 _LOW_ACCURACY: Final = 0.05
-
-
-def _rate_column(name: str, title: str, unit: str = "%") -> Column:
-    """Describe a rate with its interval."""
-    return Column(
-        key=name, title=title, kind="rate", unit=unit, low=f"{name}_low", high=f"{name}_high"
-    )
-
-
-_POOLED_COLUMN: Final = _rate_column("flip_rate_pooled", "Pooled", "flips, %")
 
 
 def _pooled(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -105,6 +96,30 @@ def interval_value(
     return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
 
 
+def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:
+    """Make a mark of each model's number, for a row of a chart.
+
+    Args:
+        rows: One row a model; those in which the number is NaN get no mark.
+        name: Column of the number, with its bounds as for `interval_value`.
+        index: Place of each model by its label.
+        n: Column of how many the number is of, which are its clusters too.
+
+    Returns:
+        The marks.
+    """
+    return [
+        Dot(
+            model=index[str(row["model"])],
+            value=interval_value(row, name),
+            n=int(row[n]),
+            n_clusters=int(row[n]),
+        )
+        for row in rows.to_dict("records")
+        if not math.isnan(row[name])
+    ]
+
+
 def is_hardly_right(row: Mapping[Any, Any]) -> bool:
     """Tell whether a model is right so seldom that its verdicts agree by being wrong twice.
 
@@ -142,15 +157,7 @@ def paired_columns(
         Column(key="n", title="Pairs", kind="count"),
         Column(key="n_clusters", title=cluster.capitalize(), kind="count", on_phones=False),
         Column(key="square", title="Square", kind="square", cells=COUNTS),
-        Column(
-            key="flip_rate",
-            title="Flips",
-            kind="rate",
-            unit="%",
-            low="flip_rate_low",
-            high="flip_rate_high",
-            direction="lower",
-        ),
+        interval_column("flip_rate", "Flips", "rate", "%", direction="lower"),
         Column(
             key="first_accuracy",
             title=first.capitalize(),
@@ -165,14 +172,8 @@ def paired_columns(
             unit="right, %",
             direction="higher",
         ),
-        Column(
-            key="accuracy_difference",
-            title="Difference",
-            kind="difference",
-            unit="points",
-            low="accuracy_difference_low",
-            high="accuracy_difference_high",
-            direction="higher",
+        interval_column(
+            "accuracy_difference", "Difference", "difference", "points", direction="higher"
         ),
         Column(key=p_key, title="p", kind="p_value", unit=p_unit, on_phones=False),
         Column(key="mcnemar_method", title="Test", labels=TEST_NAMES, on_phones=False),
@@ -344,7 +345,7 @@ class PairedTables:
             frame = frame.assign(
                 **{f"flip_rate_pooled{end}": row for end, row in zip(ends, pooled, strict=True)}
             )
-            shown = [*shown, _POOLED_COLUMN]
+            shown.append(interval_column("flip_rate_pooled", "Pooled", "rate", "flips, %"))
             note += (
                 "Pooled draws the flip rate of a small group towards that of all, as far as groups "
                 "differ by no more than chance (beta-binomial). "
@@ -395,15 +396,8 @@ class PairedTables:
                     *self.label_columns(keys),
                     Column(key="cluster", title="For other"),
                     Column(key="n_clusters", title="Number", kind="count"),
-                    _rate_column("flip_rate", "Flips"),
-                    Column(
-                        key="accuracy_difference",
-                        title="Difference",
-                        kind="difference",
-                        unit="points",
-                        low="accuracy_difference_low",
-                        high="accuracy_difference_high",
-                    ),
+                    interval_column("flip_rate", "Flips", "rate", "%"),
+                    interval_column("accuracy_difference", "Difference", "difference", "points"),
                 ],
                 few="n_clusters",
             )
@@ -449,14 +443,7 @@ class PairedTables:
                     Column(key="among", title="Among", labels=among),
                     Column(key="n", title="Pairs", kind="count"),
                     *(
-                        Column(
-                            key=key,
-                            title=title,
-                            kind="rate",
-                            unit="%",
-                            low=f"{key}_low",
-                            high=f"{key}_high",
-                        )
+                        interval_column(key, title, "rate", "%")
                         for key, title in (
                             ("same_answer", "Same words"),
                             ("same_by_rule", "Same by the rule"),

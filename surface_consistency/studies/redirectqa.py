@@ -116,16 +116,7 @@ class RedirectReport(PairedReport):
     """The page of RedirectQA: a pair is shown with the relation that it asks for."""
 
     def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one pair.
-
-        Args:
-            run: The run.
-            row: A row of its outcomes.
-            cell: Its cell.
-
-        Returns:
-            The pair.
-        """
+        """Show one pair; see `PairedReport.answer`."""
         relation = str(row["relation"]).replace("_", " ")
         return replace(
             super().answer(run, row, cell), question=f"{row['first_surface']}, {relation}"
@@ -161,13 +152,7 @@ class RedirectQAStudy(Study):
     }
 
     def load(self, source: RedirectQASource) -> RedirectQA:
-        """Load the questions.
-
-        Args:
-            source: Where they come from.
-
-        Returns:
-            Questions and pairs.
+        """Load the questions; see `Study.load`.
 
         Raises:
             ValueError: If columns are named for the sample, whose columns are known.
@@ -189,12 +174,6 @@ class RedirectQAStudy(Study):
         self, data: RedirectQA, settings: RedirectQASettings, *, runner: Runner | None = None
     ) -> Plan:
         """Ask every question once; demonstrations are drawn from all data, whatever is asked.
-
-        Args:
-            data: The questions.
-            settings: How to ask.
-            runner: Who will answer; None when predictions were made elsewhere, which are compared
-                in all wordings unless `settings.template` was given.
 
         Returns:
             One group of prompts, one target a question, one pair a redirect.

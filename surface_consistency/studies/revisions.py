@@ -7,7 +7,7 @@ say what they hold (see `inference.revisions`); those that are the same are aske
 import gc
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -15,8 +15,8 @@ import pandas as pd
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.inference.revisions import Revision, step_of
 from surface_consistency.metrics import paired_by, paired_table
-from surface_consistency.report.page import Block, Lines, Point, Section, Series
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.page import Lines, Point, Series
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
@@ -50,11 +50,7 @@ class RevisionsAnalysis(Analysis):
     settings = RevisionsSettings
 
     def tables(self, report: Report, settings: RevisionsSettings) -> Mapping[str, Table]:
-        """Compute the course of the rates.
-
-        Args:
-            report: The runs of the revisions, in their order, one each.
-            settings: Which revisions were left out.
+        """Compute the course of the rates; see `Analysis.tables`.
 
         Returns:
             "revisions": one row a revision, those with the weights of another too: step (the
@@ -96,9 +92,9 @@ class RevisionsAnalysis(Analysis):
                     Column(key="revision", title="Revision"),
                     Column(key="same_weights_as", title="Same weights as"),
                     Column(key="n", title="Pairs", kind="count"),
-                    _rate("first_accuracy", "First condition"),
-                    _rate("second_accuracy", "Second condition"),
-                    _rate("consistency", "Same verdict"),
+                    interval_column("first_accuracy", "First condition", "rate", "%"),
+                    interval_column("second_accuracy", "Second condition", "rate", "%"),
+                    interval_column("consistency", "Same verdict", "rate", "%"),
                     Column(key="n_forgotten", title="Forgotten", kind="count"),
                     Column(key="n_learned", title="Learned", kind="count"),
                 ],
@@ -106,18 +102,12 @@ class RevisionsAnalysis(Analysis):
             )
         }
 
-    def sections(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Section]:
-        """Show the course as curves, and the table below them.
-
-        Args:
-            report: The runs.
-            tables: What `tables` returned.
-
-        Returns:
-            One section.
-        """
-        table = tables[self.name]
-        asked = table.frame[table.frame["same_weights_as"].isna()].reset_index(drop=True)
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Lines]:
+        """Draw the course as curves; see `Analysis.figures`."""
+        frame = tables[self.name].frame
+        asked = frame[frame["same_weights_as"].isna()].reset_index(drop=True)
+        if len(asked) < _FEWEST:
+            return
         by_step = asked["step"].notna().all()
         places = asked["step"] if by_step else pd.Series(range(1, len(asked) + 1))
         # A curve needs two places; the hue of a curve is that of a run, of which there are as many.
@@ -133,17 +123,12 @@ class RevisionsAnalysis(Analysis):
             )
             for place, name in enumerate(names)
         ]
-        blocks: list[Block] = []
-        if len(asked) >= _FEWEST:
-            blocks.append(
-                Lines(
-                    name="revisions",
-                    title="Accuracy under both conditions, and consistency",
-                    x_title="step" if by_step else "revision, in their order",
-                    series=series,
-                )
-            )
-        return [Section(anchor=self.name, title=self.title, blocks=[*blocks, table])]
+        yield Lines(
+            name="revisions",
+            title="Accuracy under both conditions, and consistency",
+            x_title="step" if by_step else "revision, in their order",
+            series=series,
+        )
 
 
 def run_revisions(
@@ -253,10 +238,3 @@ def _changes(before: Run | None, run: Run) -> dict[str, int | None]:
         return {"n_forgotten": None, "n_learned": None}
     table = paired_table(frame["first_correct"], frame["second_correct"], missing="drop")
     return {"n_forgotten": table.first_only, "n_learned": table.second_only}
-
-
-def _rate(name: str, title: str) -> Column:
-    """Describe a rate with its interval."""
-    return Column(
-        key=name, title=title, kind="rate", unit="%", low=f"{name}_low", high=f"{name}_high"
-    )

@@ -9,7 +9,7 @@ what is judged and what is compared; it is found by an entry point of the group
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -25,7 +25,7 @@ from surface_consistency.inference.thoughts import thought_tags as known_tags
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import Region
 from surface_consistency.plugins import Plugins
-from surface_consistency.report.page import Page, Section
+from surface_consistency.report.page import Block, Page, Prose, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
@@ -307,6 +307,11 @@ class Report:
     def frame(self) -> pd.DataFrame:
         """The outcomes of all runs, one below the other; `model` holds their labels."""
         return pd.concat([run.outcomes for run in self.runs], ignore_index=True)
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Place of each run by its label, which gives it its marker and its hue."""
+        return {run.label: place for place, run in enumerate(self.runs)}
 
 
 class Study(ABC):
@@ -641,6 +646,12 @@ class Analysis(ABC):
     studies: ClassVar[tuple[str, ...]] = ()
     """Studies whose runs it reads; none named means all."""
 
+    reading: ClassVar[str] = ""
+    """What a reader must know of the numbers, before them; none by default."""
+
+    drawn: ClassVar[tuple[str, ...]] = ()
+    """Tables that the page shows as figures alone."""
+
     @abstractmethod
     def tables(self, report: Report, settings: Any) -> Mapping[str, Table]:  # noqa: ANN401
         """Compute its tables.
@@ -653,6 +664,18 @@ class Analysis(ABC):
             By name; a name of the study's own tables is refused.
         """
 
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterable[Block]:
+        """Draw what stands before the tables.
+
+        Args:
+            report: The runs.
+            tables: What `tables` returned.
+
+        Returns:
+            The figures, none by default.
+        """
+        return ()
+
     def sections(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Section]:
         """Say what it adds to the page.
 
@@ -661,9 +684,12 @@ class Analysis(ABC):
             tables: What `tables` returned.
 
         Returns:
-            One section with all tables by default.
+            One section with `reading`, the figures and all tables but those of `drawn`.
         """
-        return [Section(anchor=self.name, title=self.title, blocks=list(tables.values()))]
+        blocks: list[Block] = [Prose(parts=[self.reading])] if self.reading else []
+        blocks += self.figures(report, tables)
+        blocks += [table for name, table in tables.items() if name not in self.drawn]
+        return [Section(anchor=self.name, title=self.title, blocks=blocks)]
 
 
 def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401

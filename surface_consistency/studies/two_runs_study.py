@@ -18,7 +18,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.report.page import Answer, Check, Finding, Part, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import PairedOutcome
@@ -72,23 +72,11 @@ class RunsReport(PairedReport):
     """The page of two runs: what was lost and what was gained, in which groups."""
 
     def overall(self) -> Table:
-        """Compute the rates of all questions.
-
-        Returns:
-            The table, with lost_of_known and gained_of_unknown.
-        """
+        """Add lost_of_known and gained_of_unknown; see `PairedTables.overall`."""
         return _with_directions(super().overall())
 
     def grouped(self, name: str, columns: tuple[str, ...]) -> Table:
-        """Compute the rates of groups of questions.
-
-        Args:
-            name: Name of the table.
-            columns: Columns of the outcomes that make the groups.
-
-        Returns:
-            The table, with lost_of_known and gained_of_unknown.
-        """
+        """Add lost_of_known and gained_of_unknown; see `PairedTables.grouped`."""
         return _with_directions(super().grouped(name, columns))
 
     def tables(self) -> dict[str, Table]:
@@ -129,14 +117,7 @@ class RunsReport(PairedReport):
         return super().tables() | {"changed": changed}
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say what the second model lost of what the first one knew, and what it gained.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
+        """Say what the second model lost of what the first one knew, and what it gained."""
         first, second = self.study.conditions
         row = tables["overall"].frame.iloc[0].to_dict()
         n_known = int(row["both"] + row["first_only"])
@@ -165,29 +146,12 @@ class RunsReport(PairedReport):
         )
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
-        """Describe the columns of "overall" and of the groupings.
-
-        Args:
-            labels: Columns before the numbers.
-            adjusted: Whether the p-value is that of `adjusted_p_value`.
-
-        Returns:
-            The columns that people see, without the model, which is both.
-        """
+        """Leave out the model, which is both; see `PairedTables.score_columns`."""
         shown = [column for column in labels if column.key != "model"]
         return super().score_columns(shown, adjusted=adjusted)
 
     def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one question.
-
-        Args:
-            run: The run.
-            row: A row of its outcomes.
-            cell: Its cell.
-
-        Returns:
-            The question with both answers.
-        """
+        """Show one question; see `PairedReport.answer`."""
         shown = super().answer(run, row, cell)
         return replace(shown, question=str(row["question"] or row["fact_id"]))
 
@@ -322,21 +286,11 @@ def _with_directions(table: Table) -> Table:
     columns = list(table.columns)
     place = next(n for n, column in enumerate(columns) if column.key == "flip_rate")
     columns[place : place + 1] = [
-        _rate("negative_flip_rate", "Lost", "of all, %", "lower"),
-        _rate("lost_of_known", "Lost", "of known, %", "lower"),
-        _rate("positive_flip_rate", "Gained", "of all, %", "higher"),
+        interval_column(key, title, "rate", unit, direction=direction)
+        for key, title, unit, direction in (
+            ("negative_flip_rate", "Lost", "of all, %", "lower"),
+            ("lost_of_known", "Lost", "of known, %", "lower"),
+            ("positive_flip_rate", "Gained", "of all, %", "higher"),
+        )
     ]
     return replace(table, frame=frame.assign(**added), columns=columns)
-
-
-def _rate(name: str, title: str, unit: str, direction: Any) -> Column:  # noqa: ANN401
-    """Describe a rate with its interval."""
-    return Column(
-        key=name,
-        title=title,
-        kind="rate",
-        unit=unit,
-        low=f"{name}_low",
-        high=f"{name}_high",
-        direction=direction,
-    )

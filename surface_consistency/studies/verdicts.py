@@ -58,21 +58,11 @@ class VerdictsStudy(Study):
         )
 
     def configured(self, settings: Mapping[str, Any]) -> "VerdictsStudy":
-        """Take the columns of groups from a run's settings.
-
-        Args:
-            settings: The manifest's settings.
-
-        Returns:
-            A study with these columns.
-        """
+        """Take the columns of groups from a run's settings; see `Study.configured`."""
         return type(self)(self.settings.model_validate(dict(settings), strict=False))
 
     def load(self, source: Any) -> Any:  # noqa: ANN401
-        """Refuse: verdicts are not asked for.
-
-        Args:
-            source: Nothing.
+        """Refuse: verdicts are not asked for; see `Study.load`.
 
         Raises:
             DataError: Always.
@@ -80,11 +70,7 @@ class VerdictsStudy(Study):
         raise DataError("verdicts are compared, not asked: use `surface-consistency compare`")
 
     def judge(self, scoring: Any, folder: RunFolder) -> Judge:  # noqa: ANN401
-        """Refuse: verdicts are judged already.
-
-        Args:
-            scoring: Nothing.
-            folder: The run.
+        """Refuse: verdicts are judged already; see `Study.judge`.
 
         Raises:
             DataError: Always.
@@ -95,12 +81,7 @@ class VerdictsStudy(Study):
         )
 
     def plan(self, data: Any, settings: Any, *, runner: Runner | None = None) -> Plan:  # noqa: ANN401
-        """Refuse: verdicts are not asked for.
-
-        Args:
-            data: Nothing.
-            settings: Nothing.
-            runner: Nobody.
+        """Refuse: verdicts are not asked for; see `Study.plan`.
 
         Raises:
             DataError: Always.

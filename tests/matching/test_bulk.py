@@ -35,7 +35,7 @@ def rows_of(columns):
 
 
 @pytest.mark.parametrize("rule", WITH_OPTIONS, ids=lambda rule: rule.name)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_match_columns_agrees_with_the_single_form(rule, rows):
     """Row by row the verdict is that of `match`; rows it would refuse are unscored."""

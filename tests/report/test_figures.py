@@ -14,13 +14,16 @@ from surface_consistency.report.figures import _figure
 from surface_consistency.report.page import Heat, Section
 from tests.report.example import LABELS, page, squares
 
-pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning"),
+    pytest.mark.usefixtures("rendered_figures"),
+]
 
 STEMS = ("squares", "taught", "flips-by-type", "slots", "momentum", "states", "origins")
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def written(rendered_figures, tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     return folder, write_figures(page(4), folder)
 

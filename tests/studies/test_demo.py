@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
+def demo(tmp_path_factory, rendered_figures):
     """The whole demonstration, as the command runs it."""
     folder = tmp_path_factory.mktemp("demo") / "demo"
     assert main(["demo", "--out", str(folder)]) == 0

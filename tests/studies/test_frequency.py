@@ -268,7 +268,7 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
         asked = prompt.text.rpartition("Q: ")[2].removesuffix(" A:")
         return f" {answers[asked]}" if len(asked) % 3 else " nobody"
 
-    settings = RedirectQASettings(shots=0, repeat=0, template="both")
+    settings = RedirectQASettings(shots=0, repeat=0, template="original")
     run = tmp_path / "run"
     run_study(RedirectQAStudy(), data, FakeRunner(answer), run, model="m", settings=settings)
 

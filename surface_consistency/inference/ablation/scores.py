@@ -96,9 +96,7 @@ class AblationScores:
             NaN where the base is 0.
         """
         array = np.asarray(values, dtype=np.float64)
-        base = self.base.reshape(-1, *[1] * (array.ndim - 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - array) / np.abs(base)))
+        return _shares(self.base.reshape(-1, *[1] * (array.ndim - 1)), array)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -405,7 +403,7 @@ def _search(
             away[place, scores.places[tried[row, :size]]] = False
         of_row = np.repeat([wanted[row] for row in open_rows], len(tested))
         found = model.evaluate(scores.reading, away, tokens=of_row, max_rows=max_rows)
-        shares = _shares(scores, of_row, found.values).reshape(len(open_rows), -1)
+        shares = _shares(scores.base[of_row], found.values).reshape(len(open_rows), -1)
         reached = shares >= threshold - _ROUNDING
         for place, row in enumerate(list(open_rows)):
             if reached[place].any():
@@ -431,12 +429,11 @@ def _joint(
         away[row, scores.places[columns]] = True
     of_row = np.asarray(wanted, dtype=np.int64)
     found = model.evaluate(scores.reading, away, tokens=of_row, max_rows=max_rows)
-    return [float(1.0 - share) for share in _shares(scores, of_row, found.values)]
+    return [float(1.0 - share) for share in _shares(scores.base[of_row], found.values)]
 
 
-def _shares(scores: AblationScores, tokens: npt.NDArray[np.int64], values: _Floats) -> _Floats:
-    """Tell which share of its token's readout each value is."""
-    base = scores.base[tokens]
+def _shares(base: _Floats, values: _Floats) -> _Floats:
+    """Tell which share of the untouched readout each value is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - values) / np.abs(base)))
 

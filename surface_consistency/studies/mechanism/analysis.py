@@ -4,7 +4,7 @@ Any paired run will do: short against long queries, titles against redirects, st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -24,15 +24,15 @@ from surface_consistency.report.page import (
     Section,
     Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.files import write_parquet
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.settings_options import Settings, values_of_items
 from surface_consistency.studies.judging import LLMJudge
 from surface_consistency.studies.mechanism.measure import (
+    MEASURED_BY,
     Measured,
-    MeasureSettings,
     Store,
     measure_answer,
     replacing,
@@ -59,6 +59,7 @@ from surface_consistency.studies.mechanism.spans import (
     whole_span,
     write_span_sheet,
 )
+from surface_consistency.studies.paired_tables import interval_value
 from surface_consistency.studies.study import Analysis, Report
 
 if TYPE_CHECKING:
@@ -181,6 +182,11 @@ class MechanismAnalysis(Analysis):
     name = "mechanism"
     title = "Mechanism"
     settings = MechanismSettings
+    reading = (
+        "Each head and each MLP is taken away by itself, and every token of an answer is read "
+        "again. What one component’s absence changes is no proof that it holds the fact: others "
+        "may stand in for it, and what is taken away also feeds what comes after."
+    )
 
     def __init__(self) -> None:
         self._maps: list[Heat] = []
@@ -188,10 +194,6 @@ class MechanismAnalysis(Analysis):
 
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
         """Take every component away from every sampled answer, and compare the two of each pair.
-
-        Args:
-            report: Runs of any study whose prompts and answers were kept.
-            settings: How.
 
         Returns:
             "mechanism_similarity" (figure 4 of the paper), one row a model and feature;
@@ -244,29 +246,17 @@ class MechanismAnalysis(Analysis):
         }
 
     def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
-        """Show figures, heat maps and tables; see `Analysis.sections`.
+        """Leave tables without rows out; see `Analysis.sections`."""
+        (section,) = super().sections(report, tables)
+        held = [b for b in section.blocks if not (isinstance(b, Table) and b.frame.empty)]
+        return [replace(section, blocks=held)]
 
-        Args:
-            report: The runs.
-            tables: The tables.
-
-        Returns:
-            One section.
-        """
-        labels = [run.label for run in report.runs]
-        blocks: list[Block] = [Prose(parts=[_READING]), *(Prose(parts=[n]) for n in self._notes)]
-        blocks += _figure_4(tables["mechanism_similarity"].frame, labels)
-        blocks += _figure_5(tables["mechanism_prediction"].frame)
-        blocks += self._maps
-        blocks += [table for table in tables.values() if not table.frame.empty]
-        return [Section(anchor=self.name, title=self.title, blocks=blocks)]
-
-
-_READING: Final = (
-    "Each head and each MLP is taken away by itself, and every token of an answer is read again. "
-    "What one component’s absence changes is no proof that it holds the fact: others may stand in "
-    "for it, and what is taken away also feeds what comes after."
-)
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
+        """Draw the paper's figures 4 and 5 and heat maps, after the notes on how they were made."""
+        yield from (Prose(parts=[note]) for note in self._notes)
+        yield from _figure_4(tables["mechanism_similarity"].frame, report.index)
+        yield from _figure_5(tables["mechanism_prediction"].frame)
+        yield from self._maps
 
 
 def _look(run: Run, report: Report, settings: MechanismSettings, named: str | None) -> _Looked:
@@ -278,14 +268,11 @@ def _look(run: Run, report: Report, settings: MechanismSettings, named: str | No
     home = store_of / run.folder.path.resolve().name if settings.store else store_of
     spans = _spans(run, sample, settings, home)
     loaded = _load(run, settings, named)
-    how = MeasureSettings(
-        **{name: getattr(settings, name) for name in MeasureSettings.__dataclass_fields__}
-    )
     components = loaded.model.map.components
     names = [component.name for component in components]
     store = Store(
         home,
-        asdict(how),
+        {name: getattr(settings, name) for name in MEASURED_BY},
         {**loaded.model.fingerprint(), "digest": loaded.source.digest or loaded.source.revision},
         pd.DataFrame([{"component": c.name, "kind": c.kind, "layer": c.layer} for c in components]),
     )
@@ -293,16 +280,10 @@ def _look(run: Run, report: Report, settings: MechanismSettings, named: str | No
     for side in ("first", "second"):
         answers = {a.id: a for a in (getattr(pair, side) for pair in sample.pairs)}
         found = [answer for answer in answers.values() if spans[answer.id].is_found]
-        stands_in = replacing(loaded, found, spans, how)
+        stands_in = replacing(loaded, found, spans, settings)
         for answer in found:
             measured[answer.id] = measure_answer(
-                loaded,
-                answer,
-                spans[answer.id],
-                how,
-                store=store,
-                replacement=stands_in,
-                max_rows=settings.max_rows,
+                loaded, answer, spans[answer.id], settings, store=store, replacement=stands_in
             )
     heads, mlps = loaded.model.map.heads, loaded.model.map.mlps
     rows = [
@@ -481,13 +462,7 @@ def _difference_columns() -> list[Column]:
         Column(key="n_misaligned", title="Right once", kind="count", on_phones=False),
         Column(key="aligned", title="Right both times", kind="number", group="Mean"),
         Column(key="misaligned", title="Right once", kind="number", group="Mean"),
-        Column(
-            key="difference",
-            title="Difference",
-            kind="number",
-            low="difference_low",
-            high="difference_high",
-        ),
+        interval_column("difference", "Difference", "number"),
         Column(key="p_value", title="p", kind="p_value"),
     ]
 
@@ -676,10 +651,9 @@ def _pairs_table(similarity: pd.DataFrame) -> Table:
     )
 
 
-def _figure_4(frame: pd.DataFrame, labels: Sequence[str]) -> Iterator[Dots]:
+def _figure_4(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
     """Draw the means of both classes, and their difference."""
-    place = {label: number for number, label in enumerate(labels)}
-    shown = frame[frame["model"] != ALL_MODELS] if len(labels) > 1 else frame
+    shown = frame[frame["model"] != ALL_MODELS] if len(place) > 1 else frame
     means: list[tuple[str, int, list[Dot]]] = []
     differences: list[tuple[str, int, list[Dot]]] = []
     for feature, title in FEATURES.items():
@@ -708,10 +682,9 @@ def _figure_4(frame: pd.DataFrame, labels: Sequence[str]) -> Iterator[Dots]:
 
 def _dot(row: Mapping[Any, Any], key: str, place: Mapping[str, int]) -> Dot:
     """Place a number of a model."""
-    low, high = (row[f"{key}_{end}"] if key == "difference" else None for end in ("low", "high"))
     return Dot(
         model=place[row["model"]],
-        value=Value(value=row[key], low=low, high=high, kind="number"),
+        value=interval_value(row, key, kind="number"),
         n=row["n_aligned"] + row["n_misaligned"],
         n_clusters=row["n_clusters"],
     )

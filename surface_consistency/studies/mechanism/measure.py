@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,15 +35,21 @@ if TYPE_CHECKING:
         LoadedModel,
         Replacement,
     )
+    from surface_consistency.studies.mechanism.analysis import MechanismSettings
 
 __all__ = [
+    "MEASURED_BY",
     "AnswerMechanism",
-    "MeasureSettings",
     "Measured",
     "Store",
     "measure_answer",
     "replacing",
 ]
+
+MEASURED_BY: Final = (
+    *("positions", "readout", "ablation", "sets", "threshold", "unit", "target", "whole_answer"),
+)
+"""Settings of the analysis on which what is measured of an answer depends."""
 
 _MOST_TEXTS: Final = 64
 
@@ -93,20 +99,6 @@ class AnswerMechanism(Record):
 
     sum_of_parts: Items[float]
     """For each token of the span the sum of what goes with each of its set; NaN for others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureSettings:
-    """How answers are looked into."""
-
-    positions: Literal["all", "answer"]
-    readout: Literal["logit", "centred_logit", "log_probability"]
-    ablation: Literal["zero", "mean", "resample"]
-    sets: Literal["run", "sum"]
-    threshold: float
-    unit: Literal["head", "kv_group"]
-    target: Literal["generated", "reference"]
-    whole_answer: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -228,11 +220,10 @@ def measure_answer(
     loaded: "LoadedModel",
     answer: Answer,
     span: Span,
-    settings: MeasureSettings,
+    settings: "MechanismSettings",
     *,
     store: Store,
     replacement: "Callable[[Answer], Replacement | None]",
-    max_rows: int | None,
 ) -> Measured:
     """Look into one answer, or read what was found before.
 
@@ -243,7 +234,6 @@ def measure_answer(
         settings: How.
         store: Where the result is kept.
         replacement: Makes what stands in for components, as from `replacing`.
-        max_rows: Rows of a batch at most.
 
     Returns:
         The answer with its importances.
@@ -258,9 +248,7 @@ def measure_answer(
     row = store.read(answer.id, content)
     if row is None:
         encoded = loaded.encoder.encode(answer.prompt, text, span=place)
-        row = _measure(
-            loaded, answer, encoded, span, content, settings, replacement(answer), max_rows
-        )
+        row = _measure(loaded, answer, encoded, span, content, settings, replacement(answer))
         store.write(row)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -268,7 +256,7 @@ def measure_answer(
     return Measured(row=row, importance=importance)
 
 
-def _text(answer: Answer, span: Span, settings: MeasureSettings) -> tuple[str, tuple[int, int]]:
+def _text(answer: Answer, span: Span, settings: "MechanismSettings") -> tuple[str, tuple[int, int]]:
     """Say what the model reads after the prompt, and where the span stands in it."""
     if settings.target == "reference":
         before = answer.text[: span.start]
@@ -283,9 +271,8 @@ def _measure(
     encoded: "EncodedAnswer",
     span: Span,
     content: str,
-    settings: MeasureSettings,
+    settings: "MechanismSettings",
     replacement: "Replacement | None",
-    max_rows: int | None,
 ) -> AnswerMechanism:
     """Run the model."""
     from surface_consistency.inference.ablation import ablate
@@ -296,10 +283,10 @@ def _measure(
         positions=settings.positions,
         readout=settings.readout,
         replacement=replacement,
-        max_rows=max_rows,
+        max_rows=settings.max_rows,
     )
     places = [place for place, inside in enumerate(encoded.in_span) if inside]
-    found = dict(zip(places, _sets(loaded, scores, places, settings, max_rows), strict=True))
+    found = dict(zip(places, _sets(loaded, scores, places, settings), strict=True))
     blank = {"set": (), "recovery": np.nan, "is_reached": False, "joint": np.nan, "sum": np.nan}
     rows = [found.get(place, blank) for place in range(len(encoded.tokens))]
     return AnswerMechanism(
@@ -324,8 +311,7 @@ def _sets(
     loaded: "LoadedModel",
     scores: "AblationScores",
     places: Sequence[int],
-    settings: MeasureSettings,
-    max_rows: int | None,
+    settings: "MechanismSettings",
 ) -> list[dict[str, Any]]:
     """Find the minimal sets of some tokens, by runs or by sums."""
     from surface_consistency.inference.ablation import recover
@@ -348,7 +334,7 @@ def _sets(
                     scores,
                     tokens=places,
                     threshold=settings.threshold,
-                    max_rows=max_rows,
+                    max_rows=settings.max_rows,
                 )
             ]
         shares = component_importance(scores.base, scores.ablated, negative="absolute")
@@ -373,7 +359,7 @@ def replacing(
     loaded: "LoadedModel",
     answers: Sequence[Answer],
     spans: Mapping[str, Span],
-    settings: MeasureSettings,
+    settings: "MechanismSettings",
 ) -> "Callable[[Answer], Replacement | None]":
     """Make the function that makes what stands in for components in an answer.
 
