@@ -49,8 +49,8 @@ _CODES = {
     "130": "Interrupted; the same command goes on from there.",
 }
 _PLUGINS = {
-    "run": ("study", "studies", "Ask a model every fact under both conditions, score, report."),
-    "analyse": ("analysis", "analyses", "Read runs and something else; add to their page."),
+    "run": ("Studies", "Ask a model every fact under both conditions, score, report."),
+    "analyse": ("Analyses", "Read runs and something else; add to their page."),
 }
 _ALIASES = {"audit": ("run", "audit")}
 _HELP = ("--help", "-h")
@@ -164,12 +164,12 @@ def _run(words: Sequence[str]) -> int:
     elif command == "--version":
         print(surface_consistency.__version__)
     elif command in _PLUGINS and (not rest or rest[0] in _HELP):
-        from surface_consistency.plugins import Plugins
+        from surface_consistency import plugins
 
-        what, group, text = _PLUGINS[command]
-        found = Plugins(f"surface_consistency.{group}", what).describe()
-        usage = f"{command} {what.upper()} [OPTIONS]"
-        print(_listing(usage, text, **{group.capitalize(): found or {"none": "is installed"}}))
+        title, text = _PLUGINS[command]
+        chosen: plugins.Plugins = getattr(plugins, title.upper())
+        usage = f"{command} {chosen.what.upper()} [OPTIONS]"
+        print(_listing(usage, text, **{title: chosen.describe() or {"none": "is installed"}}))
     elif command in (_HARNESS, f"{_HARNESS}-path"):
         from surface_consistency.integrations.harness import lm_eval_path, run_lm_eval
 

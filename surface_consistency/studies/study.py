@@ -24,7 +24,7 @@ from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import thought_tags as known_tags
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import Region
-from surface_consistency.plugins import Plugins
+from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Page, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
@@ -37,8 +37,6 @@ from surface_consistency.studies.judging import Judge, RuleJudge
 from surface_consistency.studies.paired import PairedReport
 
 __all__ = [
-    "ANALYSES",
-    "STUDIES",
     "Analysis",
     "OptionSettings",
     "Plan",
@@ -676,12 +674,6 @@ def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401
     taken.index = found.index[known]
     return taken.reindex(found.index)
 
-
-STUDIES: Final = Plugins("surface_consistency.studies", "study")
-"""Studies of all installed packages."""
-
-ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
-"""Analyses of all installed packages."""
 
 _MEMBERS: Final = ("name", "title", "question", "load", "plan", "outcomes", "tables", "page")
 _ANALYSIS_MEMBERS: Final = ("name", "title", "settings", "studies", "tables", "sections")
