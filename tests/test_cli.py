@@ -250,19 +250,27 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
     [
         (["score"], "give either the folder of a run or --predictions FILE"),
         (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
-        (["score", "nowhere"], "is not a run folder"),
+        (["score", "nowhere"], "there is no folder nowhere (in "),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belong to --predictions"),
-        (["score", "x", "--judge", "llm"], "x is not a run folder"),
+        (["score", "x", "--judge", "llm"], "there is no folder x (in "),
         (["report"], "no run folder is given"),
-        (["report", "x"], "--out is required"),
-        (["report", "x", "--fact", "f"], "x is not a run folder"),
-        (["report", "x", "--out", "x/report.html"], "--out names a folder"),
-        (["report", "nowhere", "--out", "x"], "nowhere"),
+        (["report", "made"], "--out is required"),
+        (["report", "made", "--out", "made/report.html"], "--out names a folder"),
+        (["report", "x"], "there is no folder x (in "),
+        (["report", "x", "--fact", "f"], "there is no folder x (in "),
+        (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
+        (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
+        (["analyse", "frequency", "x", "--frequencies", "y"], "there is no folder x (in "),
+        (["export", "x", "--to", "dataset", "--out", "y"], "there is no folder x (in "),
     ],
 )
 def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, arguments, message):
+    """A wrong path is told before what else the command lacks."""
     monkeypatch.chdir(tmp_path)
+    for name in ("made", "empty"):
+        Path(name).mkdir()
+    Path("made/manifest.json").write_text("{}")
 
     assert main(arguments) == 2
     assert message in capsys.readouterr().err

@@ -34,9 +34,9 @@ def two(make_run, make_manifest, random_outcomes):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_a_data_set_is_read_back_whole(two, tmp_path):
-    """Columns, lists and missing verdicts; the metrics are those of the runs."""
+    """Columns, lists and missing verdicts; a folder of runs stands for them all."""
     out = tmp_path / "out"
-    assert main(["export", *map(str, two), "--to", "dataset", "--out", str(out)]) == 0
+    assert main(["export", str(tmp_path), "--to", "dataset", "--out", str(out)]) == 0
 
     rows = datasets.load_dataset(
         str(out), "outcomes", split="test", cache_dir=str(tmp_path / "cache")
