@@ -46,7 +46,7 @@ _CODES = {
     "0": "The work is done.",
     "2": "A mistake in the command, or bad input; the message says what to do.",
     "3": "The work is done, but prompts have no answer; the same command asks them again.",
-    "130": "Interrupted; the same command goes on from there.",
+    "130": "Interrupted; the same command again keeps what is finished.",
 }
 _PLUGINS = {
     "run": ("Studies", "Ask a model every fact under both conditions, score, report."),
@@ -90,8 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             for line in _told(error).splitlines() or [type(error).__name__]:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
-        except KeyboardInterrupt:
-            print("interrupted; the same command goes on from here", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            told = error.args[0] if error.args else "the same command again keeps what is finished"
+            print(f"interrupted; {told}", file=sys.stderr)
             code = 130
     if out.is_closed:
         # What is left cannot be written: the interpreter's last flush would say so once more.

@@ -300,7 +300,7 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
 
     assert run("stopping:Stop", tmp_path / "run") == 130
-    assert "goes on from here" in capsys.readouterr().err
+    assert "interrupted; the same command again keeps what" in capsys.readouterr().err
 
 
 @pytest.fixture

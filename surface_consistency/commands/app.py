@@ -65,21 +65,25 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
         if was_on:
             gc.enable()
     told = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
-    messages, shown = logging.getLogger("surface_consistency"), _WarningLines(logging.WARNING)
+    messages, shown = logging.getLogger("surface_consistency"), _MessageLines(logging.INFO)
+    level = messages.level
     messages.addHandler(shown)
+    messages.setLevel(logging.INFO)
     try:
         return run_app(app, words)
     finally:
+        messages.setLevel(level)
         messages.removeHandler(shown)
         COMMAND.reset(told)
 
 
-class _WarningLines(logging.Handler):
-    """Prints what the package has to say while it works as other warnings are printed."""
+class _MessageLines(logging.Handler):
+    """Prints what the package has to say while it works, warnings as other warnings."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        print(f"warning: {record.getMessage()}", file=sys.stderr)
+        mark = "warning: " if record.levelno >= logging.WARNING else ""
+        print(f"{mark}{record.getMessage()}", file=sys.stderr, flush=True)
 
 
 def run_app(app: App, words: Sequence[str]) -> int:
