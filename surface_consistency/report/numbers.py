@@ -219,24 +219,25 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
     return ", ".join(str(column.labels.get(item, item)) for item in value) or UNDEFINED, ""
 
 
-def table_text(table: Table) -> str:
+def table_text(table: Table, *, brief: bool = False) -> str:
     """Set a table for the terminal.
 
     Args:
         table: The table.
+        brief: Whether to leave out the columns that phones do not show.
 
     Returns:
         The caption, a line of headings with their units, one line a row, and the note; without a
         line feed at the end.
     """
+    columns = [one for one in table.columns if one.on_phones or not brief]
     heads = [
-        f"{column.title} ({column.unit})" if column.unit else column.title
-        for column in table.columns
+        f"{column.title} ({column.unit})" if column.unit else column.title for column in columns
     ]
     rows = [
         [
             one_line(" ".join(filter(None, format_cell(row, column))).replace(_HARD_SPACE, " "))
-            for column in table.columns
+            for column in columns
         ]
         for row in table.frame.to_dict("records")
     ]
@@ -244,7 +245,7 @@ def table_text(table: Table) -> str:
     lines = [
         "  ".join(
             _padded(cell, width, right=is_numeric(column))
-            for cell, width, column in zip(cells, widths, table.columns, strict=True)
+            for cell, width, column in zip(cells, widths, columns, strict=True)
         ).rstrip()
         for cells in [heads, ["-" * width for width in widths], *rows]
     ]

@@ -24,7 +24,16 @@ from surface_consistency.metrics import (
     frequency_curves,
     surface_accuracy,
 )
-from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
+from surface_consistency.report.page import (
+    Block,
+    Check,
+    Lines,
+    Point,
+    Prose,
+    Section,
+    Series,
+    Value,
+)
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
@@ -135,6 +144,34 @@ class FrequencyAnalysis(Analysis):
         blocks += _curves(curves, place)
         blocks += [table for name, table in tables.items() if name != "frequency_bins"]
         return [Section(anchor=self.name, title=self.title, blocks=blocks)]
+
+    def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
+        """Say where most names have no logarithm; see `Analysis.checks`.
+
+        Args:
+            report: The runs.
+            tables: The tables.
+
+        Returns:
+            A check where half of the names of a run or more were counted 0 times.
+        """
+        rows = tables["frequency_correlations"].frame
+        rows = rows[rows["subset"] == "overall"]
+        return [
+            Check(
+                level="look here",
+                title="Names that the corpus does not hold",
+                text=[
+                    f"{row['model']}: {row['n_zero']:,} of {n_counted:,} names were counted 0 "
+                    "times, or their entity was, and have no logarithm; the correlations are of "
+                    f"the other {row['n']:,}. Count more of the corpus, or read the rows of log1p, "
+                    "which keep them."
+                ],
+            )
+            for row in rows.to_dict("records")
+            if (n_counted := row["n"] + row["n_zero"] + row["n_below"])
+            and 2 * row["n_zero"] >= n_counted
+        ]
 
 
 _READING: Final = (

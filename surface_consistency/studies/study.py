@@ -25,7 +25,7 @@ from surface_consistency.inference.thoughts import thought_tags as known_tags
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import Region
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
-from surface_consistency.report.page import Page, Section
+from surface_consistency.report.page import Check, Page, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
@@ -662,6 +662,18 @@ class Analysis(ABC):
             One section with all tables by default.
         """
         return [Section(anchor=self.name, title=self.title, blocks=list(tables.values()))]
+
+    def checks(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Check]:
+        """Say what a reader must know before its numbers.
+
+        Args:
+            report: The runs.
+            tables: What `tables` returned.
+
+        Returns:
+            Checks for the page; those to look at stand on the terminal too. None by default.
+        """
+        return ()
 
 
 def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401
