@@ -520,8 +520,8 @@ def _refuse_other_plan(before: CountRun, now: Mapping[str, Any]) -> None:
         more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         is_empty = len(before.missing()) == before.n_shards
         raise RunMismatchError(
-            f"{before.folder} holds a count of another plan: {'; '.join(differing[:_SHOWN])}{more}. "
-            "Give the options and files of then, or another --out"
+            f"{before.folder} holds a count of another plan: {'; '.join(differing[:_SHOWN])}"
+            f"{more}. Give the options and files of then, or another --out"
             + (", or delete the folder: nothing is counted in it yet" if is_empty else "")
         )
 
