@@ -361,6 +361,22 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
     assert "0.750" in out
 
 
+@pytest.mark.filterwarnings("default::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_compare_tells_of_rows_that_share_a_fact(tmp_path, capsys):
+    """Without a cluster they count as independent."""
+    file = tmp_path / "verdicts.csv"
+    rows = [f"{row // 2},{row % 2},{int(row % 3 == 0)}" for row in range(40)]
+    file.write_text("\n".join(["triplet_id,canonical,redirect", *rows]) + "\n")
+
+    assert main(["compare", str(file), *COMPARE[:4]]) == 0
+    told = capsys.readouterr().err
+    assert "40 rows count as 40 independent pairs, though they share 20 values of" in told
+    assert "'triplet_id'" in told
+    assert "(--cluster triplet_id)" in told
+    assert main(["compare", str(file), *COMPARE]) == 0
+    assert "independent pairs" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

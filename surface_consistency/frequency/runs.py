@@ -518,7 +518,9 @@ def _refuse_other_plan(before: CountRun, now: Mapping[str, Any]) -> None:
     ]
     if differing:
         more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-        is_empty = len(before.missing()) == before.n_shards
+        # A shard without a part of a file is done at once.
+        missing, shards = set(before.missing()), before._plan["shards"]
+        is_empty = all(number in missing for number, parts in enumerate(shards) if parts)
         raise RunMismatchError(
             f"{before.folder} holds a count of another plan: {'; '.join(differing[:_SHOWN])}"
             f"{more}. Give the options and files of then, or another --out"
