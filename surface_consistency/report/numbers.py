@@ -32,6 +32,8 @@ UNDEFINED: Final = "–"
 
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
+_ROUNDING: Final = 1e-12
+"""Below it a number is what rounding left of 0."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
 
@@ -66,7 +68,7 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
     Args:
         value: The number; rates and differences as fractions.
         kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number" as
-            it is; "count" with thousands; "p_value" with two or three decimals, "< 0.001" below.
+            it is, what rounding left of 0 as 0; "count" with thousands; "p_value" with two or three decimals, "< 0.001" below.
         signed: Whether differences above zero have a plus sign.
 
     Returns:
@@ -110,6 +112,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
 def _plain(value: float) -> str:
     """Write a number of no unit: whole ones with thousands, others with about three digits."""
     size = abs(value)
+    if size < _ROUNDING:
+        return "0.00"
     if size >= 2 and value == int(value):
         return f"{int(value):,}"
     if size >= 1000:

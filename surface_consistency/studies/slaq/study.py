@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.questions import tell_limit
 from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.inference.registry import check_runner_options, load_runner
@@ -295,6 +296,7 @@ class SlaqStudy(Study):
                 questions.
         """
         asked = data if settings.limit is None else data.select(limit=settings.limit)
+        tell_limit(settings.limit, len(asked.topics), len(data.topics), "topics")
         prompts = topic_prompts(asked, settings)
         if prompts.rebuilt:
             warnings.warn(

@@ -319,6 +319,17 @@ def test_options_are_refused_before_a_model_is_trained(options, error, message, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [(40, "--limit 40: 24 topics are asked (all there are)"), (2, "2 topics are asked (of 24)")],
+)
+def test_a_limit_says_what_it_takes(limit, told, caplog):
+    with caplog.at_level("INFO", logger="surface_consistency"):
+        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=limit))
+
+    assert told in caplog.text
+
+
 def test_the_organism_is_trained_on_what_it_will_be_asked(tmp_path):
     pytest.importorskip("torch")
     runner = SlaqStudy().train_organism(
