@@ -68,7 +68,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
     Args:
         value: The number; rates and differences as fractions.
         kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number" as
-            it is, what rounding left of 0 as 0; "count" with thousands; "p_value" with two or three decimals, "< 0.001" below.
+            it is, and 0 for what rounding left of it; "count" with thousands; "p_value" with two or
+            three decimals, "< 0.001" below.
         signed: Whether differences above zero have a plus sign.
 
     Returns:
