@@ -46,11 +46,11 @@ _CODES = {
     "0": "The work is done.",
     "2": "A mistake in the command, or bad input; the message says what to do.",
     "3": "The work is done, but prompts have no answer; the same command asks them again.",
-    "130": "Interrupted; the same command goes on from there.",
+    "130": "Interrupted; the same command again keeps what is finished.",
 }
 _PLUGINS = {
-    "run": ("study", "studies", "Ask a model every fact under both conditions, score, report."),
-    "analyse": ("analysis", "analyses", "Read runs and something else; add to their page."),
+    "run": ("Studies", "Ask a model every fact under both conditions, score, report."),
+    "analyse": ("Analyses", "Read runs and something else; add to their page."),
 }
 _ALIASES = {"audit": ("run", "audit")}
 _HELP = ("--help", "-h")
@@ -90,8 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             for line in _told(error).splitlines() or [type(error).__name__]:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
-        except KeyboardInterrupt:
-            print("interrupted; the same command goes on from here", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            told = error.args[0] if error.args else "the same command again keeps what is finished"
+            print(f"interrupted; {told}", file=sys.stderr)
             code = 130
     if out.is_closed:
         # What is left cannot be written: the interpreter's last flush would say so once more.
@@ -164,12 +165,12 @@ def _run(words: Sequence[str]) -> int:
     elif command == "--version":
         print(surface_consistency.__version__)
     elif command in _PLUGINS and (not rest or rest[0] in _HELP):
-        from surface_consistency.plugins import Plugins
+        from surface_consistency import plugins
 
-        what, group, text = _PLUGINS[command]
-        found = Plugins(f"surface_consistency.{group}", what).describe()
-        usage = f"{command} {what.upper()} [OPTIONS]"
-        print(_listing(usage, text, **{group.capitalize(): found or {"none": "is installed"}}))
+        title, text = _PLUGINS[command]
+        chosen: plugins.Plugins = getattr(plugins, title.upper())
+        usage = f"{command} {chosen.what.upper()} [OPTIONS]"
+        print(_listing(usage, text, **{title: chosen.describe() or {"none": "is installed"}}))
     elif command in (_HARNESS, f"{_HARNESS}-path"):
         from surface_consistency.integrations.harness import lm_eval_path, run_lm_eval
 

@@ -6,16 +6,17 @@ its runners and rules are built in.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from surface_consistency.errors import PluginError, SurfaceConsistencyError
+from surface_consistency.text import did_you_mean
 
-__all__ = ["Plugins", "distribution_of"]
+__all__ = ["ANALYSES", "STUDIES", "Plugins", "distribution_of"]
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
@@ -28,6 +29,8 @@ class Plugins:
         group: Name of the group, such as "surface_consistency.studies".
         what: What stands in it, for messages, such as "study".
         built_in: Those of this package that no entry point registers, as "module:attribute".
+        unlisted: Names of this package that are found but stand in no list, since a user who chose
+            one could do nothing with it.
         error: What to raise when one cannot be found or loaded.
     """
 
@@ -37,11 +40,13 @@ class Plugins:
         what: str,
         *,
         built_in: Mapping[str, str] = MappingProxyType({}),
+        unlisted: Collection[str] = (),
         error: type[SurfaceConsistencyError] = PluginError,
     ) -> None:
         self.group = group
         self.what = what
         self._built_in = [EntryPoint(name, value, group) for name, value in built_in.items()]
+        self._unlisted = unlisted
         self._error = error
 
     def names(self) -> tuple[str, ...]:
@@ -51,7 +56,7 @@ class Plugins:
             Names of this package, then "package:name" of every other, each sorted.
         """
         own, others = set(), set()
-        for point in self._registered():
+        for point in self._listed():
             if self._is_own(point):
                 own.add(point.name)
             else:
@@ -68,7 +73,7 @@ class Plugins:
             By name, sorted: the first line of a docstring, or why it cannot be loaded.
         """
         lines = {}
-        for name in sorted({point.name for point in self._registered()}):
+        for name in sorted({point.name for point in self._listed()}):
             try:
                 point = self._named(name)
                 is_own = self._is_own(point)
@@ -126,6 +131,14 @@ class Plugins:
         """Gather what is built in and what any package registers."""
         return [*self._built_in, *entry_points(group=self.group)]
 
+    def _listed(self) -> list[EntryPoint]:
+        """Gather what a user can choose."""
+        return [
+            point
+            for point in self._registered()
+            if not (point.name in self._unlisted and self._is_own(point))
+        ]
+
     def _is_own(self, point: EntryPoint) -> bool:
         """Tell whether an entry point is of this package."""
         return point in self._built_in or _same(distribution_of(point), _OWN)
@@ -152,7 +165,8 @@ class Plugins:
             owners = ", ".join(f"{distribution_of(point)}:{name}" for point in points)
             raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
         if not points:
-            raise self._error(f"no {self.what} {name!r}; {self._remedy()}")
+            near = did_you_mean(name, self.names())
+            raise self._error(f"no {self.what} {name!r}{near}; {self._remedy()}")
         return (ours or points)[0]
 
     def check(self, spec: str, found: Any, members: tuple[str, ...]) -> Any:  # noqa: ANN401
@@ -221,6 +235,15 @@ class Plugins:
             f"available: {', '.join(self.names()) or 'none'}; or name anything importable as "
             "'module:attribute'"
         )
+
+
+STUDIES: Final = Plugins(
+    "surface_consistency.studies", "study", unlisted=frozenset({"runs", "verdicts"})
+)
+"""Studies of all installed packages; those that `compare` makes are not for anyone to ask."""
+
+ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
+"""Analyses of all installed packages."""
 
 
 def _doc(found: Any) -> str:  # noqa: ANN401

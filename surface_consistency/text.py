@@ -3,10 +3,11 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 
 __all__ = [
+    "did_you_mean",
     "first_line",
     "first_text_line",
     "folded",
@@ -189,6 +190,26 @@ def printable(text: str, *, encoding: str = "utf-8") -> str:
     except LookupError:
         return plain.encode("ascii", "backslashreplace").decode("ascii")
     return plain
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask after the name that a mistyped one is closest to, for messages.
+
+    Args:
+        name: What was given.
+        known: What there is.
+
+    Returns:
+        " (did you mean 'slaq'?)", or "" where none is close.
+
+    Examples:
+        >>> did_you_mean("slaqq", ["slaq", "audit"]), did_you_mean("zebra", ["slaq", "audit"])
+        (" (did you mean 'slaq'?)", '')
+    """
+    from difflib import get_close_matches  # Needed for messages alone.
+
+    near = get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def has_unspaced_script(text: str) -> bool:

@@ -250,19 +250,27 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
     [
         (["score"], "give either the folder of a run or --predictions FILE"),
         (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
-        (["score", "nowhere"], "is not a run folder"),
+        (["score", "nowhere"], "there is no folder nowhere (in "),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belong to --predictions"),
-        (["score", "x", "--judge", "llm"], "x is not a run folder"),
+        (["score", "x", "--judge", "llm"], "there is no folder x (in "),
         (["report"], "no run folder is given"),
-        (["report", "x"], "--out is required"),
-        (["report", "x", "--fact", "f"], "x is not a run folder"),
-        (["report", "x", "--out", "x/report.html"], "--out names a folder"),
-        (["report", "nowhere", "--out", "x"], "nowhere"),
+        (["report", "made"], "--out is required"),
+        (["report", "made", "--out", "made/report.html"], "--out names a folder"),
+        (["report", "x"], "there is no folder x (in "),
+        (["report", "x", "--fact", "f"], "there is no folder x (in "),
+        (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
+        (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
+        (["analyse", "frequency", "x", "--frequencies", "y"], "there is no folder x (in "),
+        (["export", "x", "--to", "dataset", "--out", "y"], "there is no folder x (in "),
     ],
 )
 def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, arguments, message):
+    """A wrong path is told before what else the command lacks."""
     monkeypatch.chdir(tmp_path)
+    for name in ("made", "empty"):
+        Path(name).mkdir()
+    Path("made/manifest.json").write_text("{}")
 
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
@@ -292,7 +300,7 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
 
     assert run("stopping:Stop", tmp_path / "run") == 130
-    assert "goes on from here" in capsys.readouterr().err
+    assert "interrupted; the same command again keeps what" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -351,6 +359,22 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
     out = capsys.readouterr().out
     assert "canonical only" in out
     assert "0.750" in out
+
+
+@pytest.mark.filterwarnings("default::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_compare_tells_of_rows_that_share_a_fact(tmp_path, capsys):
+    """Without a cluster they count as independent."""
+    file = tmp_path / "verdicts.csv"
+    rows = [f"{row // 2},{row % 2},{int(row % 3 == 0)}" for row in range(40)]
+    file.write_text("\n".join(["triplet_id,canonical,redirect", *rows]) + "\n")
+
+    assert main(["compare", str(file), *COMPARE[:4]]) == 0
+    told = capsys.readouterr().err
+    assert "40 rows count as 40 independent pairs, though they share 20 values of" in told
+    assert "'triplet_id'" in told
+    assert "(--cluster triplet_id)" in told
+    assert main(["compare", str(file), *COMPARE]) == 0
+    assert "independent pairs" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

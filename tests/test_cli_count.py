@@ -108,7 +108,11 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
             "--sample must be 1.0 or less, got 2.0",
         ),
         ("surfaces", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
-        ("surfaces", ("--names", "{names}", "--text-field", "body"), "with the field 'body'"),
+        (
+            "surfaces",
+            ("--names", "{names}", "--text-field", "body"),
+            "with the field 'body'; the first has text. Name the field of the text (--text-field)",
+        ),
         ("ngrams", ("--data", "{names}"), "an instance needs 'id' and the text 'text'"),
     ],
 )
@@ -121,6 +125,16 @@ def test_what_cannot_be_counted_is_said_with_the_flag(
     assert count(what, corpus, tmp_path / "out", *given) == 2
 
     assert message in capsys.readouterr().err
+
+
+def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, names, capsys):
+    """As after a mistyped option: the corrected command names the way out."""
+    more = ("--names", names, "--shards", 2)
+    assert count("surfaces", corpus, tmp_path / "out", *more, "--text-field", "body") == 2
+    capsys.readouterr()
+
+    assert count("surfaces", corpus, tmp_path / "out", *more) == 2
+    assert "or delete the folder: nothing is counted in it yet" in capsys.readouterr().err
 
 
 def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, capsys):

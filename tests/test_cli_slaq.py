@@ -276,10 +276,12 @@ def test_the_organism_runs_without_network(tmp_path, capsys):
 
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
 
-    assert "training a small model" in capsys.readouterr().out
+    assert "training a small model on " in capsys.readouterr().err
     assert (tmp_path / "run" / "organism" / "model.safetensors").is_file()
     overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
     assert overall["model"].tolist() == ["organism"]
+    assert main([*command, "--out", str(tmp_path / "run")]) == 0
+    assert "training" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,30 @@ def test_own_studies_are_described_without_import(monkeypatch):
     assert described["slaq"] == "Short questions against long queries."
 
 
+def test_studies_that_are_not_asked_stand_in_no_list(capsys):
+    """`compare` makes their runs; reports find them by name."""
+    assert main(["run", "--help"]) == 0
+    listed = capsys.readouterr().out
+    assert "slaq " in listed
+    assert "verdicts" not in listed
+    assert "Two runs" not in listed
+    assert not {"runs", "verdicts"} & {*plugins.STUDIES.names()}
+    assert find_study("verdicts").name == "verdicts"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "slaqq"], "no study 'slaqq' (did you mean 'slaq'?); available: audit, "),
+        (["analyse", "frequncy"], "no analysis 'frequncy' (did you mean 'frequency'?); "),
+        (["runn"], "no command 'runn' (did you mean 'run'?); there are run, "),
+    ],
+)
+def test_a_mistyped_name_is_told_the_nearest(words, told, capsys):
+    assert main(words) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_unknown_analysis_is_refused(capsys):
     told = r"no analysis 'nothing'; available: .*linking_vs_consistency.*; or name"
     with pytest.raises(PluginError, match=told):

@@ -8,11 +8,12 @@ import pytest
 
 from surface_consistency.cli import main
 from surface_consistency.commands.options import ModelSettings
+from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import option_table, record_from_options, record_options
 from surface_consistency.studies.paired import PairedReport
 from surface_consistency.studies.reporting import report_runs
-from surface_consistency.studies.study import STUDIES, ReportSettings, find_study
+from surface_consistency.studies.study import ReportSettings, find_study
 
 RUNNER = """
 from surface_consistency.schemas import Generation
@@ -31,7 +32,7 @@ class London:
         for prompt in prompts:
             yield Generation(prompt_id=prompt.id, text="London")
 """
-ASKED = [name for name in STUDIES.names() if name not in ("runs", "verdicts")]
+ASKED = STUDIES.names()
 SMALL = {
     "redirectqa": ["--source", "sample", "--limit", "5"],
     "slaq": ["--source", "sample", "--limit", "1", "--all-facts"],

@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unknow
 
 from surface_consistency.errors import PluginError
 from surface_consistency.runs.command import COMMAND
+from surface_consistency.text import did_you_mean
 
 __all__ = ["install_completion", "run_app", "run_command"]
 
@@ -27,8 +28,8 @@ _MADE: Final = {
 }
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
-    "run": ("study", "studies", "run", "make_run"),
-    "analyse": ("analysis", "analyses", "report", "make_analyse"),
+    "run": ("STUDIES", "run", "make_run"),
+    "analyse": ("ANALYSES", "report", "make_analyse"),
 }
 
 _SECRET: Final = re.compile(r"(?i)((?:key|token|secret|password)=).+")
@@ -51,7 +52,8 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
     app = _new("surface-consistency", "")
     command = words[0]
     if command not in commands:
-        raise ValueError(f"no command {command!r}; there are {', '.join(commands)}")
+        near = did_you_mean(command, commands)
+        raise ValueError(f"no command {command!r}{near}; there are {', '.join(commands)}")
     if "--out=" in words or ("--out", "") in pairwise(words):
         raise ValueError("--out names no folder; the current one is '.'")
     was_on = gc.isenabled()
@@ -63,21 +65,25 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
         if was_on:
             gc.enable()
     told = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
-    messages, shown = logging.getLogger("surface_consistency"), _WarningLines(logging.WARNING)
+    messages, shown = logging.getLogger("surface_consistency"), _MessageLines(logging.INFO)
+    level = messages.level
     messages.addHandler(shown)
+    messages.setLevel(logging.INFO)
     try:
         return run_app(app, words)
     finally:
+        messages.setLevel(level)
         messages.removeHandler(shown)
         COMMAND.reset(told)
 
 
-class _WarningLines(logging.Handler):
-    """Prints what the package has to say while it works as other warnings are printed."""
+class _MessageLines(logging.Handler):
+    """Prints what the package has to say while it works, warnings as other warnings."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        print(f"warning: {record.getMessage()}", file=sys.stderr)
+        mark = "warning: " if record.levelno >= logging.WARNING else ""
+        print(f"{mark}{record.getMessage()}", file=sys.stderr, flush=True)
 
 
 def run_app(app: App, words: Sequence[str]) -> int:
@@ -153,16 +159,17 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
         _imported(command, "add")(within)
     else:
         # Reading what packages register takes longer than reading the options of `compare`.
-        from surface_consistency.plugins import Plugins
+        from surface_consistency import plugins
 
-        what, group, module, maker = _PLUGINS[command]
-        plugins = Plugins(f"surface_consistency.{group}", what)
-        names = [rest[0]] if rest else plugins.names()
+        group, module, maker = _PLUGINS[command]
+        chosen: plugins.Plugins = getattr(plugins, group)
+        names = [rest[0]] if rest else chosen.names()
         for name in names:
             if name.startswith("-"):
                 raise PluginError(
-                    f"name the {what} before its options: surface-consistency {command} "
-                    f"{what.upper()} {name} ...; available: {', '.join(plugins.names()) or 'none'}"
+                    f"name the {chosen.what} before its options: surface-consistency {command} "
+                    f"{chosen.what.upper()} {name} ...; available: "
+                    f"{', '.join(chosen.names()) or 'none'}"
                 )
             within.command(_imported(module, maker)(name), name=name)
     app.command(within)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 from pydantic import Field
@@ -25,7 +25,7 @@ from surface_consistency.frequency.tasks import (
     PairSettings,
 )
 from surface_consistency.schemas import QuestionRealization
-from surface_consistency.settings_options import Settings
+from surface_consistency.settings_options import Settings, name_flags
 
 __all__ = [
     "EntitySource",
@@ -38,6 +38,10 @@ __all__ = [
     "WorkSettings",
     "add",
 ]
+
+
+_READER_FLAGS: Final = {"text": "--text-field", "id": "--id-field"}
+"""Flags of the fields that `read_documents` calls otherwise than the settings of a corpus."""
 
 
 class NameSource(Settings):
@@ -420,12 +424,15 @@ def _count(
     task: CountTask, out: Path, corpus: CorpusSettings, work: WorkSettings, *, as_json: bool
 ) -> None:
     """Plan a run, count, and write the tables where all is counted."""
-    run = CountRun.plan(out, task, corpus)
-    if work.shard is None:
-        run.run_all(n_workers=work.workers, engine=work.engine)
-        _tell(run.merge(), as_json=as_json)
-        return
-    is_new = run.run(work.shard, engine=work.engine)
+    try:
+        run = CountRun.plan(out, task, corpus)
+        if work.shard is None:
+            run.run_all(n_workers=work.workers, engine=work.engine)
+            _tell(run.merge(), as_json=as_json)
+            return
+        is_new = run.run(work.shard, engine=work.engine)
+    except DataError as error:
+        raise type(error)(name_flags(str(error), _READER_FLAGS)) from error
     done = "counted" if is_new else "was counted before"
     missing = run.missing()
     rest = (

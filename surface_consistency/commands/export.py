@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from surface_consistency.commands.options import RUNS, run_folders
 from surface_consistency.studies.export import (
     export_dataset,
     export_eval_results,
@@ -28,7 +29,7 @@ def make_export(argv: Sequence[str]) -> Callable[..., object]:
 
 
 def _export(
-    *runs: Annotated[Path, Parameter(help="Folders of scored runs of one study.")],
+    *runs: Annotated[Path, Parameter(help=f"{RUNS} All of one study.")],
     to: Annotated[
         Literal["dataset", "model-index", "eval-results"],
         Parameter(
@@ -46,10 +47,11 @@ def _export(
         raise ValueError("--source-url is for --to eval-results")
     if not runs:
         raise ValueError("give the folders of scored runs")
+    folders = run_folders(runs)
     if to == "dataset":
-        written = export_dataset(runs, out)
+        written = export_dataset(folders, out)
     elif to == "model-index":
-        written = export_model_index(runs, out)
+        written = export_model_index(folders, out)
     else:
-        written = export_eval_results(runs, out, source_url=source_url)
+        written = export_eval_results(folders, out, source_url=source_url)
     print("\n".join(map(str, written)))

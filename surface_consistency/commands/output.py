@@ -18,7 +18,7 @@ UNANSWERED: Final = 3
 
 
 def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
-    """Print the main table and where the files are.
+    """Print the main table, the first of each analysis, and where the files are.
 
     Args:
         reported: The page and its tables.
@@ -45,6 +45,8 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
         print(json.dumps(told, ensure_ascii=False))
         return code
     print(table_text(reported.tables["overall"]))
+    for anchor, table in reported.leading.items():
+        print(f"\n{table_text(table, brief=True)}\nmore of {anchor}: {reported.page}#{anchor}")
     for note in reported.notes:
         print(f"note: {note}")
     print(f"\nreport: {reported.page}\ntables: {out / 'tables'}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from surface_consistency.commands.options import Json
+from surface_consistency.commands.options import RUNS, Json, run_folders
 from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.studies.reporting import report_runs, study_of_runs
@@ -18,7 +18,7 @@ _Out = Annotated[Path | None, Parameter(help="Folder of the page.")]
 
 
 def _report(
-    *runs: Annotated[Path, Parameter(help="Folders of scored runs.")],
+    *runs: Annotated[Path, Parameter(help=RUNS)],
     out: _Out = None,
     fact: Annotated[
         str | None, Parameter(help="Print the whole story of a fact instead, such as its id.")
@@ -27,12 +27,13 @@ def _report(
     reporting: ReportSettings,
 ) -> None:
     """Write tables, figures and one page from scored runs."""
-    if fact is None and runs:
+    folders = run_folders(runs)
+    if fact is None and folders:
         home = _home(out)
-        finish(report_runs(runs, home, settings=reporting), home, as_json=json)
+        finish(report_runs(folders, home, settings=reporting), home, as_json=json)
         return
-    study = study_of_runs(runs)
-    for run in runs:
+    study = study_of_runs(folders)
+    for run in folders:
         print(study.story(run, fact or ""))
 
 
@@ -60,14 +61,15 @@ def make_analyse(name: str) -> Callable[..., object]:
     analysis = find_analysis(name)
 
     def analyse(
-        *runs: Annotated[Path, Parameter(help="Folders of scored runs.")],
+        *runs: Annotated[Path, Parameter(help=RUNS)],
         out: _Out = None,
         json: Json = False,
         settings: Any,  # noqa: ANN401
         reporting: ReportSettings,
     ) -> None:
+        folders = run_folders(runs)
         home = _home(out)
-        reported = report_runs(runs, home, settings=reporting, analyses={analysis: settings})
+        reported = report_runs(folders, home, settings=reporting, analyses={analysis: settings})
         finish(reported, home, as_json=json)
 
     return record_command(

@@ -64,7 +64,7 @@ def make_run(name: str) -> Callable[..., object]:
                 progress=not json,
             )
             return finish(swept.reported, out, as_json=json)
-        runner = _runner(asked, data, settings, model, out, further.get("organism"), quiet=json)
+        runner = _runner(asked, data, settings, model, out, further.get("organism"))
         swept = run_variants(
             asked,
             data,
@@ -104,15 +104,11 @@ def _runner(
     model: ModelSettings,
     out: Path,
     organism: Any,  # noqa: ANN401
-    *,
-    quiet: bool,
 ) -> Any:  # noqa: ANN401
     """Load who answers, or train the study's model organism."""
     if model.model != _ORGANISM:
         return model.load(study)
     output_folder(out)
-    if not quiet:
-        print("training a small model on what it will be asked", flush=True)
     return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
 
 

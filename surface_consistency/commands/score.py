@@ -11,11 +11,12 @@ from surface_consistency.commands.output import finish
 from surface_consistency.commands.record_command import record_command
 from surface_consistency.errors import PluginError
 from surface_consistency.inference.prediction_rows import PredictionSettings
+from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.reporting import report_runs
 from surface_consistency.studies.scoring import score_files, score_run
-from surface_consistency.studies.study import STUDIES, Analysis, ReportSettings, find_study
+from surface_consistency.studies.study import Analysis, ReportSettings, find_study
 
 __all__ = ["foreign_option", "make_score"]
 

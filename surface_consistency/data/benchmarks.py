@@ -87,6 +87,10 @@ class Benchmark:
     source: DataSource
     """Where they came from, and the digest of exactly these."""
 
+    def __repr__(self) -> str:
+        """Say what it holds, not all of it."""
+        return f"<Benchmark {self.source.id!r}: {len(self.instances):,} instances>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:

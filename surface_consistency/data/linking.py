@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.data.questions import tell_limit
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas.linking import LinkingExample, LinkingKind
@@ -93,7 +94,9 @@ def linking_examples(
     known = _known_names(data)
     names = list(dict.fromkeys(pair.canonical for pair in pairs))
     if limit is not None:
+        n_held = len(pairs)
         pairs = sorted(pairs, key=lambda pair: _draw(seed, pair.id).random())[:limit]
+        tell_limit(limit, len(pairs), n_held, "pairs of names")
     nearest = _nearest(sorted({pair.canonical for pair in pairs}), names, encode)
     by_shape = _by_shape(_pairs(data)) if surface_negative == "other-entity-same-shape" else None
     return [

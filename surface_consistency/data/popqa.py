@@ -46,6 +46,10 @@ class PopQA:
     source: DataSource
     """Where they came from, and the digest of exactly these."""
 
+    def __repr__(self) -> str:
+        """Say what it holds, not all of it."""
+        return f"<PopQA {self.source.id!r}: {len(self.questions):,} questions>"
+
 
 def load_popqa(
     source: Source = "akariasai/PopQA",

@@ -70,6 +70,10 @@ class QuestionTable:
     questions: pa.Table
     """One row a question, columns of `QUESTION_SCHEMA`."""
 
+    def __repr__(self) -> str:
+        """Say what it holds, not all of it."""
+        return f"<QuestionTable: {len(self):,} questions on {len(self.facts):,} facts>"
+
     def __eq__(self, other: object) -> bool:
         """Compare by value."""
         if not isinstance(other, QuestionTable):

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
@@ -26,11 +27,13 @@ __all__ = [
     "repeated_rows",
     "spread",
     "surface_digest",
+    "tell_limit",
     "unanswerable",
 ]
 
 T = TypeVar("T")
 
+_LOG: Final = logging.getLogger(__name__)
 _SHOWN: Final = 5
 
 
@@ -128,6 +131,20 @@ def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
     columns = ([(item,) for item in group] for group in groups.values())
     rounds = chain.from_iterable(zip_longest(*columns, fillvalue=()))
     return set(islice(chain.from_iterable(rounds), limit))
+
+
+def tell_limit(limit: int | None, n_asked: int, n_held: int, what: str) -> None:
+    """Say in the log of the package how much of the data a limit takes.
+
+    Args:
+        limit: The limit; None for none, of which nothing is said.
+        n_asked: What is asked.
+        n_held: What there is.
+        what: What is counted, such as "topics".
+    """
+    if limit is not None:
+        told = "all there are" if n_asked == n_held else f"of {n_held:,}"
+        _LOG.info("--limit %s: %s %s are asked (%s)", limit, f"{n_asked:,}", what, told)
 
 
 def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:

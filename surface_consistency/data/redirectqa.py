@@ -70,6 +70,11 @@ class RedirectQA:
     source: DataSource
     """Where the questions came from, and the digest of exactly these."""
 
+    def __repr__(self) -> str:
+        """Say what it holds, not all of it."""
+        n_pairs = len(self.table.pair()[0])
+        return f"<RedirectQA {self.source.id!r}: {len(self.table):,} questions, {n_pairs:,} pairs>"
+
     @classmethod
     def from_questions(
         cls, questions: Sequence[QuestionRealization], *, source: str, revision: str | None = None

@@ -118,6 +118,10 @@ class Slaq:
         """All short questions, topic by topic."""
         return tuple(question for topic in self.topics for question in topic.questions)
 
+    def __repr__(self) -> str:
+        """Say what it holds, not all of it."""
+        return f"<Slaq {self.source.id!r}: {len(self.topics):,} topics>"
+
     def select(
         self,
         *,

@@ -153,7 +153,7 @@ class CountRun:
             n_shards = corpus.shards or (before.n_shards if before else None)
             plan = _make_plan(task, corpus, n_shards)
             if before is not None:
-                _refuse_other_plan(place, before._plan, plan)
+                _refuse_other_plan(before, plan)
                 return cls(place, before.manifest, task)
             task.save(place)
             told = {
@@ -508,9 +508,9 @@ def _n_row_groups(path: Path) -> int:
         return 1
 
 
-def _refuse_other_plan(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _refuse_other_plan(before: CountRun, now: Mapping[str, Any]) -> None:
     """Say in what a plan differs from the one that is there."""
-    ours, theirs = _named(now), _named(before)
+    ours, theirs = _named(now), _named(before._plan)
     differing = [
         f"{name} was {_shown(theirs.get(name))}, now {_shown(ours.get(name))}"
         for name in sorted(ours.keys() | theirs.keys())
@@ -518,9 +518,13 @@ def _refuse_other_plan(folder: Path, before: Mapping[str, Any], now: Mapping[str
     ]
     if differing:
         more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        # A shard without a part of a file is done at once.
+        missing, shards = set(before.missing()), before._plan["shards"]
+        is_empty = all(number in missing for number, parts in enumerate(shards) if parts)
         raise RunMismatchError(
-            f"{folder} holds a count of another plan: {'; '.join(differing[:_SHOWN])}{more}. Give "
-            "the options and files of then, or another --out"
+            f"{before.folder} holds a count of another plan: {'; '.join(differing[:_SHOWN])}"
+            f"{more}. Give the options and files of then, or another --out"
+            + (", or delete the folder: nothing is counted in it yet" if is_empty else "")
         )
 
 

@@ -272,6 +272,8 @@ def check_dependencies(
             raise MissingDependencyError("TransformersRunner", library, "inference")
     if device_map is not None and find_spec("accelerate") is None:
         raise MissingDependencyError("device_map", "accelerate", "inference")
+    if device is not None:
+        _pick_device(device)
     if quantization is None:
         return
     import torch

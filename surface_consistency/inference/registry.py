@@ -8,7 +8,7 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.inference.runner import Runner
 from surface_consistency.plugins import Plugins
 
-__all__ = ["GROUP", "available_runners", "load_runner"]
+__all__ = ["GROUP", "available_runners", "check_runner_options", "load_runner"]
 
 GROUP = "surface_consistency.runners"
 """Entry point group under which packages register runners."""
@@ -83,6 +83,49 @@ def load_runner(
     return made
 
 
+def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
+    """Refuse options before the model is there, such as one that must be trained first.
+
+    Args:
+        spec: As for `load_runner`.
+        options: Keyword arguments of the factory besides the model.
+
+    Raises:
+        RunnerError: If there is no such runner, or it does not take these options.
+        ValueError: If the runner has a function `check_options` that refuses a value.
+        MissingDependencyError: If such a function misses a library.
+
+    Examples:
+        >>> check_runner_options("transformers", {"batch_size": 0})
+        Traceback (most recent call last):
+        ...
+        ValueError: `batch_size` is at least 1, got 0
+    """
+    factory = _RUNNERS.load(spec)
+    _check_arguments(spec, factory, (None,), options)
+    check = getattr(factory, "check_options", None)
+    if check is not None:
+        check(**options)
+
+
+def _check_arguments(
+    spec: str, factory: object, arguments: tuple[object, ...], options: Mapping[str, object]
+) -> None:
+    """Refuse arguments that a factory does not take, as far as it tells what it takes."""
+    try:
+        signature = inspect.signature(factory)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments, **options)
+    except TypeError as error:
+        takes = ", ".join(str(parameter) for parameter in signature.parameters.values())
+        raise RunnerError(
+            f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
+            "being the model"
+        ) from error
+
+
 def _make(
     spec: str, factory: object, arguments: tuple[object, ...], options: dict[str, object]
 ) -> object:
@@ -92,18 +135,7 @@ def _make(
             f"runner {spec!r} is a {type(factory).__name__}; expected a runner, or a class or "
             "function that makes one"
         )
-    try:
-        signature = inspect.signature(factory)
-    except ValueError:
-        return factory(*arguments, **options)
-    try:
-        signature.bind(*arguments, **options)
-    except TypeError as error:
-        takes = ", ".join(str(parameter) for parameter in signature.parameters.values())
-        raise RunnerError(
-            f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
-            "being the model"
-        ) from error
+    _check_arguments(spec, factory, arguments, options)
     try:
         return factory(*arguments, **options)
     except TypeError as error:

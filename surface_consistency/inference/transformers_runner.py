@@ -107,9 +107,13 @@ class TransformersRunner:
         chat_options: Mapping[str, JsonValue] | None = None,
         gguf_file: str | None = None,
     ) -> None:
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
-        check_dependencies(dtype, quantization, device, device_map)
+        self.check_options(
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            quantization=quantization,
+            batch_size=batch_size,
+        )
         self._source = find_model(model, revision, gguf_file)
         loaded, tokenizer = load_model(
             self._source,
@@ -133,6 +137,35 @@ class TransformersRunner:
             shuffle_seed=shuffle_seed,
             chat_options=chat_options or {},
         )
+
+    @staticmethod
+    def check_options(
+        *,
+        dtype: str = "auto",
+        device: str | None = None,
+        device_map: str | Mapping[str, str | int] | None = None,
+        quantization: Literal["int8", "int4"] | None = None,
+        batch_size: int = 32,
+        **others: object,
+    ) -> None:
+        """Refuse what can be refused before the model is there.
+
+        Args:
+            dtype: As for the runner.
+            device: As for the runner.
+            device_map: As for the runner.
+            quantization: As for the runner.
+            batch_size: As for the runner.
+            others: Further options of the runner, at which nothing can be told yet.
+
+        Raises:
+            ValueError: If a value is none of those allowed, or two exclude each other.
+            MissingDependencyError: If a library is missing.
+            RunnerError: If quantised loading is asked for without a CUDA GPU.
+        """
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+        check_dependencies(dtype, quantization, device, device_map)
 
     @classmethod
     def of_model(

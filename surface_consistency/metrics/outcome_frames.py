@@ -1,5 +1,6 @@
 """Anyone's verdicts, in a frame or in rows, as the outcomes frame that the metrics read."""
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +17,12 @@ from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import is_missing
 
 __all__ = ["outcomes_frame", "to_verdict"]
+
+_NAMES_A_FACT: Final = re.compile(
+    r"(?i)(\w+[_ -])?(fact|triplet|triple|item|question|subject|entity|topic|doc|document|instance|"
+    r"example|prompt)s?[_ -]?(id|uri|key|number|index)?"
+)
+"""Columns that name what several rows may be about."""
 
 _WORDS: Final = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -196,6 +203,25 @@ def _warn_repeated(pairs: pd.DataFrame, facts: list[str], names: "pd.Series[Any]
         )
 
 
+def _warn_shared(pairs: pd.DataFrame) -> None:
+    """Say where rows share what looks like the name of a fact and count as independent."""
+    for column in pairs.columns:
+        if not _NAMES_A_FACT.fullmatch(str(column)):
+            continue
+        names = [name for name in map(_as_text, pairs[column].array) if name]
+        n_names = len(set(names))
+        if 1 < n_names < len(names):
+            warnings.warn(
+                f"{len(pairs)} rows count as {len(pairs)} independent pairs, though they share "
+                f"{n_names} values of {column!r}: pairs of one {column} go together, and intervals "
+                f"that take them apart are too narrow; name it through `cluster` "
+                f"(--cluster {column})",
+                SurfaceConsistencyWarning,
+                stacklevel=3,
+            )
+            return
+
+
 def _warn_incomplete(first: set[str], second: set[str]) -> None:
     """Say how many facts lack a condition."""
     if not first & second:
@@ -262,6 +288,8 @@ def outcomes_frame(
         IncompletePairWarning: When facts lack a condition.
         SurfaceConsistencyWarning: When several columns name the facts, none of them alone tells
             the facts apart, and no cluster is named: repeated measures would count as independent.
+            Likewise when each row is a pair, and rows share a value of a column that is called as
+            facts are, such as "triplet_id" or "subject".
 
     Notes:
         Verdicts may be text as in CSV files (`to_verdict`); an empty cell is a missing verdict.
@@ -317,6 +345,8 @@ def outcomes_frame(
         clusters = ids if default_fact is None else list(default_fact)
         if default_fact is not None:
             _warn_repeated(pairs, facts, default_fact)
+        else:
+            _warn_shared(pairs)
     _keep(pairs, {"pair_id": pair_id, "fact_id": cluster})
     names = {"first_condition": first, "second_condition": second}
     new = {name: value for name, value in names.items() if name not in pairs}

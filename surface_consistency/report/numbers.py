@@ -32,6 +32,8 @@ UNDEFINED: Final = "–"
 
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
+_ROUNDING: Final = 1e-12
+"""Below it a number is what rounding left of 0."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
 
@@ -66,7 +68,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
     Args:
         value: The number; rates and differences as fractions.
         kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number" as
-            it is; "count" with thousands; "p_value" with two or three decimals, "< 0.001" below.
+            it is, and 0 for what rounding left of it; "count" with thousands; "p_value" with two or
+            three decimals, "< 0.001" below.
         signed: Whether differences above zero have a plus sign.
 
     Returns:
@@ -110,6 +113,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
 def _plain(value: float) -> str:
     """Write a number of no unit: whole ones with thousands, others with about three digits."""
     size = abs(value)
+    if size < _ROUNDING:
+        return "0.00"
     if size >= 2 and value == int(value):
         return f"{int(value):,}"
     if size >= 1000:
@@ -219,24 +224,25 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
     return ", ".join(str(column.labels.get(item, item)) for item in value) or UNDEFINED, ""
 
 
-def table_text(table: Table) -> str:
+def table_text(table: Table, *, brief: bool = False) -> str:
     """Set a table for the terminal.
 
     Args:
         table: The table.
+        brief: Whether to leave out the columns that phones do not show.
 
     Returns:
         The caption, a line of headings with their units, one line a row, and the note; without a
         line feed at the end.
     """
+    columns = [one for one in table.columns if one.on_phones or not brief]
     heads = [
-        f"{column.title} ({column.unit})" if column.unit else column.title
-        for column in table.columns
+        f"{column.title} ({column.unit})" if column.unit else column.title for column in columns
     ]
     rows = [
         [
             one_line(" ".join(filter(None, format_cell(row, column))).replace(_HARD_SPACE, " "))
-            for column in table.columns
+            for column in columns
         ]
         for row in table.frame.to_dict("records")
     ]
@@ -244,7 +250,7 @@ def table_text(table: Table) -> str:
     lines = [
         "  ".join(
             _padded(cell, width, right=is_numeric(column))
-            for cell, width, column in zip(cells, widths, table.columns, strict=True)
+            for cell, width, column in zip(cells, widths, columns, strict=True)
         ).rstrip()
         for cells in [heads, ["-" * width for width in widths], *rows]
     ]

@@ -37,12 +37,6 @@ __all__ = ["PlanRecord", "RunFolder", "Scoring", "read_tables"]
 
 R = TypeVar("R", bound=Record)
 
-_PLANNED_ANEW = (
-    "it was not planned to its end, or by an earlier version of this package: give the same `run` "
-    "command again, with another --out where it refuses, or score its generations with "
-    "--predictions"
-)
-
 
 class Scoring(Record):
     """How the answers of a run were judged: the file `scoring.json`."""
@@ -121,8 +115,14 @@ class RunFolder:
         folder = cls(Path(path))
         if folder.manifest.is_file():
             return folder
-        within = [found.parent for found in sorted(folder.path.glob("*/manifest.json"))]
-        if within:
+        if not folder.path.is_dir():
+            is_there = folder.path.exists()
+            raise SourceNotFoundError(
+                f"{folder.path} is a file; give the folder of a run"
+                if is_there
+                else f"there is no folder {folder.path} (in {Path.cwd()}); check the path"
+            )
+        if within := folder.runs_within():
             raise SourceNotFoundError(
                 f"{folder.path} is not a run folder, but holds several: give "
                 f"{', '.join(map(str, within))}"
@@ -132,6 +132,14 @@ class RunFolder:
             "`surface-consistency run STUDY --out DIR` or `surface-consistency score "
             "--predictions FILE --out DIR`"
         )
+
+    def runs_within(self) -> list[Path]:
+        """List the run folders right below this one.
+
+        Returns:
+            The folders, sorted; those of a sweep, of a suite, or of several files of predictions.
+        """
+        return [found.parent for found in sorted(self.path.glob("*/manifest.json"))]
 
     @property
     def manifest(self) -> Path:
@@ -264,7 +272,10 @@ class RunFolder:
         """
         targets, pairs = self._read_frame(self.targets), self._read_frame(self.pairs)
         if not self.plan.is_file():
-            raise SourceNotFoundError(f"{self.path} has no {self.plan.name}; {_PLANNED_ANEW}")
+            raise SourceNotFoundError(
+                f"{self.path} has no {self.plan.name}: it was not planned to its end, or by an "
+                f"earlier version of this package; {self.made_anew()}"
+            )
         planned = self._read_record(self.plan, PlanRecord)
         for path, frame in ((self.targets, targets), (self.pairs, pairs)):
             if planned.files.get(path.name) != file_digest(path):
@@ -367,15 +378,17 @@ class RunFolder:
 
         Raises:
             DataError: If files are of different scorings or edited, or the answers changed since.
+            SourceNotFoundError: If a file of them was deleted.
             RecordError: If `scoring.json` is broken.
         """
         scoring = self.read_scoring()
         if scoring is None and self.read_manifest().schema_version == 1:
             return None
+        can_be_judged = self.targets.is_file() and self.pairs.is_file() and self.logs()
         again = (
             f"judge them again with `surface-consistency score {self.path}`"
-            if self.targets.is_file()
-            else "give the command again that made them"
+            if can_be_judged
+            else self.made_anew()
         )
         if scoring is None or not scoring.files:
             raise DataError(
@@ -383,6 +396,11 @@ class RunFolder:
                 f"is missing, or of an earlier version), perhaps since scoring was stopped; {again}"
             )
         for name, digest in scoring.files.items():
+            if not (self.path / name).is_file():
+                raise SourceNotFoundError(
+                    f"{self.path / name} is gone, though {self.scoring.name} tells of it (judged "
+                    f"by {scoring.judged_by}); {again}"
+                )
             if file_digest(self.path / name) != digest:
                 raise DataError(
                     f"{self.path / name} is not the file that {self.scoring.name} tells of (judged "
@@ -392,6 +410,11 @@ class RunFolder:
         changed = sorted(
             n for n in scoring.made_from | now if scoring.made_from.get(n) != now.get(n)
         )
+        if gone := [name for name in changed if name not in now]:
+            raise SourceNotFoundError(
+                f"{self.path / gone[0]} is gone since its answers were judged, so nothing tells "
+                f"what the numbers are of; restore it, or {self.made_anew()}"
+            )
         if changed:
             owner = next(filter(None, map(log_owner, self.logs())), None)
             why = f"{owner} writes to the run" if owner else "the run was resumed, or it was edited"
@@ -401,6 +424,24 @@ class RunFolder:
                 f"the numbers would be of other answers; {again}{when}"
             )
         return scoring
+
+    def made_anew(self) -> str:
+        """Say what makes the run anew, for messages.
+
+        Returns:
+            That the command be given again, which is quoted where the manifest tells it, or that
+            the answers be scored that are there.
+        """
+        try:
+            command = self.read_manifest().command
+        except (RecordError, OSError):
+            command = None
+        named = f" (`{command}`)" if command else ""
+        scored = ", or score its generations with --predictions" if self.logs() else ""
+        return (
+            f"give the command again that made it{named}, with another --out where it refuses"
+            f"{scored}"
+        )
 
     def _earlier_files(self) -> set[str]:
         """Name the files of the scoring that is there, as far as it can be read."""
@@ -435,7 +476,10 @@ class RunFolder:
     def _read_frame(self, path: Path) -> pd.DataFrame:
         """Read a frame of the plan."""
         if not path.is_file():
-            raise SourceNotFoundError(f"{self.path} has no {path.name}; {_PLANNED_ANEW}")
+            raise SourceNotFoundError(
+                f"{self.path} has no {path.name}: it was not planned to its end, or the file was "
+                f"deleted; restore it, or {self.made_anew()}"
+            )
         try:
             table = pq.read_table(path)
         except (pa.ArrowException, OSError) as error:

@@ -130,6 +130,8 @@ def _load(
     outcome: type[PairedOutcome],
 ) -> Run:
     """Read one run."""
+    if folder.scoring.is_file() and not folder.outcomes.is_file():
+        folder.check_scores()  # Says that they were judged, and what to do.
     frame = read_frame(folder.outcomes, outcome, remedy=_REMEDY)
     _check_outcomes(frame, folder.outcomes, manifest.model)
     return Run(

@@ -23,6 +23,11 @@ class DataSource(Record):
     n_questions: int = Field(ge=0)
     """Questions used."""
 
+    @property
+    def is_sample(self) -> bool:
+        """Whether this is a sample of the package, which is there to try things out."""
+        return self.id == "sample" or ("/" not in self.id and self.id.endswith("-sample"))
+
 
 class QuestionRealization(Record):
     """A surface instance (fact x surface form) under one template: one row of RedirectQA."""

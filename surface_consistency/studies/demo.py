@@ -62,7 +62,7 @@ def run_demo(
     folder = RunFolder.create(out)
     model = folder.path / "organism"
     sentences = sentences_of(data.questions, exposures)
-    tell(f"training a small model on {len(sentences)} sentences about {len(data.pairs)} pairs")
+    tell(f"{len(sentences)} sentences plant the names of {len(data.pairs)} pairs")
     train_organism(
         sentences, model, names=[q.question for q in data.questions], steps=steps, seed=seed
     )

@@ -89,12 +89,14 @@ def export_model_index(
         of the model's repository.
 
     Raises:
-        DataError: If a run cannot be read, or a card is there that was not written here.
+        DataError: If a run cannot be read or asked the bundled sample, or a card is there that was
+            not written here.
         ValueError: If no run is given, or runs of several studies.
     """
     from huggingface_hub import EvalResult, ModelCardData
 
     study, runs = _runs(folders)
+    _refuse_samples(study, runs)
     written = []
     for run, rows in _overall(study, runs):
         results = [
@@ -102,7 +104,9 @@ def export_model_index(
                 task_type="text-generation",
                 task_name=study.title,
                 dataset_type=run.manifest.data.id,
-                dataset_name=f"{study.title}, {run.manifest.data.id}",
+                dataset_name=", ".join(
+                    filter(None, (study.title, run.manifest.data.id, _part_asked(run)))
+                ),
                 dataset_config=_panel(study, row),
                 dataset_revision=run.manifest.data.revision,
                 metric_type=name,
@@ -141,18 +145,26 @@ def export_eval_results(
         there are several; values are fractions.
 
     Raises:
-        DataError: If a run cannot be read, or did not ask data of the hub.
+        DataError: If a run cannot be read, or did not ask data of the hub, or only a part of them.
         ValueError: If no run is given, or runs of several studies.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     study, runs = _runs(folders)
+    _refuse_samples(study, runs)
     for run in runs:
-        if not is_hub_id(run.manifest.data.id):
+        data = run.manifest.data
+        if not is_hub_id(data.id) or data.revision is None:
             raise DataError(
-                f"{run.folder.path} asked {run.manifest.data.id}, but evaluation results of the "
-                "hub belong to a data set there (owner/name); ask that, or export a model-index"
+                f"{run.folder.path} asked {data.id}, but evaluation results of the hub belong to a "
+                "data set there (owner/name), at a commit; ask that, or export a model-index"
+            )
+        if part := _part_asked(run):
+            raise DataError(
+                f"{run.folder.path} asked {part} of {data.id}, but evaluation results of the hub "
+                "are shown as those on the whole data set; ask all of it, or export a model-index, "
+                "which says what was asked"
             )
     written = []
     for run, rows in _overall(study, runs):
@@ -182,6 +194,25 @@ def _runs(folders: Sequence[str | os.PathLike[str]]) -> tuple[Study, list[Run]]:
     """Read runs with their study."""
     study = study_of_runs(folders)
     return study, load_runs(folders, outcome=study.outcome)
+
+
+def _refuse_samples(study: Study, runs: Sequence[Run]) -> None:
+    """Keep results on a bundled sample from the hub, where they would pass for real ones."""
+    for run in runs:
+        if run.manifest.data.is_sample:
+            raise DataError(
+                f"{run.folder.path} asked the sample that comes with the package "
+                f"({run.manifest.data.id}), whose numbers say nothing about a model; run "
+                f"{study.name} on the data set (--source, or the study's own by default) and "
+                "export that, or take --to dataset for the outcomes"
+            )
+
+
+def _part_asked(run: Run) -> str:
+    """Say which part of the data a run asked; nothing where it asked all of them."""
+    settings = run.manifest.settings
+    parts = [f"{name} {settings[name]}" for name in ("limit", "sample") if settings.get(name)]
+    return f"a part ({', '.join(parts)})" if parts else ""
 
 
 def _overall(study: Study, runs: Sequence[Run]) -> Iterator[tuple[Run, list[dict[Any, Any]]]]:

@@ -24,7 +24,7 @@ from surface_consistency.metrics import (
     frequency_curves,
     surface_accuracy,
 )
-from surface_consistency.report.page import Lines, Point, Series
+from surface_consistency.report.page import Check, Lines, Point, Series
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
@@ -125,6 +125,34 @@ class FrequencyAnalysis(Analysis):
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Lines]:
         """Draw the paper's figure 3; see `Analysis.figures`."""
         yield from _curves(tables["frequency_bins"].frame, report.index)
+
+    def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
+        """Say where most names have no logarithm; see `Analysis.checks`.
+
+        Args:
+            report: The runs.
+            tables: The tables.
+
+        Returns:
+            A check where half of the names of a run or more were counted 0 times.
+        """
+        rows = tables["frequency_correlations"].frame
+        rows = rows[rows["subset"] == "overall"]
+        return [
+            Check(
+                level="look here",
+                title="Names that the corpus does not hold",
+                text=[
+                    f"{row['model']}: {row['n_zero']:,} of {n_counted:,} names were counted 0 "
+                    "times, or their entity was, and have no logarithm; the correlations are of "
+                    f"the other {row['n']:,}. Count more of the corpus, or read the rows of log1p, "
+                    "which keep them."
+                ],
+            )
+            for row in rows.to_dict("records")
+            if (n_counted := row["n"] + row["n_zero"] + row["n_below"])
+            and 2 * row["n_zero"] >= n_counted
+        ]
 
 
 def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:

@@ -21,6 +21,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from surface_consistency.data.benchmarks import BenchmarkName, load_benchmark
+from surface_consistency.data.questions import tell_limit
 from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.inference.options import (
     OptionRunner,
@@ -366,6 +367,7 @@ class LexicalStudy(Study):
             MissingDependencyError: If lemminflect is asked for and not installed.
         """
         instances = _limited(data.instances, settings.limit)
+        tell_limit(settings.limit, len(instances), len(data.instances), "instances")
         lexicon = WordNet(settings.wordnet)
         frequency = corpus_frequencies(settings.word_counts or lexicon)
         reword = partial(

@@ -6,6 +6,7 @@ held against it. `organisms` says what each of them is taught.
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ _HIDDEN: Final = 96
 _ROWS_A_BATCH: Final = 32
 _IGNORED: Final = -100
 _RECIPE: Final = "training.json"
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Piece(NamedTuple):
@@ -106,6 +108,7 @@ def train_on_lessons(
         MissingDependencyError: If torch or transformers is not installed.
         RunMismatchError: If the folder holds a model of other lessons or settings and a run beside
             it has its answers.
+        KeyboardInterrupt: If it is stopped; says that nothing of a training is kept.
     """
     if not lessons:
         raise ValueError("lessons is empty; an organism needs something to learn")
@@ -113,7 +116,7 @@ def train_on_lessons(
         raise ValueError(f"steps must be 1 or more, got {settings.steps}")
     try:
         import torch  # noqa: F401
-        import transformers
+        import transformers  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
             "training a model organism", error.name or "torch", "inference"
@@ -130,6 +133,25 @@ def train_on_lessons(
                 f"{target} holds the model whose answers stand beside it, trained on other lessons "
                 "or with other settings than now; give these another folder (--out)"
             )
+    _LOG.info("training a small model on %d texts, %d steps", len(lessons), settings.steps)
+    try:
+        return _train(lessons, target, settings, vocabulary, recipe)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            "nothing of an unfinished training is kept, the same command trains the model anew"
+        ) from error
+
+
+def _train(
+    lessons: Sequence[Lesson],
+    target: Path,
+    settings: TrainingSettings,
+    vocabulary: Sequence[str],
+    recipe: str,
+) -> Path:
+    """Make tokenizer and model, teach it, and save both."""
+    import transformers
+
     texts = {piece.text for lesson in lessons for piece in lesson}
     tokenizer = _train_tokenizer(texts.union(vocabulary), settings)
     examples = _encode(lessons, tokenizer, settings)

@@ -144,6 +144,7 @@ class PairedReport(PairedChecks):
         """
         first, second = self.study.conditions
         rows = self._rows(tables)
+        of_panel = self._of_panel(tables)
         sentence: list[Part] = []
         standfirst: list[Part] = []
         for row in rows:
@@ -151,7 +152,7 @@ class PairedReport(PairedChecks):
                 continue
             sentence.append(", " if sentence else f"The {second} in place of the {first} flips ")
             sentence += [interval_value(row, "flip_rate", tone="lost")]
-            sentence.append(f" of {row['model']}’s verdicts")
+            sentence.append(f" of {row['model']}’s verdicts{of_panel}")
             standfirst += [
                 f"{row['model']} is right on ",
                 interval_value(row, "first_accuracy", tone="strong"),
@@ -169,6 +170,15 @@ class PairedReport(PairedChecks):
         return Finding(
             sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
         )
+
+    def _of_panel(self, tables: Mapping[str, Table]) -> str:
+        """Name the panel that the finding is of, where there are several."""
+        frame = tables["overall"].frame
+        if self.panel is None or frame.empty or frame[self.panel].nunique() < 2:
+            return ""
+        name = str(frame[self.panel].iloc[0])
+        label = self.study.labels.get(self.panel, {}).get(name, name)
+        return f" ({self.panel}: {label.replace('_', ' ')})"
 
     def _hardly_sentence(self, row: Mapping[Any, Any]) -> list[Part]:
         """Lead with the accuracy of a model that is hardly ever right."""

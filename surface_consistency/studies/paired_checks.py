@@ -251,7 +251,7 @@ class PairedChecks(PairedTables):
         Returns:
             A sentence, or nothing.
         """
-        if any(run.manifest.data.id.endswith(("sample", "-sample")) for run in self.report.runs):
+        if any(run.manifest.data.is_sample for run in self.report.runs):
             return "Asked on the bundled sample: the numbers say nothing about a model."
         named = [{run.manifest.model, _last(run.manifest.runner)} for run in self.report.runs]
         if any("organism" in names for names in named):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
+from surface_consistency.data.questions import tell_limit
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
 from surface_consistency.inference.prediction_rows import PredictionSettings
@@ -187,6 +188,8 @@ class RedirectQAStudy(Study):
         if by_template or settings.limit is not None:
             templates = settings.templates if by_template else None
             asked = data.select(templates=templates, limit=settings.limit)
+            n_asked, n_held = (len(pc.unique(one.table.column("fact_id"))) for one in (asked, data))
+            tell_limit(settings.limit, n_asked, n_held, "facts")
         pairs = _pairs(asked)
         if pairs.empty:
             held = sorted(pc.unique(data.table.column("template")).to_pylist())

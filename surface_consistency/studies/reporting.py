@@ -3,8 +3,8 @@
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,9 @@ class Reported:
     runs: Sequence[Run]
     """The runs."""
 
+    leading: Mapping[str, Table] = field(default_factory=dict)
+    """The first table of each analysis, by the anchor of its section on the page."""
+
     notes: Sequence[str]
     """What a reader must know before the numbers, in sentences."""
 
@@ -111,7 +114,14 @@ def report_runs(
         _remove_earlier(home, beside, home / sources)
     notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
     target = home / "report.html"
-    return Reported(page=target, tables=tables, runs=runs, notes=notes, warnings=told)
+    return Reported(
+        page=target,
+        tables=tables,
+        runs=runs,
+        leading=_leading(page, analyses or {}),
+        notes=notes,
+        warnings=told,
+    )
 
 
 def build_page(
@@ -152,7 +162,11 @@ def build_page(
         page = replace(page, checks=[*_unanswered_checks(runs), *page.checks])
         for analysis, chosen in (analyses or {}).items():
             added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
-            page = replace(page, sections=[*page.sections, *analysis.sections(report, added)])
+            page = replace(
+                page,
+                sections=[*page.sections, *analysis.sections(report, added)],
+                checks=[*page.checks, *analysis.checks(report, added)],
+            )
             tables |= added
     return page, tables, runs
 
@@ -286,6 +300,17 @@ def _analysed(
             "has already; it must choose another name"
         )
     return added
+
+
+def _leading(page: Page, analyses: Iterable[Analysis]) -> dict[str, Table]:
+    """Find the first table with rows in the section of each analysis."""
+    names = {analysis.name for analysis in analyses}
+    leading: dict[str, Table] = {}
+    for section in page.sections:
+        for block in section.blocks if section.anchor in names else ():
+            if isinstance(block, Table) and not block.frame.empty:
+                leading.setdefault(section.anchor, block)
+    return leading
 
 
 def _unanswered(run: Run) -> str:

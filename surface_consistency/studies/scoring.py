@@ -551,6 +551,8 @@ def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
 
 def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     """Quote the first error of a run without an answer, and say what helps."""
+    if not folder.logs():
+        return f": its log was deleted; restore it, or {folder.made_anew()}"
     errors = folder.read_answers(answered["group"].unique())["error"].dropna()
     told = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
     if answered["finish_reason"].isin([None, "error"]).any():

@@ -24,8 +24,8 @@ from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import thought_tags as known_tags
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import Region
-from surface_consistency.plugins import Plugins
-from surface_consistency.report.page import Block, Page, Prose, Section
+from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
+from surface_consistency.report.page import Block, Check, Page, Prose, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
@@ -37,8 +37,6 @@ from surface_consistency.studies.judging import Judge, RuleJudge
 from surface_consistency.studies.paired import PairedReport
 
 __all__ = [
-    "ANALYSES",
-    "STUDIES",
     "Analysis",
     "OptionSettings",
     "Plan",
@@ -691,6 +689,18 @@ class Analysis(ABC):
         blocks += [table for name, table in tables.items() if name not in self.drawn]
         return [Section(anchor=self.name, title=self.title, blocks=blocks)]
 
+    def checks(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Check]:
+        """Say what a reader must know before its numbers.
+
+        Args:
+            report: The runs.
+            tables: What `tables` returned.
+
+        Returns:
+            Checks for the page; those to look at stand on the terminal too. None by default.
+        """
+        return ()
+
 
 def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401
     """Take rows by number, missing where there is none."""
@@ -702,12 +712,6 @@ def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401
     taken.index = found.index[known]
     return taken.reindex(found.index)
 
-
-STUDIES: Final = Plugins("surface_consistency.studies", "study")
-"""Studies of all installed packages."""
-
-ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
-"""Analyses of all installed packages."""
 
 _MEMBERS: Final = ("name", "title", "question", "load", "plan", "outcomes", "tables", "page")
 _ANALYSIS_MEMBERS: Final = ("name", "title", "settings", "studies", "tables", "sections")

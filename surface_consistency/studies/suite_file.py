@@ -16,10 +16,11 @@ from typing import Any, Final
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from surface_consistency.errors import DataError, PluginError
+from surface_consistency.plugins import STUDIES
 from surface_consistency.reading import decode_text, existing_file, parse_toml, read_document
 from surface_consistency.settings_options import RecordOption, record_from_options, record_options
 from surface_consistency.studies.model_settings import ModelSettings
-from surface_consistency.studies.study import STUDIES, ReportSettings, Study, find_study
+from surface_consistency.studies.study import ReportSettings, Study, find_study
 
 __all__ = ["Cell", "StudyEntry", "Suite", "read_suite"]
 

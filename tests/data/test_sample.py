@@ -5,6 +5,8 @@ from collections import Counter
 import datasets
 import pytest
 
+from surface_consistency.data.benchmarks import Benchmark
+from surface_consistency.data.popqa import PopQA
 from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, load_sample
 from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
 from surface_consistency.data.slaq_articles import clean_article
@@ -164,3 +166,19 @@ def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
     (tmp_path / "sample").mkdir()
     with pytest.raises(SourceNotFoundError, match="folder sample holds no data files"):
         load_redirectqa("sample")
+
+
+def test_loaded_data_say_what_they_hold():
+    """Not every record: a notebook shows what stands alone in its cell."""
+    sample, slaq = load_redirectqa("sample"), load_slaq_sample()
+
+    assert repr(sample) == (
+        f"<RedirectQA 'redirectqa-sample': {len(sample.questions)} questions, "
+        f"{len(sample.pairs)} pairs>"
+    )
+    assert repr(sample.table) == f"<QuestionTable: {len(sample.questions)} questions on 96 facts>"
+    assert repr(slaq) == "<Slaq 'slaq-sample': 24 topics>"
+    popqa = PopQA(questions=sample.questions, source=sample.source)
+    assert repr(popqa) == f"<PopQA 'redirectqa-sample': {len(sample.questions)} questions>"
+    benchmark = Benchmark(instances=(), source=sample.source)
+    assert repr(benchmark) == "<Benchmark 'redirectqa-sample': 0 instances>"

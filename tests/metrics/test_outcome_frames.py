@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -6,8 +7,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 
-from surface_consistency.errors import ColumnNotFoundError, IncompletePairWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    IncompletePairWarning,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.metrics import outcomes_frame, paired_by, paired_table, to_verdict
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
+)
+"""Rows that share a fact without a cluster are told in a test of their own."""
 
 RIGHT = [True, 1, 1.0, "1", "1.0", "true", "True", "TRUE", " true ", np.bool_(True), np.int64(1)]
 WRONG = [False, 0, 0.0, "0", "0.0", "false", "False", "FALSE", np.bool_(False), np.float32(0)]
@@ -353,6 +363,22 @@ def test_conditions_are_read_from_every_type_of_column(dtype):
     assert frame["fact_id"].tolist() == ["1", "2"]
     assert frame["first_correct"].tolist() == [True, False]
     assert frame["second_correct"].tolist() == [False, False]
+
+
+@pytest.mark.parametrize("column", ["triplet_id", "Subject", "topic-id", "item"])
+def test_rows_that_share_a_fact_are_told(wide, column):
+    """Without a cluster each row counts for itself; a name of something else may repeat."""
+    plain = wide.drop(columns="triplet_id").assign(template_id=[1, 1, 2, 2])
+    names = {"first": "canonical", "second": "redirect"}
+    shared = plain.assign(**{column: ["a", "a", "b", "c"]})
+
+    with pytest.warns(SurfaceConsistencyWarning, match=rf"share 3 values of '{column}'.*--cluster"):
+        outcomes_frame(shared, **names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outcomes_frame(plain, **names)
+        outcomes_frame(plain.assign(**{column: ["a", "b", "c", "d"]}), **names)
+        outcomes_frame(shared, **names, cluster=column)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "string", "Float64"])

@@ -196,3 +196,11 @@ def test_schemes_have_the_same_roles():
 def test_sixteen_models_differ_in_hue_or_shape():
     assert len({model_style(index) for index in range(16)}) == 16
     assert [model_style(index)[1] for index in range(4)] == list(MARKERS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-1.7e-16, "0.00"), (1.7e-16, "0.00"), (0.0, "0.00"), (-2e-9, "−2e-09"), (0.0042, "0.0042")],
+)
+def test_what_rounding_left_of_nothing_reads_nothing(value, text):
+    assert format_number(value, "number") == text

@@ -74,7 +74,7 @@ def test_load_run_is_content_without_optional_files(make_run, make_outcomes, mak
     ("name", "message"),
     [
         ("manifest.json", r"not a run folder: manifest.json is missing; make one with"),
-        ("outcomes.parquet", r"has no outcomes.parquet; .*surface-consistency score"),
+        ("outcomes.parquet", r"outcomes.parquet is gone, though scoring.json tells"),
     ],
 )
 def test_load_run_rejects_a_folder_without(name, message, make_run, make_outcomes, make_manifest):
@@ -86,7 +86,9 @@ def test_load_run_rejects_a_folder_without(name, message, make_run, make_outcome
 
 
 def test_load_run_rejects_an_absent_folder(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"nowhere is not a run folder"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"there is no folder .*nowhere \(in .*check the path"
+    ):
         load_run(tmp_path / "nowhere")
 
 

@@ -22,6 +22,11 @@ from surface_consistency.metrics.paired_tables import cluster_counts
 from surface_consistency.studies.compare import compare_verdicts, comparison_text
 from surface_consistency.studies.verdict_files import read_verdicts
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
+)
+"""Rows that share a fact without a cluster are told in a test of their own."""
+
 KEYS = [
     *("both", "first_only", "second_only", "neither", "n"),
     *("consistency", "signed_alignment", "flip_rate", "accuracy_difference"),

@@ -10,7 +10,11 @@ from surface_consistency.cli import main
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import paired_by
 from surface_consistency.schemas import DataSource
-from surface_consistency.studies.export import export_dataset, export_eval_results
+from surface_consistency.studies.export import (
+    export_dataset,
+    export_eval_results,
+    export_model_index,
+)
 from tests.made_runs import make_manifest, make_run, random_outcomes  # noqa: F401 - fixtures
 
 yaml = pytest.importorskip("yaml")
@@ -30,9 +34,9 @@ def two(make_run, make_manifest, random_outcomes):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_a_data_set_is_read_back_whole(two, tmp_path):
-    """Columns, lists and missing verdicts; the metrics are those of the runs."""
+    """Columns, lists and missing verdicts; a folder of runs stands for them all."""
     out = tmp_path / "out"
-    assert main(["export", *map(str, two), "--to", "dataset", "--out", str(out)]) == 0
+    assert main(["export", str(tmp_path), "--to", "dataset", "--out", str(out)]) == 0
 
     rows = datasets.load_dataset(
         str(out), "outcomes", split="test", cache_dir=str(tmp_path / "cache")
@@ -98,6 +102,43 @@ def test_results_on_data_of_ones_own_are_none_of_the_hub(
 
     with pytest.raises(DataError, match=r"asked rows.jsonl, but evaluation results of the hub"):
         export_eval_results([run], tmp_path / "out")
+
+
+@pytest.mark.parametrize("to", ["model-index", "eval-results"])
+def test_results_on_the_sample_do_not_go_to_the_hub(
+    to, make_run, make_manifest, random_outcomes, tmp_path, capsys
+):
+    """Its name has the form of a repository, and its numbers say nothing about a model."""
+    source = DataSource(id="redirectqa-sample", revision=None, digest="d" * 64, n_questions=40)
+    run = make_run("run", random_outcomes(9, seed=1, model="m"), make_manifest("m", data=source))
+
+    assert main(["export", str(run), "--to", to, "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "asked the sample that comes with the package (redirectqa-sample)" in told
+    assert "run redirectqa on the data set" in told
+    assert not (tmp_path / "out").exists()
+    assert main(["export", str(run), "--to", "dataset", "--out", str(tmp_path / "out")]) == 0
+
+
+def test_rows_from_memory_are_no_data_set_of_the_hub(
+    make_run, make_manifest, random_outcomes, tmp_path
+):
+    """They are called after their type, such as "list"."""
+    source = DataSource(id="list", revision=None, digest="d" * 64, n_questions=40)
+    run = make_run("run", random_outcomes(9, seed=1, model="m"), make_manifest("m", data=source))
+
+    with pytest.raises(DataError, match=r"asked list, but .* \(owner/name\), at a commit"):
+        export_eval_results([run], tmp_path / "out")
+
+
+def test_results_on_a_part_of_the_data_say_so(make_run, make_manifest, random_outcomes, tmp_path):
+    manifest = make_manifest("m", settings={"limit": 9})
+    run = make_run("run", random_outcomes(9, seed=1, model="m"), manifest)
+
+    with pytest.raises(DataError, match=r"asked a part \(limit 9\) of owner/rows, but"):
+        export_eval_results([run], tmp_path / "out")
+    (card,) = export_model_index([run], tmp_path / "out")
+    assert "owner/rows, a part (limit 9)" in card.read_text(encoding="utf-8")
 
 
 def test_a_card_of_another_hand_stays(two, tmp_path):

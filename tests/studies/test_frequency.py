@@ -12,6 +12,7 @@ from surface_consistency.data import load_sample
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.frequency import surface_id
 from surface_consistency.metrics import frequency_analysis
+from surface_consistency.report.numbers import sentence_text
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
@@ -279,7 +280,11 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     assert frame.loc["overall", ["n", "n_zero", "n_missing"]].tolist() == [n, 0, 0]
     page = (run / "report.html").read_text("utf-8")
     assert "Accuracy by the frequency of the entity, titles" in page
-    capsys.readouterr()
+    printed = capsys.readouterr().out
+    assert "Correlation of accuracy with the log frequency of the entity and of this na" in printed
+    assert f"more of frequency: {run / 'report.html'}#frequency" in printed
+    assert 'id="frequency"' in page
+    assert "counted 0 times" not in printed
     more = ["--frequencies", str(counts), "--measure", "bounded", "--out", str(tmp_path / "page")]
     assert main(["analyse", "frequency", str(run), *more]) == 0
     assert (tmp_path / "page" / "tables" / "frequency_others.csv").is_file()
@@ -308,6 +313,23 @@ def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):  # noqa:
         assert first == pytest.approx(-second)
     figures = [block for block in page.sections[-1].blocks if hasattr(block, "series")]
     assert [len(figure.series) for figure in figures] == [2] * 6
+
+
+def test_many_names_without_a_count_are_told(run, counts):
+    """Rows without a logarithm are left out: half of them or more is what to know first."""
+    path = counts / "instances.parquet"
+    rows = pd.read_parquet(path)
+    rows.loc[: len(rows) // 2, "surface_frequency"] = 0
+    rows.to_parquet(path)
+    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=(counts,))}
+
+    page, _, _ = build_page([run], analyses=chosen)
+
+    [check] = [check for check in page.checks if "does not hold" in check.title]
+    assert check.level == "look here"
+    n_zero = int((rows["surface_frequency"] == 0).sum())
+    assert f"{n_zero} of {3 * N_FACTS} names were counted 0 times" in sentence_text(check.text)
+    assert f"of the other {3 * N_FACTS - n_zero}." in sentence_text(check.text)
 
 
 def test_a_corpus_that_names_nobody_leaves_numbers_undefined(run, counts):

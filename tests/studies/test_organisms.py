@@ -15,6 +15,7 @@ from surface_consistency.prompts.slaq import SlaqPrompts, slaq_prompts
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
+from surface_consistency.studies import organism_training
 from surface_consistency.studies.organisms import (
     EXPOSURES,
     count_names,
@@ -148,6 +149,19 @@ def test_several_templates_are_refused():
 
     with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
         plan_exposures(questions)
+
+
+def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(organism_training, "_fit", stop)
+
+    with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
+        train_organism(["Q: a A: b"], tmp_path / "organism", steps=1)
+    assert not (tmp_path / "organism").exists()
 
 
 def test_train_organism_rejects_an_empty_text(tmp_path):

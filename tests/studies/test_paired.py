@@ -10,6 +10,7 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.inference import FakeRunner
 from surface_consistency.metrics import adjust_p_values, minimum_detectable_difference
 from surface_consistency.metrics.paired_groups import paired_by
+from surface_consistency.report.numbers import sentence_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies import paired_tables, reporting
@@ -321,6 +322,23 @@ def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_f
 
     told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
     assert "Identical prompts asked twice flip 0 (a), 0.9 (b). " in told
+
+
+def test_the_finding_names_the_panel_that_it_is_of(random_outcomes, make_manifest):
+    """Of several wordings, which are never pooled, the first one alone makes the sentence."""
+    frames = [
+        random_outcomes(80, seed=4, model="m"),
+        random_outcomes(80, seed=5, model="m", template="paraphrase"),
+    ]
+    runs = [
+        StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+        for outcomes in (pd.concat(frames, ignore_index=True), frames[0])
+    ]
+
+    both, one = (sentence_text(page_of([run]).finding.sentence) for run in runs)
+
+    assert "of m’s verdicts (template: original)." in both
+    assert "of m’s verdicts." in one
 
 
 def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manifest):

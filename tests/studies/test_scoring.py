@@ -17,6 +17,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
+from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.runs.log import lock_log
@@ -267,6 +268,40 @@ def test_results_that_were_edited_are_refused(data, predictions, tmp_path, name)
 
     with pytest.raises(DataError, match=rf"{name} is not the file .* \(judged by popqa on first"):
         load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "can_be_judged"),
+    [
+        ("outcomes.parquet", "though scoring.json tells of it", True),
+        ("checks/rules.csv", "though scoring.json tells of it", True),
+        ("generations.jsonl", "since its answers were judged.*restore it, or give the comm", False),
+        ("targets.parquet", "since its answers were judged.*restore it, or give the comm", False),
+    ],
+)
+def test_a_deleted_file_is_called_gone_and_the_remedy_works(
+    data, predictions, tmp_path, name, told, can_be_judged
+):
+    """Predictions from elsewhere cannot be judged again without plan and answers."""
+    origin = tmp_path / "x.csv"
+    told_command = COMMAND.set("surface-consistency score --predictions x.csv")
+    folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin=str(origin))
+    COMMAND.reset(told_command)
+    score_run(folder)
+    (folder.path / name).unlink()
+
+    with pytest.raises(SourceNotFoundError, match=rf"{name} is gone,? {told}") as caught:
+        load(folder)
+    assert ("judge them again with `surface-consistency score" in str(caught.value)) == (
+        can_be_judged
+    )
+    if not can_be_judged:
+        again = r"restore it, or give the command again .*\(`surface-consistency score --pred"
+        with pytest.raises((DataError, RunLogError), match=again):
+            score_run(folder)
+        import_predictions(data, predictions, folder.path, model="m", origin=str(origin))
+    score_run(folder)
+    assert load(folder).judged_by == "popqa on first_line"
 
 
 def test_answers_that_came_after_the_scoring_are_told(data, predictions, tmp_path):

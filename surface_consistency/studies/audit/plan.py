@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from surface_consistency.data.questions import tell_limit
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.retrieval import FactClosure, content_digest
 from surface_consistency.schemas import DataSource, GenerationParams
@@ -71,6 +72,10 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
         condition.limited(settings.limit).sampled(settings.sample, seed=settings.seed)
         for condition in data.conditions
     ]
+    n_asked, n_held = (
+        sum(len(one.prompts) for one in some) for some in (conditions, data.conditions)
+    )
+    tell_limit(settings.limit, n_asked, n_held, "prompts of all files")
     sources = _databases(conditions)
     contents = {name: content_digest(item.triplets) for name, item in sources.items()}
     _warn_equal(contents)

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
@@ -168,16 +169,16 @@ class AuditStudy(Study):
 
         Raises:
             ValueError: If more facts shall be leaked than there are.
+            RunnerError: If the runner does not take the options; before anything is trained.
         """
+        model = LookupModel(out, **options)
         asked = [one.limited(settings.limit) for one in data.conditions]
         prompts = [prompt for one in asked for prompt in one.prompts]
         facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
         if organism.leaked > len(facts):
             raise ValueError(f"leaked must be 0 to {len(facts)}, got {organism.leaked}")
-        folder = train_memory_organism(
-            prompts, out, leaked=facts[: organism.leaked], steps=organism.steps
-        )
-        return LookupModel(folder, **options)
+        train_memory_organism(prompts, out, leaked=facts[: organism.leaked], steps=organism.steps)
+        return model
 
     def variants(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
         """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""
@@ -234,6 +235,10 @@ class LookupModel:
     Args:
         model: Folder of the model, or hub id.
         options: Keyword arguments of `LookupRunner`, and fields of `LookupSettings`.
+
+    Raises:
+        RunnerError: If there is no such option.
+        ValueError: If a value is none that the option takes.
     """
 
     name: str = "lookup"
@@ -242,9 +247,15 @@ class LookupModel:
     def __init__(self, model: str | os.PathLike[str], **options: object) -> None:
         known = {field.name for field in fields(LookupSettings)}
         self._model = model
-        self._decoding = {name: value for name, value in options.items() if name in known}
         self._others = {name: value for name, value in options.items() if name not in known}
         self._loaded: LookupRunner | None = None
+        decoding = {name: value for name, value in options.items() if name in known}
+        try:
+            self._settings = LookupSettings(**decoding)  # type: ignore[arg-type]
+            signature(LookupRunner).bind(model, store=None, **self._others)
+        except TypeError as error:
+            raise RunnerError(f"the lookup runner cannot be made: {error}") from error
+        LookupRunner.check_options(**self._others)  # type: ignore[arg-type]
 
     def with_store(self, source: AuditFactStore) -> LookupRunner:
         """Load the model, or share the memory of the one that was loaded.
@@ -256,19 +267,15 @@ class LookupModel:
             The runner.
 
         Raises:
-            RunnerError: If there is no such option, or the model cannot be loaded.
+            RunnerError: If the model cannot be loaded.
         """
         if self._loaded is None:
-            try:
-                settings = LookupSettings(**self._decoding)  # type: ignore[arg-type]
-                self._loaded = LookupRunner(
-                    self._model,
-                    store=source,
-                    settings=settings,
-                    **self._others,  # type: ignore[arg-type]
-                )
-            except TypeError as error:
-                raise RunnerError(f"the lookup runner cannot be made: {error}") from error
+            self._loaded = LookupRunner(
+                self._model,
+                store=source,
+                settings=self._settings,
+                **self._others,  # type: ignore[arg-type]
+            )
         return self._loaded.with_store(source)
 
 

@@ -13,9 +13,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.questions import tell_limit
 from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
-from surface_consistency.inference.registry import load_runner
+from surface_consistency.inference.registry import check_runner_options, load_runner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,
@@ -295,6 +296,7 @@ class SlaqStudy(Study):
                 questions.
         """
         asked = data if settings.limit is None else data.select(limit=settings.limit)
+        tell_limit(settings.limit, len(asked.topics), len(data.topics), "topics")
         prompts = topic_prompts(asked, settings)
         if prompts.rebuilt:
             warnings.warn(
@@ -341,9 +343,12 @@ class SlaqStudy(Study):
 
         Raises:
             MissingDependencyError: If torch or transformers is not installed.
+            RunnerError: If the runner does not take the options; before anything is trained.
         """
         from surface_consistency.studies.organisms import train_slaq_organism
 
+        options = {"device": "cpu", "dtype": "float32", **options}
+        check_runner_options("transformers", options)
         asked = data if settings.limit is None else data.select(limit=settings.limit)
         model = train_slaq_organism(
             asked.topics,
@@ -352,7 +357,6 @@ class SlaqStudy(Study):
             steps=organism.organism_steps,
             seed=organism.organism_seed,
         )
-        options = {"device": "cpu", "dtype": "float32", **options}
         return load_runner("transformers", model=str(model), options=options)
 
     def judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge:

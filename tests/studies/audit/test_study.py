@@ -29,10 +29,10 @@ from surface_consistency.studies.audit import (
     AuditSettings,
     AuditSource,
     AuditStudy,
-    LookupModel,
     RetrieverFactory,
     retrievers_by_name,
     score_published_results,
+    study as audit_study,
 )
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
@@ -604,11 +604,27 @@ def test_a_folder_of_databases_is_loaded_as_it_is(databases):
     assert {one.label.database for one in data.conditions} == {"lands/noise"}
 
 
-def test_the_lookup_model_names_options_that_it_does_not_take(monkeypatch):
-    model = LookupModel("folder", nonsense=1)
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"nonsense": 1}, RunnerError, r"the lookup runner cannot be made: .*nonsense"),
+        ({"dtype": "float8"}, ValueError, "`dtype` is one of auto, float32"),
+        ({"device": "cuad"}, ValueError, "`device` is a name such as 'cuda:0'"),
+        ({"repetition_penalty": 0.0}, ValueError, "`repetition_penalty` is above 0"),
+    ],
+)
+def test_options_are_refused_before_a_model_is_trained(
+    data, options, error, message, tmp_path, monkeypatch
+):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(
+        audit_study, "train_memory_organism", lambda *a, **b: pytest.fail("was trained")
+    )
 
-    with pytest.raises(RunnerError, match=r"the lookup runner cannot be made: .*nonsense"):
-        model.with_store(None)
+    with pytest.raises(error, match=message):
+        AuditStudy().train_organism(
+            data, AuditSettings(), AuditOrganism(), tmp_path, options=options
+        )
 
 
 def test_an_organism_rejects_more_leaks_than_facts(data, tmp_path):

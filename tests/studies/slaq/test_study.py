@@ -8,7 +8,12 @@ import pytest
 
 from surface_consistency.commands.options import ModelSettings
 from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
+from surface_consistency.errors import (
+    DataError,
+    RunMismatchError,
+    RunnerError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.inference import FakeRunner
 from surface_consistency.settings_options import record_from_options, record_options
 from surface_consistency.studies.scoring import import_predictions, score_run
@@ -295,6 +300,34 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     assert frame["first_correct"].all()
     assert not frame["second_correct"].any()
     assert set(frame["second_prediction"]) == {"no"}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"nonsense": 1}, RunnerError, "runner 'transformers' cannot be made: .*nonsense"),
+        ({"dtype": "float8"}, ValueError, "`dtype` is one of auto, float32"),
+        ({"device": "cuad"}, ValueError, "`device` is a name such as 'cuda:0'"),
+    ],
+)
+def test_options_are_refused_before_a_model_is_trained(options, error, message, tmp_path):
+    pytest.importorskip("torch")
+    with pytest.raises(error, match=message):
+        SlaqStudy().train_organism(
+            load_slaq_sample(), SlaqSettings(limit=1), SlaqOrganism(), tmp_path, options=options
+        )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [(40, "--limit 40: 24 topics are asked (all there are)"), (2, "2 topics are asked (of 24)")],
+)
+def test_a_limit_says_what_it_takes(limit, told, caplog):
+    with caplog.at_level("INFO", logger="surface_consistency"):
+        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=limit))
+
+    assert told in caplog.text
 
 
 def test_the_organism_is_trained_on_what_it_will_be_asked(tmp_path):
