@@ -394,8 +394,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         return {
             f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
             for name, value in found.items()
-            if name in _LOGGED
-            or (not name.startswith(("n_", "mcnemar")) and not name.endswith(_ENDS))
+            if name in _LOGGED or not (name.startswith("n_") or name.endswith(("p_value", *_ENDS)))
         }
 
     def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
