@@ -1,5 +1,8 @@
 """Use the installed package as a user would: sample, own predictions, table with intervals."""
 
+import json
+import subprocess
+import sys
 import warnings
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -9,7 +12,6 @@ import surface_consistency
 from surface_consistency import FakeRunner, paired_by, score_predictions
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.integrations import lm_eval_path
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:
@@ -24,16 +26,25 @@ if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.
     raise SystemExit(f"unexpected table:\n{table}")
 FakeRunner(lambda prompt: "x")
 if find_spec("lm_eval") is not None:
-    from lm_eval.tasks import TaskManager
-
-    manager = TaskManager(
-        include_path=str(lm_eval_path()),
-        include_defaults=False,
-        metadata={"redirectqa": {"source": "sample"}},
-    )
-    (task,) = manager.load(["redirectqa"])["tasks"].values()
-    if Path(lm_eval_path()).parents[1] != home.parent or len(task.test_docs()) < 100:
-        raise SystemExit("the tasks of lm-evaluation-harness are not those of the wheel")
+    path = subprocess.run(
+        [sys.executable, "-m", "surface_consistency.cli", "lm-eval-path"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    if Path(path).parents[1] != home.parent:
+        raise SystemExit(f"the tasks of lm-evaluation-harness are those of {path}")
+    harness = [sys.executable, "-m", "lm_eval", "run", "--include_path", path, "--limit", "20"]
+    for study in ("redirectqa", "slaq"):
+        metadata = json.dumps({study: {"source": "sample"}})
+        told = subprocess.run(
+            [*harness, "--model", "dummy", "--tasks", study, "--metadata", metadata],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if told.returncode or "consistency_low" not in told.stdout:
+            raise SystemExit(f"lm_eval run --tasks {study} failed:\n{told.stdout}{told.stderr}")
 if find_spec("inspect_ai") is not None:
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
     if set(point.load()) != {"redirectqa", "slaq", "paired_verdicts", "paired_numbers"}:

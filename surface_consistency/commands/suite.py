@@ -9,12 +9,14 @@ from cyclopts import Parameter
 
 from surface_consistency.commands.output import UNANSWERED
 from surface_consistency.errors import MissingDependencyError
+from surface_consistency.studies.study import find_study
 from surface_consistency.studies.suite import (
     CellState,
     SuiteMergeStep,
     SuiteStep,
     run_suite,
     suite_states,
+    takes_device,
 )
 from surface_consistency.studies.suite_file import Suite, read_suite
 from surface_consistency.text import one_line
@@ -56,7 +58,7 @@ def _suite(
     devices: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Where models run, such as cuda:0 cuda:1; tasks take them in turn.",
+            help="Where models run, such as cuda:0 cuda:1; each task takes one that is free.",
             consume_multiple=True,
             negative=(),
         ),
@@ -75,7 +77,7 @@ def _suite(
     shipped = _EXAMPLES / f"{file}.toml"
     suite = read_suite(shipped if not file.exists() and shipped.is_file() else file)
     states = suite_states(suite, out)
-    print(_plan_text(states, out, tasks, shards, devices), flush=True)
+    print(_plan_text(states, out, shards, devices), flush=True)
     if dry_run:
         return 0
     if tasks is None:
@@ -92,21 +94,14 @@ def _suite(
     return _FAILED if counts["failed"] else UNANSWERED if counts["unanswered"] else 0
 
 
-def _plan_text(
-    states: Sequence[CellState],
-    out: Path,
-    tasks: int | None,
-    shards: int,
-    devices: Sequence[str],
-) -> str:
+def _plan_text(states: Sequence[CellState], out: Path, shards: int, devices: Sequence[str]) -> str:
     """Say which model answers which study, where, and what of it is done."""
     lines = [("state", "study", "model", "where", "folder")]
-    for place, one in enumerate(states):
+    for one in states:
         model = one.cell.model
         where = model.device_map or model.device or "best device there is"
-        if devices:
-            ranks = {(place * shards + number) % (tasks or 1) for number in range(shards)}
-            where = "+".join(dict.fromkeys(devices[rank % len(devices)] for rank in sorted(ranks)))
+        if devices and takes_device(model, find_study(one.cell.entry.study)):
+            where = " or ".join(dict.fromkeys(devices))
         if model.runner not in (None, "transformers"):
             where = f"runner {model.runner}"
         bits = "8 bits" if model.int8 else "4 bits" if model.int4 else model.dtype or ""

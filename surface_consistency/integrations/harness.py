@@ -212,7 +212,7 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
             verdicts = self._judged[doc["id"], reply]
             known = [verdict for _, verdict in verdicts if verdict is not None]
             share = sum(known) / len(known) if known else None
-            return {"acc": share} | dict.fromkeys(self._paired.names, verdicts)
+            return {"acc": share} | dict.fromkeys(self._paired.names, _Verdicts.of(verdicts))
 
         def aggregation(self) -> dict[str, Callable[[Sequence[Any]], float]]:
             of_pairs = {name: partial(self._number, name) for name in self._paired.names}
@@ -221,8 +221,8 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
         def higher_is_better(self) -> dict[str, bool]:
             return {"acc": True, **self._paired.higher_is_better}
 
-        def _number(self, name: str, items: Sequence[Sequence[tuple[str, bool | None]]]) -> float:
-            verdicts = {target: verdict for item in items for target, verdict in item}
+        def _number(self, name: str, items: Sequence["_Verdicts"]) -> float:
+            verdicts = {target: verdict for item in items for target, verdict in item.verdicts}
             return self._paired.numbers(verdicts)[name]
 
         def _judge(self, replies: Mapping[str, str]) -> None:
@@ -233,6 +233,22 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
                 ]
 
     return HarnessTask
+
+
+class _Verdicts(str):
+    """The verdicts on a document, which samples show under every number by their count alone."""
+
+    verdicts: Sequence[Sequence[Any]]
+
+    @classmethod
+    def of(cls, verdicts: Sequence[Sequence[Any]]) -> "_Verdicts":
+        """Write verdicts, pairs of target id and verdict, as a count."""
+        known = [verdict for _, verdict in verdicts if verdict is not None]
+        n_lacking = len(verdicts) - len(known)
+        lacking = f", {n_lacking} not judged" if n_lacking else ""
+        made = cls(f"{sum(known)} of {len(verdicts)} right{lacking}")
+        made.verdicts = verdicts
+        return made
 
 
 def _load(config: Mapping[str, Any]) -> PairedTask:

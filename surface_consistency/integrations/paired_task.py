@@ -206,7 +206,8 @@ class PairedTask:
     def names(self) -> tuple[str, ...]:
         """Names of the numbers that `numbers` returns, in order."""
         rates = [f"{name}{end}" for name in self._rates for end in _ENDS]
-        return (*rates, "mcnemar_p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
+        counts = ("mcnemar_p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
+        return (*rates, *counts, *self._without_verdicts)
 
     @cached_property
     def higher_is_better(self) -> dict[str, bool]:
@@ -214,7 +215,9 @@ class PairedTask:
         first_only, second_only = (name for name in self._rates if name.startswith("only_"))
         better = dict.fromkeys(self._rates, True) | {first_only: False, second_only: False}
         del better["accuracy_difference"]
-        return {f"{name}{end}": is_so for name, is_so in better.items() for end in _ENDS}
+        of_pairs = {f"{name}{end}": is_so for name, is_so in better.items() for end in _ENDS}
+        further = [name for name in self._without_verdicts if name.startswith("accuracy_")]
+        return of_pairs | dict.fromkeys(further, True)
 
     def prompt(
         self, document_id: str, *, chat: bool | None = None, shots: int | None = None
@@ -306,7 +309,8 @@ class PairedTask:
             accuracy_difference (second less first), signed_alignment, each with `_low` and `_high`,
             the bounds of its 95 % interval over clusters; mcnemar_p_value; n_pairs, those that
             count; n_clusters; n_unscored, pairs with an answer that could not be judged; n_cut,
-            pairs of which only one member was asked. NaN where nothing is left to count.
+            pairs of which only one member was asked; and those of `Study.further_numbers`, which
+            take no cluster that was cut apart. NaN where nothing is left to count.
 
         Warns:
             IncompletePairWarning: If pairs were cut apart.
@@ -318,11 +322,18 @@ class PairedTask:
             return self._last[1]
         n_asked = self._n_asked(frozenset(given))
         n_cut = int(np.count_nonzero(n_asked == 1))
+        clusters = self.pairs[self.cluster]
+        is_whole = (n_asked == 2) & ~clusters.isin(clusters[n_asked < 2]).to_numpy()
         if n_cut:
+            n_clusters = clusters[n_asked == 1].nunique()
+            further = (
+                f"; numbers that take {self.study.clusters[self.cluster]} as wholes leave out "
+                f"those cut apart too ({n_clusters})"
+            )
             warnings.warn(
                 f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs were cut apart: "
                 "only one of their members was asked, as a limit on documents does; they are left "
-                "out",
+                f"out{further if self._without_verdicts else ''}",
                 IncompletePairWarning,
                 stacklevel=2,
             )
@@ -330,18 +341,15 @@ class PairedTask:
         found = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
         if len(whole):
             found |= self._counted(whole, given)
+        if self._without_verdicts and is_whole.any():
+            found |= self.study.further_numbers(_with_verdicts(self.pairs[is_whole], given))
         self._last = (given, found)
         return found
 
     def _counted(self, pairs: pd.DataFrame, verdicts: Verdicts) -> dict[str, float]:
         """Compute the numbers of whole pairs."""
-        frame = pd.DataFrame({self.cluster: pairs[self.cluster].to_numpy()})
-        for side in ("first", "second"):
-            frame[f"{side}_correct"] = pd.array(
-                [verdicts[name] for name in pairs[f"{side}_target"]], dtype="boolean"
-            )
         row = paired_by(
-            frame,
+            _with_verdicts(pairs, verdicts),
             cluster=self.cluster,
             rates={rate: PAIRED_RATES[rate] for rate in self._rates.values()},
         ).iloc[0]
@@ -367,6 +375,11 @@ class PairedTask:
             for place, side in enumerate(("first", "second"))
         )
         return {name.format(first=first, second=second): rate for name, rate in _RATES.items()}
+
+    @cached_property
+    def _without_verdicts(self) -> dict[str, float]:
+        """The further numbers of the study where nothing is judged: their names."""
+        return dict(self.study.further_numbers(_with_verdicts(self.pairs, {})))
 
     def _n_asked(self, targets: frozenset[str]) -> Any:  # noqa: ANN401 - an array
         """Count the members of each pair that were asked."""
@@ -449,6 +462,17 @@ def to_verdicts(judged: pd.DataFrame) -> dict[str, bool | None]:
     """
     known = judged["is_correct"].astype(object).where(judged["is_correct"].notna(), None)
     return dict(zip(judged["target_id"], known, strict=True))
+
+
+def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
+    """Put the verdicts on both members beside each pair."""
+    told = {
+        f"{side}_correct": pd.array(
+            [verdicts.get(name) for name in pairs[f"{side}_target"]], dtype="boolean"
+        )
+        for side in ("first", "second")
+    }
+    return pairs.reset_index(drop=True).assign(**told)
 
 
 class _Outside:

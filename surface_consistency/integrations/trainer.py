@@ -4,12 +4,11 @@ import os
 import random
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +30,7 @@ from surface_consistency.studies.study import Study
 
 __all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
 
+_T = TypeVar("_T")
 _LIMIT: Final = 100
 _LOGGED: Final = ("consistency_low", "consistency_high", "n_pairs")
 _ENDS: Final = ("_low", "_high")
@@ -78,6 +78,11 @@ class StepEvaluator:
         self._asking: tuple[PairedTask, TransformersRunner] | None = None
         self._last: tuple[int, dict[str, bool | None], dict[str, float]] | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the numbers that `evaluate` returns, once it is laid out what is asked."""
+        return () if self._asking is None else (*self._asking[0].names, "flips_since_last")
+
     def start(self, model: Any, tokenizer: Any, *, step: int) -> None:  # noqa: ANN401
         """Lay out what is asked, for a training that begins or goes on from a checkpoint.
 
@@ -92,20 +97,24 @@ class StepEvaluator:
             DataError: If a new training begins in the folder of another, or the data cannot be
                 read.
         """
-        later = [path for path in self._steps() if int(path.stem) > step]
-        if later and step == 0:
-            raise DataError(
-                f"{self.folder} holds the steps of another training, up to {int(later[-1].stem):,};"
-                " choose another `out`, or delete the folder"
-            )
+        _together(lambda: self._start(model, tokenizer, step))
+
+    def _start(self, model: Any, tokenizer: Any, step: int) -> None:  # noqa: ANN401
+        """Take the folder in one process, lay out what is asked in all."""
         self._last = None
-        if later and _rank() == 0:
+        if _rank() == 0:
+            later = [path for path in self._steps() if int(path.stem) > step]
+            if later and step == 0:
+                raise DataError(
+                    f"{self.folder} holds the steps of another training, up to "
+                    f"{int(later[-1].stem):,}; choose another `out`, or delete the folder"
+                )
             for path in later:
                 path.unlink()
-            self._write_curve([row for row in self._rows() if row["step"] <= step])
+            if later:
+                self._write_curve([row for row in self._rows() if row["step"] <= step])
         with _left_as_found(model):
             self._laid_out(model, tokenizer)
-        _wait()
 
     def evaluate(
         self,
@@ -117,7 +126,8 @@ class StepEvaluator:
         """Ask the model, judge, and write down.
 
         Every process of a training on several calls it: those that share a model's weights out ask
-        the same prompts together, those that hold all of them ask a part each.
+        the same prompts together, those that hold all of them ask a part each. The first one judges
+        and writes; all return what it found, or fail where one of them does.
 
         Args:
             model: A causal language model of transformers.
@@ -131,49 +141,52 @@ class StepEvaluator:
 
         Raises:
             SurfaceConsistencyError: If the model cannot be asked.
+            RuntimeError: If another process failed for a reason that this package does not know.
         """
         if self._last is not None and self._last[0] == step:
             return self._last[2]
         start = time.perf_counter()
         with _left_as_found(model):
-            task, judged = self._judged(model, tokenizer)
+            parts = _together(lambda: self._ask(model, tokenizer))
+        answers = [answer for part in parts for answer in part]
+        verdicts, found = _together(
+            lambda: self._write(step, answers, start) if _rank() == 0 else ({}, {})
+        )[0]
+        if step is not None:
+            self._last = (step, verdicts, found)
+        return found
+
+    def _write(
+        self, step: int | None, answers: Sequence[Generation], start: float
+    ) -> tuple[dict[str, bool | None], dict[str, float]]:
+        """Judge the answers and write down what they tell, in the first process."""
+        if self._asking is None:
+            raise ValueError("answers are judged once what is asked has been laid out")
+        task = self._asking[0]
+        judged = task.judge_generations(answers)
         verdicts = to_verdicts(judged)
         found = task.numbers(verdicts)
         if step is None:
-            return found
+            return verdicts, found
         before = self._before(step, task)
         if before is not None:
             changed = [verdicts[name] != old for name, old in before.items() if name in verdicts]
             found = {**found, "flips_since_last": float(np.mean(changed)) if changed else np.nan}
-        if _rank() == 0:
-            outcomes = task.outcomes(judged, model=f"step {step}")
-            self._path(step).parent.mkdir(exist_ok=True)
-            write_frame(self._path(step), outcomes, task.study.outcome)
+        outcomes = task.outcomes(judged, model=f"step {step}")
+        self._path(step).parent.mkdir(exist_ok=True)
+        write_frame(self._path(step), outcomes, task.study.outcome)
         found = {**found, "seconds": time.perf_counter() - start}
-        if _rank() == 0:
-            rows = [row for row in self._rows() if row["step"] < step]
-            self._write_curve([*rows, {"step": step, **found}])
-        self._last = (step, verdicts, found)
-        return found
-
-    def _judged(self, model: Any, tokenizer: Any) -> tuple[PairedTask, pd.DataFrame]:  # noqa: ANN401
-        """Ask and judge."""
-        task, runner = self._laid_out(model, tokenizer)
-        documents = [document.id for document in task.documents]
-        answers = self._ask(
-            runner,
-            [(task.prompt(name), task.params(name)) for name in documents],
-            is_sharded=_is_sharded(model),
-            score=getattr(task.settings, "option_score", "sum"),
-        )
-        return task, task.judge_generations(answers)
+        rows = [row for row in self._rows() if row["step"] < step]
+        self._write_curve([*rows, {"step": step, **found}])
+        return verdicts, found
 
     def _laid_out(self, model: Any, tokenizer: Any) -> tuple[PairedTask, TransformersRunner]:  # noqa: ANN401
         """Lay out what is asked, once there is a tokenizer."""
         if self._asking is None:
             study, options, data = self._given
+            generating = model.module if _is_first_fsdp(model) else model
             runner = TransformersRunner.of_model(
-                model, tokenizer, label="the model in training", batch_size=self._batch_size
+                generating, tokenizer, label="the model in training", batch_size=self._batch_size
             )
             defaults = {"limit": _LIMIT, "truncate": True}
             task = PairedTask.load(
@@ -188,38 +201,21 @@ class StepEvaluator:
             self._asking = (task, runner)
         return self._asking
 
-    def _ask(
-        self,
-        runner: TransformersRunner,
-        asked: Sequence[tuple[Prompt, GenerationParams]],
-        *,
-        is_sharded: bool,
-        score: OptionScore,
-    ) -> list[Generation]:
-        """Ask all prompts, by one process or by several."""
-        import torch.distributed as dist
-
-        is_shared = _world() > 1 and not is_sharded
-        mine = asked[_rank() :: _world()] if is_shared else asked
-        answers: list[Generation] | str
+    def _ask(self, model: Any, tokenizer: Any) -> list[Generation]:  # noqa: ANN401
+        """Ask this process' part of the prompts; of weights that are shared out, all of them."""
+        task, runner = self._laid_out(model, tokenizer)
+        asked = [
+            (task.prompt(document.id), task.params(document.id)) for document in task.documents
+        ]
+        is_sharded = _is_sharded(model)
+        score: OptionScore = getattr(task.settings, "option_score", "sum")
         try:
+            mine = asked if is_sharded else asked[_rank() :: _world()]
             answers = list(_answers(runner, mine, score))
-        except SurfaceConsistencyError as error:
-            if not is_shared:
-                raise
-            # The others wait for this process: they are told.
-            answers = str(error)
         finally:
             # What was computed for shared prefixes is that of these weights.
             runner.forget()
-        if not is_shared and isinstance(answers, list):
-            return answers
-        gathered: list[Any] = [None] * _world()
-        dist.all_gather_object(gathered, answers)
-        failed = [part for part in gathered if isinstance(part, str)]
-        if failed:
-            raise SurfaceConsistencyError(failed[0])
-        return list(chain.from_iterable(gathered))
+        return [] if is_sharded and _rank() > 0 else answers
 
     def _before(self, step: int, task: PairedTask) -> dict[str, bool | None] | None:
         """Find the verdicts of the evaluation before, in memory or on disk."""
@@ -363,11 +359,9 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
         """Evaluate when the Trainer does, and add to what it found."""
-        wanted = str(args.metric_for_best_model or "")
+        wanted = str(args.metric_for_best_model or "").removeprefix("eval_")
         is_due = self._every is None or state.global_step % self._every == 0
-        if not is_due and not wanted.removeprefix("eval_").startswith(
-            ("consistency", "accuracy_", "only_", "signed_alignment")
-        ):
+        if not is_due and wanted not in self.evaluator.names:
             return
         numbers = self._evaluate(state, given)
         if numbers and given.get("metrics") is not None:
@@ -394,8 +388,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         return {
             f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
             for name, value in found.items()
-            if name in _LOGGED
-            or (not name.startswith(("n_", "mcnemar")) and not name.endswith(_ENDS))
+            if name in _LOGGED or not (name.startswith("n_") or name.endswith(("p_value", *_ENDS)))
         }
 
     def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
@@ -439,6 +432,7 @@ def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         stack.enter_context(torch.autocast(model.device.type, enabled=False))
+        stack.enter_context(_outermost_gathered(model))
         try:
             model.eval()
             yield
@@ -451,6 +445,20 @@ def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
             torch.set_rng_state(cpu)
             if devices:
                 torch.cuda.set_rng_state_all(devices)
+
+
+def _is_first_fsdp(model: Any) -> bool:  # noqa: ANN401
+    """Tell whether the first FSDP of torch wraps a model, and does not pass `generate` on."""
+    return type(model).__name__ == "FullyShardedDataParallel"
+
+
+def _outermost_gathered(model: Any) -> AbstractContextManager[Any]:  # noqa: ANN401
+    """Gather the weights outside the modules wrapped within, which gather theirs when called."""
+    if not _is_first_fsdp(model):
+        return nullcontext()
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    return FullyShardedDataParallel.summon_full_params(model, recurse=False, writeback=False)
 
 
 def _is_sharded(model: Any) -> bool:  # noqa: ANN401
@@ -480,9 +488,29 @@ def _rank() -> int:
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
 
 
-def _wait() -> None:
-    """Wait for the other processes."""
+def _together(work: Callable[[], _T]) -> list[_T]:
+    """Do something in every process; return what all found, or fail in all where one fails."""
     import torch.distributed as dist
 
-    if _world() > 1:
-        dist.barrier()
+    if _world() == 1:
+        return [work()]
+    mine: _T | None = None
+    failed: Exception | None = None
+    try:
+        mine = work()
+    except Exception as error:
+        # Whatever it is, the others wait for this process and are told.
+        failed = error
+    is_known = failed is None or isinstance(failed, SurfaceConsistencyError)
+    told = "" if failed is None else f"process {_rank()}: {type(failed).__name__}: {failed}"
+    gathered: list[Any] = [None] * _world()
+    dist.all_gather_object(gathered, (told, is_known, mine))
+    unknown = [text for text, other_is_known, _ in gathered if not other_is_known]
+    if failed is not None and (not is_known or not unknown):
+        raise failed
+    if unknown:
+        raise RuntimeError(unknown[0])
+    known = [text for text, _, _ in gathered if text]
+    if known:
+        raise SurfaceConsistencyError(known[0])
+    return [value for _, _, value in gathered]

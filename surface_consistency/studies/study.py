@@ -582,6 +582,18 @@ class Study(ABC):
         wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
         return make_frame(wanted, self.outcome)
 
+    def further_numbers(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
+        """Compute single numbers besides those of the pairs, for tools that show nothing else.
+
+        Args:
+            outcomes: One row a pair of one model: columns of `Plan.pairs`, first_correct and
+                second_correct. Clusters are there as a whole.
+
+        Returns:
+            By name, the same names whatever the verdicts; NaN where undefined. None by default.
+        """
+        return {}
+
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Make tables on the soundness of a scored run, besides those of the engine.
 

@@ -6,10 +6,13 @@ whole or in shards; the merge refuses what is not of one plan.
 """
 
 import gc
+import hashlib
 import json
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -24,19 +27,30 @@ from surface_consistency.report.page import Block, Finding, Link, Page, Prose, S
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import output_folder, write_json, write_text
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.locks import FileLock
 from surface_consistency.studies.asking import WHOLE, ProgressOption, Shard, merge_shards
+from surface_consistency.studies.model_settings import ModelSettings
 from surface_consistency.studies.reporting import report_runs
 from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import Study, find_study
 from surface_consistency.studies.suite_file import Cell, StudyEntry, Suite, read_suite
 from surface_consistency.studies.variants import ask_variants
 
-__all__ = ["CellState", "SuiteMergeStep", "SuiteStep", "report_suite", "run_suite", "suite_states"]
+__all__ = [
+    "CellState",
+    "SuiteMergeStep",
+    "SuiteStep",
+    "report_suite",
+    "run_suite",
+    "suite_states",
+    "takes_device",
+]
 
 _FAILED: Final = "failed.txt"
 _SHARDS: Final = "shards"
 
 _CELL: Final = "cell.json"
+_WITHOUT_DEVICE: Final = ("fake", "openai", "stored", "stored-scores")
 
 State = Literal["new", "begun", "done", "unanswered", "failed", "same weights"]
 _JUDGED: Final = ("done", "unanswered")
@@ -203,8 +217,9 @@ class SuiteStep:
         file: The suite file, in a place that all tasks reach.
         out: Folder of the suite, too.
         shards: Parts that the prompts of each run are cut into; 1 leaves runs whole.
-        devices: Where models run, such as "cuda:0" and "cuda:1": tasks take them in turn. None
-            leaves it to the suite file.
+        devices: Where models run, such as "cuda:0" and "cuda:1": each task takes the next one that
+            no other task of this suite holds on its machine. None leaves it to the suite file, or
+            to what the scheduler shows a task, as Slurm and Ray do.
 
     Raises:
         ValueError: If `shards` is below 1.
@@ -214,13 +229,18 @@ class SuiteStep:
         from datatrove.executor import LocalPipelineExecutor
 
         ask = LocalPipelineExecutor(
-            [SuiteStep("suite.toml", "runs", shards=4)], tasks=8, workers=2, logging_dir="logs/ask"
+            [SuiteStep("suite.toml", "runs", shards=4)],
+            tasks=8,
+            workers=2,
+            logging_dir="logs/ask",
+            skip_completed=False,
         )
         LocalPipelineExecutor(
             [SuiteMergeStep("suite.toml", "runs", shards=4)],
             tasks=1,
             logging_dir="logs/merge",
             depends=ask,
+            skip_completed=False,
         ).run()
         ```
     """
@@ -266,14 +286,30 @@ class SuiteStep:
         # What a rank asks must not hang on what others have finished meanwhile.
         every = [(one.cell, number) for one in states for number in range(self.shards)]
         mine = {_unit_name(*unit) for unit in every[rank::world_size]}
-        device = self.devices[rank % len(self.devices)] if self.devices else None
-        loader = _Loader(device)
-        for cell, number in units:
-            if _unit_name(cell, number) in mine:
-                shard = (number, self.shards)
-                _attempt(cell, home, loader, progress=False, shard=shard)
-        loader.let_go()
+        with self._device(rank) as device:
+            loader = _Loader(device)
+            for cell, number in units:
+                if _unit_name(cell, number) in mine:
+                    shard = (number, self.shards)
+                    _attempt(cell, home, loader, progress=False, shard=shard)
+            loader.let_go()
         return iter(())
+
+    @contextmanager
+    def _device(self, rank: int) -> Iterator[str | None]:
+        """Take a device that no other task here holds; where all are held, share one."""
+        if not self.devices:
+            yield None
+            return
+        suite = hashlib.sha256(self.out.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        first = rank % len(self.devices)
+        for place in (*range(first, len(self.devices)), *range(first)):
+            # Names of devices are those of one machine, as its temporary folder is.
+            path = Path(tempfile.gettempdir(), f"surface-consistency-{suite}-{place}.lock")
+            with suppress(_DeviceHeldError), FileLock(path, held=_DeviceHeldError):
+                yield self.devices[place]
+                return
+        yield self.devices[first]
 
     def __repr__(self) -> str:
         """Name the step in the log."""
@@ -327,6 +363,10 @@ class SuiteMergeStep:
         return f"merge: {self.file}"
 
 
+class _DeviceHeldError(Exception):
+    """Another task holds the device."""
+
+
 class _Loader:
     """Keeps the data and the model that were last loaded, for runs that share them."""
 
@@ -347,7 +387,7 @@ class _Loader:
         changed: dict[str, object] = {}
         if cell.revision is not None:
             changed["revision"] = cell.revision
-        if self._device is not None:
+        if self._device is not None and takes_device(cell.model, study):
             changed["device"] = self._device
         # A study that loads its own way may make something else of the same options.
         how = study.name if type(study).load_runner is not Study.load_runner else study.runner
@@ -362,6 +402,21 @@ class _Loader:
         """Free the memory of the model."""
         self._key = self._runner = None
         gc.collect()
+
+
+def takes_device(model: ModelSettings, study: Study) -> bool:
+    """Tell whether a model runs on one device of this machine, so that a task may choose it.
+
+    Args:
+        model: The model.
+        study: The study that it answers.
+
+    Returns:
+        Whether it does: not if its layers are spread, and not with a runner that asks a server or
+        reads what is stored.
+    """
+    runner = model.runner or study.runner
+    return model.device_map is None and runner not in _WITHOUT_DEVICE
 
 
 def _attempt(

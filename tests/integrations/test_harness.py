@@ -1,7 +1,9 @@
 """The tasks of lm-evaluation-harness: their numbers, prompts and limits, and bad input."""
 
+import hashlib
 import json
 import math
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +19,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.integrations import extras, lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.metrics import momentum, position_curve, topic_arrays
 from surface_consistency.studies import RedirectQAStudy, score_files
 from tests.integrations.planted import DATA, NAMES, expected, last_question, reply
 
@@ -29,6 +32,9 @@ from lm_eval.tasks import TaskManager
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
 )
+
+
+ENDS = ("", "_low", "_high")
 
 
 @pytest.fixture(autouse=True)
@@ -229,6 +235,72 @@ def test_slaq_pairs_short_with_long_answers(monkeypatch):
     assert {
         (s["arguments"][0][1]["max_gen_toks"], *s["arguments"][0][1]["until"]) for s in samples
     } == {(64, "\n"), (512,)}
+
+
+@pytest.fixture(scope="module")
+def slaq():
+    """The task of SLAQ, and a model that leaves out answers by plan."""
+    options = {"source": "sample", "all_facts": True, "judge_part": "whole"}
+    task = PairedTask.load("slaq", options)
+    answers = {}
+    for name, part in task.targets.groupby("prompt_id"):
+        known = [
+            f"It is {right[0]}."
+            for target, right in zip(part["target_id"], part["answers"], strict=True)
+            if hashlib.sha256(target.encode()).digest()[0] % 3
+        ]
+        answers[task.prompt(name, chat=False).text] = " ".join(known) or "Nothing."
+    return task, options, answers
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, monkeypatch):
+    task, options, answers = slaq
+    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: answers[prompt])
+
+    numbers, samples = run("slaq", options)
+
+    replies = {sample["doc"]["id"]: sample["resps"][0][0] for sample in samples}
+    frame = task.outcomes(task.judge(replies), model="planted")
+    arrays = topic_arrays(frame, question="fact_id")
+    curve = position_curve(arrays.slots, arrays.orders)
+    for point in curve.points:
+        name, interval = f"accuracy_slot_{point.slot}", point.accuracy_interval
+        found = tuple(numbers[name + end] for end in ENDS)
+        assert found == (point.accuracy, interval.low, interval.high)
+    found = tuple(numbers["slot_slope" + end] for end in ENDS)
+    assert found == (curve.slope, curve.slope_interval.low, curve.slope_interval.high)
+    result = momentum(arrays.slots, orders=arrays.orders, null="topic-and-slot")
+    for word, run_of in (("right", result.correct), ("wrong", result.incorrect)):
+        for point in run_of.points:
+            name, interval = f"accuracy_after_{word}_{point.length}", point.probability_interval
+            found = tuple(numbers[name + end] for end in ENDS)
+            wanted = (point.probability, interval.low, interval.high)
+            assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
+        assert numbers[f"slope_after_{word}"] == run_of.slope
+        assert numbers[f"slope_after_{word}_low"] == run_of.slope_interval.low
+        assert numbers[f"slope_after_{word}_p_value"] == run_of.p_value
+    assert numbers["momentum_p_value"] == result.band_p_value
+    assert (numbers["n_slot_topics"], numbers["n_responses"]) == (24, 120)
+    assert 0 < numbers["order_disagreement_low"] < numbers["order_disagreement"] < 1
+    # A sample tells its verdicts once under each number, not all of them.
+    long = next(sample for sample in samples if sample["doc"]["question"] is None)
+    assert re.fullmatch(r"\d of 5 right", long["accuracy_slot_1"])
+
+
+def test_topic_that_a_limit_cuts_apart_is_left_out_of_slots_and_said(slaq, monkeypatch):
+    task, options, answers = slaq
+    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: answers[prompt])
+    first = task.documents[0].cluster
+    n = sum(document.cluster == first for document in task.documents)
+
+    with pytest.warns(IncompletePairWarning, match=r"topics as wholes .*cut apart too \(1\)"):
+        numbers, _ = run("slaq", options, limit=2 * n - 1)
+
+    assert numbers["n_slot_topics"] == 1
+    assert numbers["n_responses"] == 5
+    assert numbers["n_clusters"] == 2
+    assert numbers["n_cut"] == 5
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")

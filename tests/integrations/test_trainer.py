@@ -167,14 +167,14 @@ def test_curve_rises_with_what_is_learned_and_not_before(tiny_model, tmp_path, m
     learned: list[bool] = []
     questions = {question.id: question for question in load_sample().questions}
 
-    def answers(runner, asked, **_):
+    def answers(runner, asked, score):
         for prompt, _params in asked:
             question = questions[prompt.id]
             knows = question.surface.is_canonical or bool(learned)
             text = question.triple.answers[0] if knows else "no idea"
             yield Generation(prompt_id=prompt.id, text=text)
 
-    monkeypatch.setattr(evaluator, "_ask", lambda *given, **named: list(answers(*given, **named)))
+    monkeypatch.setattr(trainer_module, "_answers", answers)
     found = [evaluator.evaluate(model, tokenizer, step=step) for step in (0, 10)]
     learned.append(True)
     found += [evaluator.evaluate(model, tokenizer, step=step) for step in (20, 30)]
@@ -185,57 +185,9 @@ def test_curve_rises_with_what_is_learned_and_not_before(tiny_model, tmp_path, m
     assert found[1]["flips_since_last"] == found[3]["flips_since_last"] == 0.0
     assert found[2]["flips_since_last"] == n_redirects / (n_redirects + n_facts)
     again = StepEvaluator("sample", out=tmp_path / "out", options=OPTIONS)
-    monkeypatch.setattr(again, "_ask", lambda *given, **named: list(answers(*given, **named)))
     again.start(model, tokenizer, step=20)
     assert again.evaluate(model, tokenizer, step=25)["flips_since_last"] == 0.0
     assert read_curve(tmp_path / "out")["step"].tolist() == [0, 10, 20, 25]
-
-
-def test_processes_that_hold_all_weights_ask_a_part_each(tiny_model, tmp_path, monkeypatch):
-    import torch.distributed as dist
-
-    model = transformers.AutoModelForCausalLM.from_pretrained(tiny_model)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
-    alone = StepEvaluator("sample", out=tmp_path / "1", options=OPTIONS)
-    expected = alone.evaluate(model, tokenizer, step=1)
-    parts: dict[int, list] = {}
-    monkeypatch.setattr(trainer_module, "_world", lambda: 2)
-
-    def gather(into, mine):
-        parts[trainer_module._rank()] = mine
-        if len(parts) < 2:
-            raise InterruptedError("the other process is to come")
-        into[:] = [parts[0], parts[1]]
-
-    monkeypatch.setattr(dist, "all_gather_object", gather)
-    for rank in (1, 0):
-        monkeypatch.setattr(trainer_module, "_rank", lambda rank=rank: rank)
-        together = StepEvaluator("sample", out=tmp_path / "2", options=OPTIONS)
-        if rank:
-            with pytest.raises(InterruptedError, match="to come"):
-                together.evaluate(model, tokenizer, step=1)
-    found = together.evaluate(model, tokenizer, step=1)
-
-    assert not {answer.prompt_id for answer in parts[0]} & {a.prompt_id for a in parts[1]}
-    assert abs(len(parts[0]) - len(parts[1])) <= 1
-    assert {**found, "seconds": 0} == {**expected, "seconds": 0}
-    kept = [pd.read_parquet(tmp_path / n / "steps" / "000000001.parquet") for n in ("1", "2")]
-    pd.testing.assert_frame_equal(*kept)
-
-
-def test_processes_that_share_weights_out_ask_the_same(tiny_model, tmp_path, monkeypatch):
-    model = transformers.AutoModelForCausalLM.from_pretrained(tiny_model)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
-    model.model._is_fsdp_managed_module = model._is_fsdp_managed_module = True
-    evaluator = StepEvaluator("sample", out=tmp_path, options=OPTIONS)
-    monkeypatch.setattr(trainer_module, "_world", lambda: 2)
-    monkeypatch.setattr(trainer_module, "_rank", lambda: 1)
-
-    # Nothing is gathered, which would fail without a group of processes.
-    found = evaluator.evaluate(model, tokenizer, step=1)
-
-    assert found["n_pairs"] > 0
-    assert not (tmp_path / "curve.csv").exists()
 
 
 def test_weights_of_each_step_answer_for_themselves(tiny_model, tmp_path):

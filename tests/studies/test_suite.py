@@ -1,6 +1,7 @@
 """Suites: what a file says, what runs, what fails alone, and the same in tasks and shards."""
 
 import json
+import os
 import warnings
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError, RunnerError, SourceNotFoundError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
+from surface_consistency.studies.model_settings import ModelSettings
 from surface_consistency.studies.suite import SuiteMergeStep, SuiteStep, run_suite, suite_states
 from surface_consistency.studies.suite_file import read_suite
 
@@ -184,6 +186,108 @@ def test_the_local_executor_runs_a_suite(file, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "1 done" in printed
     assert "each run in 2 shards" in printed
+
+
+@pytest.mark.usefixtures("no_page")
+def test_a_task_takes_a_device_that_no_other_holds(file, tmp_path, monkeypatch):
+    """The second task finds the first device held; a third shares; runners of servers get none."""
+    file.write_text("[[models]]".join(file.read_text().split("[[models]]")[:2]))
+    given: list[object] = []
+    monkeypatch.setattr(ModelSettings, "load", lambda self, study, **more: given.append(more))
+    steps = [
+        SuiteStep(file, tmp_path / "out", devices=["cuda:0", "cuda:1"], shards=n) for n in (1, 2, 3)
+    ]
+
+    with steps[0]._device(0) as first, steps[1]._device(2) as second, steps[2]._device(4) as third:
+        pass
+    with steps[0]._device(1):
+        steps[1](None, rank=1, world_size=2)
+    file.write_text(file.read_text().replace(f"{__name__}:Answerer", "openai"))
+    SuiteStep(file, tmp_path / "other", devices=["cuda:0"])(None)
+
+    assert (first, second, third) == ("cuda:0", "cuda:1", "cuda:0")
+    assert given[0] == {"device": "cuda:0"}
+    assert given[1:] == [{}]
+
+
+SBATCH = """#!/bin/bash
+cp "${@: -1}" "$FAKE/job-$(ls "$FAKE" | wc -l)"
+echo "$@" >> "$FAKE/../calls"
+echo "Submitted batch job $(ls "$FAKE" | wc -l)"
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A scheduler that writes down what it is given; its tasks are run here, one by one."""
+    pytest.importorskip("datatrove")
+    import dill
+
+    jobs, programs = tmp_path / "jobs", tmp_path / "bin"
+    jobs.mkdir()
+    programs.mkdir()
+    for name, text in (("sbatch", SBATCH), ("scontrol", '#!/bin/bash\necho "$3"\n')):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE", str(jobs))
+
+    def run(logs, tasks):
+        with monkeypatch.context() as inside:
+            inside.setenv("SLURM_NODELIST", "here")
+            for task in tasks:
+                inside.setenv("SLURM_ARRAY_TASK_ID", str(task))
+                executor = dill.loads((logs / "executor.pik").read_bytes())
+                executor.requeue_signals = ()
+                executor.run()
+
+    return jobs, run
+
+
+@pytest.mark.usefixtures("no_page")
+def test_slurm_runs_a_suite_and_merges_after_a_killed_task_too(file, tmp_path, slurm):
+    """An array of the shards, a merge that waits for it; what was lost is asked by a second job."""
+    from datatrove.executor import SlurmPipelineExecutor
+
+    file.write_text("[[models]]".join(file.read_text().split("[[models]]")[:2]))
+    jobs, run = slurm
+    how = {"time": "01:00:00", "partition": "gpu", "skip_completed": False}
+
+    def submit():
+        ask = SlurmPipelineExecutor(
+            [SuiteStep(file, tmp_path / "out", shards=2)],
+            tasks=2,
+            gpus_per_task=1,
+            logging_dir=str(tmp_path / "ask"),
+            **how,
+        )
+        SlurmPipelineExecutor(
+            [SuiteMergeStep(file, tmp_path / "out", shards=2)],
+            tasks=1,
+            logging_dir=str(tmp_path / "merge"),
+            depends=ask,
+            run_on_dependency_fail=True,
+            **how,
+        ).run()
+
+    with warnings.catch_warnings(action="ignore"):  # Of the executor's libraries.
+        submit()
+        script = (jobs / "job-0").read_text()
+        assert "#SBATCH --array=0-1\n" in script
+        assert "#SBATCH --gpus=1\n" in script
+        assert f"launch_pickled_pipeline {tmp_path / 'ask' / 'executor.pik'}" in script
+        calls = (tmp_path / "calls").read_text().splitlines()
+        assert "--dependency=afterany:1 " in calls[2]
+        run(tmp_path / "ask", [0])
+        run(tmp_path / "merge", [0])
+        (lost,) = suite_states(read_suite(file), tmp_path / "out")
+        assert "shard 00001-of-00002" in lost.told
+        submit()
+        run(tmp_path / "ask", [0, 1])
+        run(tmp_path / "merge", [0])
+
+    assert states_of(read_suite(file), tmp_path / "out") == {"knowing": "done"}
+    assert Answerer.loaded == ["knowing"] * 3
 
 
 @pytest.mark.usefixtures("no_page")

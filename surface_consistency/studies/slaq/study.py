@@ -37,7 +37,7 @@ from surface_consistency.studies.slaq.labels import (
     write_labelling_sheet,
 )
 from surface_consistency.studies.slaq.page import SlaqReport
-from surface_consistency.studies.slaq.tables import reasons_unjudged
+from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 from surface_consistency.studies.study import (
     OptionSettings,
     Plan,
@@ -396,6 +396,17 @@ class SlaqStudy(Study):
         recalled = verdicts.set_index("target_id")["is_recalled"].astype("boolean")
         told = recalled.reindex(pairs["second_target"]).array
         return super().outcomes(pairs.assign(is_recalled=told), verdicts, model=model)
+
+    def further_numbers(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
+        """Compute the accuracy by slot of the long query, momentum, and the effect of orders.
+
+        Args:
+            outcomes: One row a pair.
+
+        Returns:
+            See `slot_numbers`.
+        """
+        return slot_numbers(outcomes)
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Count what the judge left out, and hold it against labels.

@@ -1,5 +1,6 @@
 """The numbers of SLAQ, from outcomes frames: scores by group, momentum, slots, recall."""
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ __all__ = [
     "grouped_scores",
     "reasons_unjudged",
     "slaq_tables",
+    "slot_numbers",
     "slot_tables",
     "table_columns",
 ]
@@ -196,6 +198,65 @@ def slot_tables(
     made = {name: pd.concat(parts, ignore_index=True) for name, parts in by_model.items()}
     free = frame[frame["second_condition"] == "free"]
     return made | ({"recall": _recall(free)} if len(free) else {})
+
+
+def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
+    """Write down one by one what `slot_tables` finds in the long queries of one model.
+
+    Args:
+        frame: Outcomes, columns of `SlaqOutcome`.
+
+    Returns:
+        accuracy_slot_<slot>, from 1, and slot_slope, its change from slot to slot, where orders are
+        balanced; accuracy_after_right_<length> and accuracy_after_wrong_<length>, that of the slot
+        after a run, and slope_after_right and slope_after_wrong; order_disagreement: each with
+        `_low` and `_high`. p-values of both slopes as <slope>_p_value, and momentum_p_value, that
+        of both curves, under "topic-and-slot" of `metrics.momentum`. n_slot_topics, topics that
+        accuracies by slot go by, and n_responses, long answers that momentum goes by. NaN where
+        nothing is left to count.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+    """
+    tables = slot_tables(frame.assign(model=""))
+    n_slots = int(frame["slot"].max())
+    slots = _rows(tables, "position")
+    momentum_null = {"null": "topic-and-slot"}
+    found: dict[str, float] = {}
+    for slot in range(1, n_slots + 1):
+        found |= _number(f"accuracy_slot_{slot}", _row(slots, slot=slot), "accuracy")
+    found |= _number("slot_slope", _row(slots, slot=1), "slope")
+    curves, lines = _rows(tables, "momentum"), _rows(tables, "momentum_slopes")
+    for word, streak in (("right", 1), ("wrong", 0)):
+        for length in range(n_slots):
+            point = _row(curves, streak=streak, length=length, **momentum_null)
+            found |= _number(f"accuracy_after_{word}_{length}", point, "probability")
+        line = _row(lines, streak=streak, **momentum_null)
+        found |= _number(f"slope_after_{word}", line, "slope")
+        found[f"slope_after_{word}_p_value"] = line.get("p_value", math.nan)
+    line = _row(lines, streak=1, **momentum_null)
+    found["momentum_p_value"] = line.get("band_p_value", math.nan)
+    orders = _row(_rows(tables, "order_sensitivity"))
+    found |= _number("order_disagreement", orders, "disagreement")
+    found["n_slot_topics"] = _row(slots, slot=1).get("n_topics", 0.0)
+    found["n_responses"] = line.get("n_responses", 0.0)
+    return {name: float(value) for name, value in found.items()}
+
+
+def _rows(tables: Mapping[str, pd.DataFrame], name: str) -> list[dict[str, Any]]:
+    """List the rows of a table; none of one that is not there."""
+    rows = tables[name].to_dict("records") if name in tables else []
+    return [{str(key): value for key, value in row.items()} for row in rows]
+
+
+def _row(rows: Sequence[dict[str, Any]], **where: object) -> dict[str, Any]:
+    """Find the row with these values; an empty one where there is none."""
+    return next((row for row in rows if where.items() <= row.items()), {})
+
+
+def _number(name: str, row: Mapping[str, Any], column: str) -> dict[str, float]:
+    """Name a number of a row and its bounds; NaN where the row is empty."""
+    return {f"{name}{end}": row.get(f"{column}{end}", math.nan) for end in ("", "_low", "_high")}
 
 
 def reasons_unjudged(verdicts: pd.DataFrame) -> pd.DataFrame:
