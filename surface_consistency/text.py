@@ -11,6 +11,7 @@ __all__ = [
     "first_line",
     "first_text_line",
     "folded",
+    "guess_language",
     "has_unspaced_script",
     "normalize",
     "one_line",
@@ -58,6 +59,28 @@ _RUNS = (
     )
     + rf"|[^{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}\s]+"
 )
+
+
+_ENGLISH = re.compile(r"\b(?:what|who|whom|whose|which|where|when|why|how|the)\b", re.IGNORECASE)
+_SCRIPTS = {
+    "ja": "\u3041-\u309f\u30a1-\u30fa",
+    "zh": "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
+    "ko": "\u1100-\u11ff\u3131-\u318e\uac00-\ud7af",
+    "th": "\u0e01-\u0e3a\u0e40-\u0e4e",
+    "lo": "\u0e81-\u0eff",
+    "km": "\u1780-\u17b3",
+    "my": "\u1000-\u103f",
+    "he": "\u05d0-\u05ea",
+    "el": "\u0370-\u03ff\u1f00-\u1fff",
+    "hy": "\u0531-\u0586",
+    "ka": "\u10a0-\u10ff",
+    "ta": "\u0b82-\u0bd7",
+    "te": "\u0c01-\u0c56",
+    "kn": "\u0c82-\u0cd6",
+    "ml": "\u0d02-\u0d57",
+    "si": "\u0d82-\u0df3",
+}
+_OTHER = "other"
 
 
 @functools.cache
@@ -227,6 +250,50 @@ def has_unspaced_script(text: str) -> bool:
         (True, False)
     """
     return not text.isascii() and _compiled(_UNSPACED).search(text) is not None
+
+
+def guess_language(texts: Sequence[str]) -> str | None:
+    """Guess the language of questions from their words and letters, where these leave no doubt.
+
+    A text is English if it holds an English question word or "the", whatever the names in it are;
+    else its language is that of the script in which most of its letters are, where one language is
+    written in it. Han with a twentieth of Kana or more is Japanese.
+
+    Args:
+        texts: Questions or other sentences.
+
+    Returns:
+        The code of the language of more than half of the texts; None where there is none, as for
+        other languages in Latin, Cyrillic, Arabic and Devanagari letters.
+
+    Examples:
+        >>> guess_language(["東京都の首都はどこですか?"]), guess_language(["Where is 東京?"])
+        ('ja', 'en')
+        >>> guess_language(["Quelle est la capitale de la France ?"]) is None
+        True
+    """
+    counts: dict[str, int] = {}
+    for text in texts:
+        language = _language_of(text)
+        counts[language] = counts.get(language, 0) + 1
+    most = max(counts, key=lambda language: counts[language], default=_OTHER)
+    return most if most != _OTHER and 2 * counts[most] > len(texts) else None
+
+
+def _language_of(text: str) -> str:
+    """Guess the language of one text."""
+    if _ENGLISH.search(text):
+        return "en"
+    if text.isascii():
+        return _OTHER
+    found = {
+        language: len(_compiled(f"[{letters}]").findall(text))
+        for language, letters in _SCRIPTS.items()
+    }
+    kana, han = found["ja"], found["zh"]
+    found["ja"], found["zh"] = (kana + han, 0) if kana > 0.05 * (kana + han) else (0, han)
+    most = max(found, key=lambda language: found[language])
+    return most if 2 * found[most] > sum(map(str.isalpha, text)) else _OTHER
 
 
 def token_key(text: str) -> str:

@@ -22,6 +22,7 @@ from surface_consistency.data.slaq_articles import read_articles
 from surface_consistency.frequency.mentions import MENTION_FILE
 from surface_consistency.inference.registry import load_runner
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.report.numbers import table_text
 from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.dataset_build import (
@@ -33,6 +34,12 @@ from surface_consistency.studies.dataset_build import (
 from surface_consistency.studies.mention_build import MentionSettings, build_mentions
 from surface_consistency.studies.slaq.articles import ArticleSettings, select_articles
 from surface_consistency.studies.slaq.writing import WriterSettings, apply_review, write_topics
+from surface_consistency.studies.wiki_census import (
+    MAPPING_FILE,
+    CensusSettings,
+    census_tables,
+    write_census,
+)
 from surface_consistency.wikimedia.construction import BuildProgress, DumpPlan
 from surface_consistency.wikimedia.streams import ReadProgress
 
@@ -98,6 +105,7 @@ def add(build: App) -> None:
     build.command(
         record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
     )
+    build.command(record_command(_census, settings=CensusSettings), name="census")
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
     build.command(record_command(_articles, settings=ArticleSettings), name="articles")
@@ -121,6 +129,36 @@ def _redirectqa(
         return
     written = write_redirectqa(dumps, _out(target, found), builds=[build], **_resources(target))
     _finish(written, target)
+
+
+def _census(
+    *,
+    dumps: _Dumps,
+    out: Annotated[Path, Parameter(help="Folder of the counts and of the draft.")],
+    show: Annotated[int, Parameter(help="Names of each kind that are printed.")] = 20,
+    quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
+    json: Json = False,
+    settings: CensusSettings,
+) -> None:
+    """Count the categories and templates that a wiki's redirects carry, and draft its mapping.
+
+    For a language that is new here: census.csv tells what there is and what of it is mapped to the
+    33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki` reads.
+    """
+    progress = None if quiet or json else _Reading()
+    written = write_census(dumps, out, settings, progress=progress)
+    census = written.census
+    if json:
+        print((written.folder / "census.json").read_text("utf-8"), end="")
+        return
+    for table in census_tables(census, least=settings.least, rows=show):
+        print(f"{table_text(table)}\n")
+    for note in census.notes:
+        print(f"note: {note}")
+    is_listed = (census.names["n_redirects"] >= settings.least).any()
+    if len(census.names) and not is_listed:
+        print(f"note: no name is carried by {settings.least} redirects; --least 1 lists all")
+    print(f"counts: {written.folder / 'census.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
 
 
 def _popqa(

@@ -27,7 +27,7 @@ from surface_consistency.data.questions import (
 from surface_consistency.data.readers import python_values
 from surface_consistency.data.redirectqa_release import check_category_types
 from surface_consistency.data.redirectqa_rows import RedirectQARows
-from surface_consistency.data.sources import Source, open_source
+from surface_consistency.data.sources import Source, card_language, open_source
 from surface_consistency.errors import (
     IncompletePairWarning,
     SurfaceConsistencyWarning,
@@ -35,6 +35,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
+from surface_consistency.text import guess_language
 
 __all__ = ["SAMPLE_ID", "SAMPLE_PATH", "RedirectQA", "load_redirectqa", "load_sample"]
 
@@ -43,6 +44,8 @@ SAMPLE_ID: Final = "redirectqa-sample"
 
 SAMPLE_PATH: Final = Path(__file__).parent / "sample" / "redirectqa"
 """Folder of the bundled sample, in the hub's layout."""
+
+_LOOKED_AT: Final = 2_000
 
 _REQUIRED: Final = (
     "surface",
@@ -70,6 +73,19 @@ class RedirectQA:
     source: DataSource
     """Where the questions came from, and the digest of exactly these."""
 
+    card_language: str | None = None
+    """The one language that the source's card names; None where it names none or several."""
+
+    @cached_property
+    def language(self) -> str | None:
+        """Code of the language that the questions are asked in; None where nothing tells.
+
+        Their own words and letters tell it where they leave no doubt (`text.guess_language`), else
+        the card of the source.
+        """
+        asked = self.table.questions["question"].slice(0, _LOOKED_AT)
+        return guess_language(python_values(asked)) or self.card_language
+
     def __repr__(self) -> str:
         """Say what it holds, not all of it."""
         n_pairs = len(self.table.pair()[0])
@@ -95,7 +111,12 @@ class RedirectQA:
 
     @classmethod
     def from_table(
-        cls, table: QuestionTable, *, source: str, revision: str | None = None
+        cls,
+        table: QuestionTable,
+        *,
+        source: str,
+        revision: str | None = None,
+        card_language: str | None = None,
     ) -> "RedirectQA":
         """Describe questions that are columns already.
 
@@ -103,11 +124,16 @@ class RedirectQA:
             table: Questions with unique ids.
             source: Where they came from, for manifests.
             revision: Commit of the hub repository; None elsewhere.
+            card_language: The language that the source's card names.
 
         Returns:
             The questions with their pairs.
         """
-        return cls(table=table, source=table.describe(source=source, revision=revision))
+        return cls(
+            table=table,
+            source=table.describe(source=source, revision=revision),
+            card_language=card_language,
+        )
 
     @cached_property
     def questions(self) -> tuple[QuestionRealization, ...]:
@@ -165,7 +191,10 @@ class RedirectQA:
             chosen = [item for item in chosen if item[2] in kept]
         rows = np.array([row for row, _, _ in chosen], dtype=np.int64)
         return RedirectQA.from_table(
-            self.table.take(rows), source=self.source.id, revision=self.source.revision
+            self.table.take(rows),
+            source=self.source.id,
+            revision=self.source.revision,
+            card_language=self.card_language,
         )
 
 
@@ -240,7 +269,12 @@ def load_redirectqa(
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
         rows.extend(late)
-        data = RedirectQA.from_table(rows.build(), source=opened.id, revision=opened.revision)
+        data = RedirectQA.from_table(
+            rows.build(),
+            source=opened.id,
+            revision=opened.revision,
+            card_language=card_language(opened.folder),
+        )
     for category, message in _notes(data, rows):
         warnings.warn(message, category, stacklevel=2)
     return data

@@ -13,7 +13,15 @@ from surface_consistency.data.readers import FORMATS, Place, Row, read_rows
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
 
-__all__ = ["OpenSource", "Snapshot", "Source", "fetch_repository", "is_hub_id", "open_source"]
+__all__ = [
+    "OpenSource",
+    "Snapshot",
+    "Source",
+    "card_language",
+    "fetch_repository",
+    "is_hub_id",
+    "open_source",
+]
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
 """Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""
@@ -226,6 +234,29 @@ class Snapshot(NamedTuple):
 
     revision: str | None
     """Commit; None when the cache does not tell."""
+
+
+def card_language(folder: Path | None) -> str | None:
+    """Tell the language that the card of a data set names.
+
+    Args:
+        folder: A folder in the hub's layout; None for sources without one.
+
+    Returns:
+        The code; None where there is no readable card, or it names no or several languages.
+    """
+    card = None if folder is None else folder / "README.md"
+    if card is None or not card.is_file():
+        return None
+    from huggingface_hub import metadata_load
+    from yaml import YAMLError
+
+    try:
+        named = (metadata_load(card) or {}).get("language")
+    except (OSError, ValueError, YAMLError):
+        return None
+    named = [named] if isinstance(named, str) else named
+    return str(named[0]) if isinstance(named, list) and len(named) == 1 else None
 
 
 def is_hub_id(text: str) -> bool:

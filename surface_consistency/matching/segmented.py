@@ -29,7 +29,7 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     name: ClassVar[str] = "segmented"
 
     segmenter: Literal["icu", "script"] | Segmenter = "icu"
-    """Who says where words end in scripts without spaces."""
+    """Who says where words end: ICU or the script where no spaces do, a function anywhere."""
 
     normalize: Normalizer | None = normalize
     """Applied to both sides first; None compares them as they are."""
@@ -44,6 +44,12 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the texts between spaces, with a mark at each end of a word that lacks a space."""
         forms = [" ".join(form.split()) for form in plain_keys(texts, self.normalize)]
+        if callable(self.segmenter):
+            segment = self.segmenter
+            return [
+                f" {' '.join(_marked(part, segment) for part in form.split(' '))} "
+                for form in forms
+            ]
         return [
             f" {_marked(form, _segmenter(self.segmenter))} "
             if has_unspaced_script(form)
@@ -93,7 +99,9 @@ def match_segmented(
             Chinese, Japanese, Thai, Lao, Khmer and Burmese (extra `segment`); "script" needs no
             library and takes a word to end where the script changes, so an answer must be a whole
             run of Han, Hiragana, Katakana or other letters; or a function that returns a text's
-            words, such as `jieba.lcut`, which belongs to a text of one language.
+            words, such as `jieba.lcut`, which belongs to a text of one language. It is asked for
+            the words between two spaces of every text, whatever the script, so that it can part a
+            Korean particle or an Arabic article from its noun.
         normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
             they are, with words between white space.
 
@@ -108,7 +116,8 @@ def match_segmented(
 
     Notes:
         Where every script has spaces, this is `match_boundary` but for answers without letter or
-        number. Segmenters err: a name that the dictionary does not know is cut into short words, so
+        number: "서울" is not found in "서울은", unless a function cuts the particle off. Segmenters
+        err: a name that the dictionary does not know is cut into short words, so
         that a part of it is accepted, or joined to its neighbour, so that it is not. "script" is
         strict: it rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and
         accepts next to nothing within a Chinese or Thai sentence. An empty prediction is wrong.
@@ -147,13 +156,11 @@ def _starts(text: str, answer: str) -> Iterator[int]:
         start = text.find(answer, start + 1)
 
 
-@lru_cache(maxsize=8)
-def _segmenter(chosen: Literal["icu", "script"] | Segmenter) -> Segmenter:
+@lru_cache(maxsize=2)
+def _segmenter(chosen: Literal["icu", "script"]) -> Segmenter:
     """Find who cuts a text."""
     if chosen == "script":
         return script_runs
-    if callable(chosen):
-        return chosen
     try:
         from icu4py.breakers import WordBreaker
     except ImportError as error:

@@ -3,6 +3,7 @@ from .few_shot import (
     FRAMES as FRAMES,
     Demonstration as Demonstration,
     DemonstrationPool as DemonstrationPool,
+    GivenDemonstrations as GivenDemonstrations,
     build_prompts as build_prompts,
     render_chat as render_chat,
     render_completion as render_completion,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 
@@ -19,6 +19,8 @@ __all__ = [
     "Demonstration",
     "DemonstrationPool",
     "DemonstrationScope",
+    "DemonstrationSource",
+    "GivenDemonstrations",
     "PromptFormat",
     "build_prompts",
     "render_chat",
@@ -37,15 +39,37 @@ _HOLE: Final = "{question}"
 FRAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "en": "Q: {question} A:",
+        "ar": "سؤال: {question} جواب:",
+        "cs": "Otázka: {question} Odpověď:",
+        "da": "Spørgsmål: {question} Svar:",
         "de": "Frage: {question} Antwort:",
+        "el": "Ερώτηση: {question} Απάντηση:",
         "es": "Pregunta: {question} Respuesta:",
+        "fa": "پرسش: {question} پاسخ:",
+        "fi": "Kysymys: {question} Vastaus:",
         "fr": "Question : {question} Réponse :",
+        "he": "שאלה: {question} תשובה:",
+        "hi": "प्रश्न: {question} उत्तर:",
+        "hu": "Kérdés: {question} Válasz:",
+        "id": "Pertanyaan: {question} Jawaban:",
+        "it": "Domanda: {question} Risposta:",
         "ja": "質問: {question} 回答:",
+        "ko": "질문: {question} 답변:",
+        "nl": "Vraag: {question} Antwoord:",
+        "pl": "Pytanie: {question} Odpowiedź:",
+        "pt": "Pergunta: {question} Resposta:",
+        "ro": "Întrebare: {question} Răspuns:",
+        "ru": "Вопрос: {question} Ответ:",
+        "sv": "Fråga: {question} Svar:",
+        "th": "คำถาม: {question} คำตอบ:",
+        "tr": "Soru: {question} Cevap:",
+        "uk": "Питання: {question} Відповідь:",
+        "vi": "Câu hỏi: {question} Trả lời:",
         "zh": "问题：{question} 答案：",
     }
 )
-"""What stands around a question, by language. "en" is that of PopQA and of both RedirectQA papers,
-whose questions are English; the others are this package's."""
+"""What stands around a question, by language. "en" is that of PopQA and of both RedirectQA papers
+(the Japanese one too, section 3.1), whose questions are English; the others are this package's."""
 
 _FORMATS: Final = ("completion", "chat")
 _SCOPES: Final = ("per_relation", "per_fact")
@@ -61,6 +85,32 @@ class Demonstration:
 
     answer: str
     """Its first accepted answer."""
+
+    relation: str | None = None
+    """What it asks for, so that it never stands before a question of the same relation; None where
+    that is not known."""
+
+    template: str | None = None
+    """The wording before which it stands; None for any."""
+
+
+class DemonstrationSource(Protocol):
+    """Where the demonstrations of questions come from."""
+
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+        """
+
+    def draw(self, target: QuestionRealization, shots: int) -> Sequence[Demonstration]:
+        """Choose the demonstrations of one question.
+
+        Args:
+            target: The question that will follow.
+            shots: How many, 0 or more.
+        """
 
 
 class DemonstrationPool:
@@ -163,6 +213,94 @@ class DemonstrationPool:
             Demonstration(question=item.question, answer=item.triple.answers[0])
             for item in _round_robin(others, shots, random, subject_id)
         )
+
+
+class GivenDemonstrations:
+    """Demonstrations of one's own, in their order, in place of ones drawn from the data.
+
+    A question gets the first ones that may stand before it: of its wording or any, not of its
+    relation, and not one of its fact's own questions. The members of a pair get the same ones.
+
+    Args:
+        demonstrations: Solved questions, at least one.
+        questions: The questions that will be asked, to know which fact a demonstration gives away.
+
+    Raises:
+        ValueError: If there are no demonstrations.
+    """
+
+    def __init__(
+        self,
+        demonstrations: Sequence[Demonstration],
+        *,
+        questions: Iterable[QuestionRealization] = (),
+    ) -> None:
+        if not demonstrations:
+            raise ValueError("demonstrations must hold at least one solved question, got none")
+        self._all = tuple(demonstrations)
+        known = {item.question for item in self._all}
+        self._own: dict[str, set[str]] = {}
+        for question in questions:
+            if question.question in known:
+                self._own.setdefault(question.triple.id, set()).add(question.question)
+
+    def _places(self, target: QuestionRealization) -> tuple[int, ...]:
+        """List which ones may stand before a question."""
+        own = self._own.get(target.triple.id, set()) | {target.question}
+        return tuple(
+            place
+            for place, item in enumerate(self._all)
+            if item.relation != target.triple.relation
+            and item.template in (None, target.template)
+            and item.question not in own
+        )
+
+    def available(self, target: QuestionRealization) -> int:
+        """Count the demonstrations that may stand before a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            Their number.
+        """
+        return len(self._places(target))
+
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            The places of the demonstrations that it may have.
+        """
+        return "given " + ",".join(map(str, self._places(target)))
+
+    def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
+        """Choose the demonstrations of one question.
+
+        Args:
+            target: The question that will follow.
+            shots: How many, 0 or more.
+
+        Returns:
+            The first `shots` that may stand before it.
+
+        Raises:
+            ValueError: If `shots` is negative, or fewer may; names how many do.
+        """
+        if shots < 0:
+            raise ValueError(f"shots must be 0 or more, got {shots}")
+        places = self._places(target)
+        if shots > len(places):
+            raise ValueError(
+                f"shots={shots}, but only {len(places)} of the {len(self._all)} demonstrations may "
+                f"stand before questions of {target.triple.relation!r} under template "
+                f"{target.template!r} (none of their own relation or fact may); ask for fewer "
+                "shots or give more demonstrations"
+            )
+        return tuple(self._all[place] for place in places[:shots])
 
 
 def _round_robin(
@@ -278,7 +416,7 @@ def render_chat(
 
 def build_prompts(
     questions: Sequence[QuestionRealization],
-    pool: DemonstrationPool,
+    pool: DemonstrationSource,
     *,
     shots: int = 15,
     prompt_format: PromptFormat = "completion",

@@ -4,8 +4,9 @@ Two wrong answers that differ have the same verdict. The texts of both stand in 
 share of pairs with the same answer can be told apart from the share with the same verdict.
 """
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["answer_agreement", "check_answers", "same_answers"]
 
-_WHOLE_WORD_RULES: Final = ("popqa", "boundary", "fuzzy", "matcher:popqa", "matcher:boundary")
+_PARTS_OF_WORDS: Final = ("popqa", "boundary", "token_f1", "fuzzy")
+_WHOLE_PHRASES: Final = ("squad_f1",)
+_WHOLE_WORDS: Final = ("boundary", "segmented", "token_f1", "squad_f1")
+_AFFIXING: Final = re.compile(
+    "[\u1100-\u11ff\u3131-\u318e\uac00-\ud7af\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3]"
+)
+"""Letters of Hangul, Hebrew and Arabic, in which short words are written onto nouns."""
 _MANY: Final = 0.02
 _TEXTS: Final = ("first_prediction", "second_prediction")
 _AMONG: Final = {"all": "all pairs", "both wrong": "wrong both times"}
@@ -181,8 +188,10 @@ def check_answers(run: "Run") -> Iterator[Check]:
         run: The run; its outcomes hold the judged answers.
 
     Yields:
-        What deserves a look: judged parts that are empty, scripts without spaces under a rule that
-        looks for whole words by them, and plain text given to a model that has a chat template.
+        What deserves a look: judged parts that are empty; scripts without spaces under a rule that
+        takes parts of words for words, or phrases; scripts that write particles and prepositions
+        onto nouns under a rule that wants the noun alone; and plain text given to a model that has
+        a chat template.
     """
     if all(name in run.outcomes for name in _TEXTS):
         texts = pd.concat([run.outcomes[name] for name in _TEXTS]).dropna()
@@ -221,23 +230,49 @@ def _check_empty(run: "Run", texts: pd.Series) -> Iterator[Check]:
 
 
 def _check_scripts(run: "Run", texts: pd.Series) -> Iterator[Check]:
-    """Tell how many answers are in scripts where the rule finds parts of words."""
-    if run.judged_by.split(" on ")[0] not in _WHOLE_WORD_RULES:
-        return
-    share = float(np.mean([has_unspaced_script(text) for text in texts])) if len(texts) else 0.0
-    if share > _MANY:
-        yield Check(
-            level="look here",
-            title="Scripts without spaces",
-            text=[
-                f"{run.label}: ",
-                Value(value=share),
-                " of the judged answers are in Chinese, Japanese, Thai, Lao, Khmer or Burmese, "
-                f"where {run.judged_by} accepts a part of a word: 京都 for 東京都. Judge by "
-                "`--rule segmented`, which cuts such text into words, and see how many verdicts "
-                "change.",
-            ],
+    """Tell how many answers are in scripts whose words the rule does not find."""
+    rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
+    if rule in (*_PARTS_OF_WORDS, *_WHOLE_PHRASES):
+        share = _share(texts, has_unspaced_script)
+        wrong = (
+            "takes a whole phrase for one word: 東京都です is wrong for 東京都"
+            if rule in _WHOLE_PHRASES
+            else "accepts a part of a word: 京都 for 東京都"
         )
+        if share > _MANY:
+            yield Check(
+                level="look here",
+                title="Scripts without spaces",
+                text=[
+                    f"{run.label}: ",
+                    Value(value=share),
+                    " of the judged answers are in Chinese, Japanese, Thai, Lao, Khmer or "
+                    f"Burmese, where {run.judged_by} {wrong}. Judge them again by words: "
+                    "`surface-consistency score RUN --rule segmented` (extra `segment`), and see "
+                    "how many verdicts change.",
+                ],
+            )
+    if rule in _WHOLE_WORDS:
+        share = _share(texts, lambda text: _AFFIXING.search(text) is not None)
+        if share > _MANY:
+            yield Check(
+                level="look here",
+                title="Words with particles",
+                text=[
+                    f"{run.label}: ",
+                    Value(value=share),
+                    " of the judged answers are in Korean, Hebrew or Arabic letters, where "
+                    f"{run.judged_by} wants the noun without particle, article or preposition: "
+                    "서울은 is wrong for 서울. `--rule popqa` accepts it, and parts of longer "
+                    "words too: judge by both, between which the truth lies, or by a rule that "
+                    "cuts such words (see Matching answers in the documentation).",
+                ],
+            )
+
+
+def _share(texts: pd.Series, is_one: Callable[[str], bool]) -> float:
+    """Compute the share of texts that are something."""
+    return float(np.mean([is_one(text) for text in texts])) if len(texts) else 0.0
 
 
 def _asks_in_plain_text(run: "Run") -> bool:

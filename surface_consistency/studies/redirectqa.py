@@ -4,24 +4,41 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from surface_consistency.data.questions import tell_limit
+from surface_consistency.data.readers import Place, read_rows
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
-from surface_consistency.errors import DataError, RunnerError, TruncatedPromptWarning
+from surface_consistency.data.wordings import relation_name
+from surface_consistency.errors import (
+    DataError,
+    RecordError,
+    RunnerError,
+    SurfaceConsistencyWarning,
+    TruncatedPromptWarning,
+)
 from surface_consistency.inference.prediction_rows import PredictionSettings
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.matching.verdict_records import Region
-from surface_consistency.prompts import DemonstrationPool, build_prompts, resolve_frame
-from surface_consistency.report.page import Answer
+from surface_consistency.prompts import (
+    FRAMES,
+    Demonstration,
+    DemonstrationPool,
+    GivenDemonstrations,
+    build_prompts,
+    resolve_frame,
+)
+from surface_consistency.report.page import Answer, Check
+from surface_consistency.report.table import Table
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import (
@@ -41,6 +58,7 @@ from surface_consistency.studies.study import (
     Study,
 )
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
+from surface_consistency.text import guess_language
 
 __all__ = [
     "RedirectQASettings",
@@ -52,11 +70,13 @@ __all__ = [
 ]
 
 _MOST_SHOTS = 15
+_LOOKED_AT = 2_000
 
 
-def _checked_frame(frame: str) -> str:
+def _checked_frame(frame: str | None) -> str | None:
     """Refuse what is no frame; what is kept is what was given."""
-    resolve_frame(frame)
+    if frame is not None:
+        resolve_frame(frame)
     return frame
 
 
@@ -85,9 +105,13 @@ class RedirectQASettings(OptionSettings):
     demonstrations: Literal["per_relation", "per_fact"] = "per_relation"
     """Whether the facts of a relation share their demonstrations or each draws its own."""
 
-    frame: Annotated[str, AfterValidator(_checked_frame)] = "en"
-    """What stands around a question: the words of a language (en, de, es, fr, ja, zh; en is "Q: ...
-    A:"), or a text of your own with {question} in it."""
+    demonstration_file: str | None = None
+    """File of demonstrations of your own (.jsonl, .csv, .parquet: question, answer, and relation
+    and template if known), used in its order in place of ones drawn from the data."""
+
+    frame: Annotated[str | None, AfterValidator(_checked_frame)] = None
+    """What stands around a question: a language that has a frame, such as ja ("en" is "Q: ... A:"),
+    or a text of your own with {question} in it; the language of the questions by default."""
 
     chat: bool = False
     """Whether prompts are turns for the model's chat template rather than plain text."""
@@ -107,6 +131,16 @@ class RedirectQASettings(OptionSettings):
     repeat: int = Field(default=1_000, ge=0)
     """Questions asked a second time in other batches, for the noise floor; 0 for none."""
 
+    @model_validator(mode="after")
+    def _draws_or_reads(self) -> "RedirectQASettings":
+        """Refuse a way of drawing demonstrations that are not drawn."""
+        if self.demonstration_file is not None and "demonstrations" in self.model_fields_set:
+            raise ValueError(
+                "`demonstrations` says how they are drawn from the data, and `demonstration_file` "
+                "gives them; leave one of the two out"
+            )
+        return self
+
     @property
     def templates(self) -> tuple[str, ...]:
         """The wordings that are asked."""
@@ -122,6 +156,50 @@ class RedirectReport(PairedReport):
         return replace(
             super().answer(run, row, cell), question=f"{row['first_surface']}, {relation}"
         )
+
+    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
+        """Ask what limits the numbers, and whether questions stand in a frame of their language.
+
+        Args:
+            tables: The tables.
+
+        Returns:
+            "look here" first.
+        """
+        found = [*super().checks(tables), *self._check_frames()]
+        return sorted(found, key=lambda check: check.level != "look here")
+
+    def _check_frames(self) -> Iterator[Check]:
+        """Tell of questions that were asked in the frame of another language."""
+        for run in self.report.runs:
+            frame = run.manifest.settings.get("frame")
+            if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
+                continue
+            asked = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
+            language = guess_language(asked.head(_LOOKED_AT).tolist())
+            if language == frame or (language is None and frame != "en"):
+                continue
+            what = (
+                f"the questions are in {language!r}"
+                if language
+                else "what language the questions are in cannot be told"
+            )
+            way = (
+                f"--frame {language}"
+                if language in FRAMES
+                else "--frame and a text of your own with {question} in it"
+            )
+            yield Check(
+                level="look here",
+                title="A frame of another language",
+                text=[
+                    f"{run.label}: {what}, and they stand in the frame {FRAMES[frame]!r}, which "
+                    f"asks for answers in another language. Ask again with {way}."
+                    if language
+                    else f"{run.label}: {what}, and they stand in the English frame "
+                    f"{FRAMES[frame]!r}. If they are not English, ask again with {way}."
+                ],
+            )
 
 
 class RedirectQAStudy(Study):
@@ -200,8 +278,14 @@ class RedirectQAStudy(Study):
             )
         groups = {}
         if runner is not None:
-            settings = settings.model_copy(update={"shots": _shots(data, settings)})
-            prompts = _prompts(data, asked.questions, runner, settings)
+            pool = _pool(data, settings)
+            settings = settings.model_copy(
+                update={
+                    "shots": _shots(data, asked.questions, pool, settings),
+                    "frame": settings.frame or _frame_of(data),
+                }
+            )
+            prompts = _prompts(asked.questions, pool, runner, settings)
             params = GenerationParams(
                 max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
             )
@@ -312,22 +396,68 @@ def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
+def _pool(
+    data: RedirectQA, settings: RedirectQASettings
+) -> DemonstrationPool | GivenDemonstrations:
+    """Take the demonstrations from the data, or from the file that was given."""
+    if settings.demonstration_file is None:
+        return DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
+    path = Path(settings.demonstration_file)
+    return GivenDemonstrations(
+        [_demonstration(place, row) for place, row in read_rows(path)], questions=data.questions
+    )
+
+
+def _demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
+    """Read a demonstration off a row."""
+    known = {field.name for field in fields(Demonstration)}
+    if unknown := sorted(set(row) - known):
+        raise RecordError(
+            f"{place}: demonstrations have the columns {', '.join(sorted(known))} and no "
+            f"{', '.join(unknown)}; rename or drop them"
+        )
+    cells = {name: str(cell).strip() for name, cell in row.items() if cell not in (None, "")}
+    if not cells.get("question") or not cells.get("answer"):
+        raise RecordError(f"{place}: a demonstration needs a question and an answer; got {cells}")
+    if "relation" in cells:
+        cells["relation"] = relation_name(cells["relation"])
+    return Demonstration(**cells)
+
+
+def _frame_of(data: RedirectQA) -> str:
+    """Choose the frame of the questions' language; where there is none, say so."""
+    language = data.language
+    if language is not None and language in FRAMES:
+        return language
+    what = (
+        f"the questions are in {language!r}, a language without a frame here"
+        if language
+        else "what language the questions are in is not known"
+    )
+    warnings.warn(
+        f"{what}: they stand in the English frame {FRAMES['en']!r}. Name a language with --frame "
+        f"({', '.join(FRAMES)}), or give a text of your own: --frame '... {{question}} ...:'",
+        SurfaceConsistencyWarning,
+        stacklevel=4,
+    )
+    return "en"
+
+
 def _prompts(
-    data: RedirectQA,
     questions: Sequence[QuestionRealization],
+    pool: DemonstrationPool | GivenDemonstrations,
     runner: Runner,
     settings: RedirectQASettings,
 ) -> list[Prompt]:
     """Build all prompts, shortened to the model's context when asked."""
-    shots = _shots(data, settings)
-    pool = DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
+    shots = settings.shots or 0
     prompts = list(
         build_prompts(
             questions,
             pool,
             shots=shots,
             prompt_format="chat" if settings.chat else "completion",
-            frame=settings.frame,
+            frame=settings.frame or "en",
             fits=_fitting(runner, settings) if settings.truncate else None,
         )
     )
@@ -342,10 +472,20 @@ def _prompts(
     return prompts
 
 
-def _shots(data: RedirectQA, settings: RedirectQASettings) -> int:
-    """Settle the number of demonstrations: one of each other relation unless told."""
+def _shots(
+    data: RedirectQA,
+    questions: Sequence[QuestionRealization],
+    pool: DemonstrationPool | GivenDemonstrations,
+    settings: RedirectQASettings,
+) -> int:
+    """Settle the number of demonstrations: one of each other relation unless told.
+
+    Of demonstrations that were given, all that may stand before every question.
+    """
     if settings.shots is not None:
         return settings.shots
+    if isinstance(pool, GivenDemonstrations):
+        return min(map(pool.available, questions))
     is_asked = pc.is_in(data.table.column("template"), pa.array(settings.templates))
     relations = pc.unique(data.table.column("relation").filter(is_asked))
     return min(_MOST_SHOTS, len(relations) - 1)

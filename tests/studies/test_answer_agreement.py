@@ -187,6 +187,8 @@ def test_outputs_that_are_blank_throughout_are_no_fault_of_the_region():
         ("popqa on first_line", "It is Tokyo", False),
         ("segmented on first_line", "それは東京都です", False),
         ("llm:judge", "それは東京都です", False),
+        ("token_f1 on first_line", "東京都", True),
+        ("squad_f1 on first_line", "東京都です", True),
     ],
 )
 def test_scripts_without_spaces_are_told_of_rules_that_need_spaces(run, judged_by, answer, is_told):
@@ -198,6 +200,30 @@ def test_scripts_without_spaces_are_told_of_rules_that_need_spaces(run, judged_b
     if is_told:
         assert "50.0 %" in found["Scripts without spaces"]
         assert "--rule segmented" in found["Scripts without spaces"]
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "answer", "is_told"),
+    [
+        ("boundary on first_line", "서울은", True),
+        ("segmented on first_line", "בירושלים", True),
+        ("squad_f1 on first_line", "بالقاهرة", True),
+        ("popqa on first_line", "서울은", False),
+        ("boundary on first_line", "それは東京都です", False),
+        ("boundary on first_line", "in Seoul", False),
+    ],
+)
+def test_scripts_with_particles_are_told_of_rules_that_want_the_noun_alone(
+    run, judged_by, answer, is_told
+):
+    made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
+
+    found = {check.title: told(check.text) for check in check_answers(made)}
+
+    assert ("Words with particles" in found) is is_told
+    if is_told:
+        assert "서울은 is wrong for 서울" in found["Words with particles"]
+        assert "50.0 %" in found["Words with particles"]
 
 
 @pytest.mark.parametrize(

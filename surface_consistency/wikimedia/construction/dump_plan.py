@@ -200,7 +200,10 @@ def find_dumps(
         *_planned_pageviews(names, months, is_needed=needs_views),
         *_planned_wikidata(names),
     ]
-    notes = _notes(dumps, chosen, is_default=route is None, has_categories=bool(config.categories))
+    notes = [
+        *_notes(dumps, chosen, is_default=route is None, has_categories=bool(config.categories)),
+        *_language_notes(config),
+    ]
     return DumpPlan(
         folder=place, config=config, route=chosen, dumps=tuple(dumps), notes=tuple(notes)
     )
@@ -229,6 +232,15 @@ def _notes(
         )
     if 0 < len(months) < len(_MONTHS):
         yield f"page views of {len(months)} files are summed; the paper sums the 12 months of 2024"
+
+
+def _language_notes(config: WikiConfig) -> Iterable[str]:
+    """Say that a wiki of another language is asked in English where it has no questions."""
+    if config.language != "en" and not config.questions:
+        yield (
+            f"the questions are English, about names in {config.language!r}, since the "
+            f"configuration {config.name!r} gives none; write them into its table [questions]"
+        )
 
 
 def _described(dump: PlannedDump) -> str:

@@ -242,3 +242,17 @@ def test_categorylinks_cut_off_after_its_definition_can_be_planned(folder):
     (folder / "enwiki-20260101-categorylinks.sql.gz").write_bytes(packed[:-500])
 
     assert find_dumps(folder, "enwiki").missing == ()
+
+
+def test_english_questions_about_another_language_are_said(tmp_path):
+    (tmp_path / "fr.toml").write_text(
+        'name = "frwiki"\nwiki = "frwiki"\nlanguage = "fr"\nproject = "fr.wikipedia"\n'
+        "uncategorised = true\n",
+        encoding="utf-8",
+    )
+
+    assert any(
+        "the questions are English, about names in 'fr'" in note
+        for note in find_dumps(tmp_path, str(tmp_path / "fr.toml")).notes
+    )
+    assert not any("English" in note for note in find_dumps(tmp_path, "jawiki").notes)
