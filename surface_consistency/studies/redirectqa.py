@@ -138,6 +138,7 @@ class RedirectQAStudy(Study):
     name = "redirectqa"
     title = "RedirectQA"
     question = "the same fact under its article’s title and under a redirect to it"
+    printed_prompts = 'the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)'
     source = RedirectQASource
     settings = RedirectQASettings
     outcome = RedirectOutcome
