@@ -98,7 +98,9 @@ class ReviewSheet:
         """Tell whether a reviewer has written into a sheet."""
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
             return any(
-                (row.get(name) or "").strip() for row in csv.DictReader(lines) for name in self.filled
+                (row.get(name) or "").strip()
+                for row in csv.DictReader(lines)
+                for name in self.filled
             )
 
 

@@ -4,7 +4,7 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -39,7 +39,7 @@ from surface_consistency.studies.study import (
     SourceSettings,
     Study,
 )
-from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
+from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 
 __all__ = [
     "RedirectQASettings",
@@ -73,7 +73,8 @@ class RedirectQASettings(OptionSettings):
     """How RedirectQA asks; the defaults are the paper's."""
 
     template: Literal["original", "paraphrase", "both"] = "original"
-    """Question wording; "original" is that of the paper's figure 2."""
+    """Question wording; "original" is that of the paper's figure 2, "paraphrase" all paraphrases
+    that the data have."""
 
     shots: int | None = Field(default=None, ge=0)
     """Demonstrations before each question; one of each other relation, at most 15, by default."""
@@ -106,10 +107,18 @@ class RedirectQASettings(OptionSettings):
     repeat: int = Field(default=1_000, ge=0)
     """Questions asked a second time in other batches, for the noise floor; 0 for none."""
 
-    @property
-    def templates(self) -> tuple[str, ...]:
-        """The wordings that are asked."""
-        return TEMPLATES if self.template == "both" else (self.template,)
+    def templates_of(self, held: Iterable[str]) -> tuple[str, ...]:
+        """List the wordings that are asked.
+
+        Args:
+            held: Templates of the data.
+
+        Returns:
+            Their names; "paraphrase" stands for all paraphrases.
+        """
+        named = TEMPLATES if self.template == "both" else (self.template,)
+        further = {name for name in held if is_template(name)} - {*TEMPLATES}
+        return (*named, *(sorted(further) if TEMPLATES[1] in named else ()))
 
 
 class RedirectReport(PairedReport):
@@ -204,17 +213,17 @@ class RedirectQAStudy(Study):
             DataError: If no pair is left to ask.
         """
         asked = data
+        held = sorted(pc.unique(data.table.column("template")).to_pylist())
         # Predictions made elsewhere are of all wordings unless one is named.
         by_template = runner is not None or "template" in settings.model_fields_set
         if by_template or settings.limit is not None:
-            templates = settings.templates if by_template else None
+            templates = settings.templates_of(held) if by_template else None
             asked = data.select(templates=templates, limit=settings.limit)
         pairs = _pairs(asked)
         if pairs.empty:
-            held = sorted(pc.unique(data.table.column("template")).to_pylist())
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
-                f"{', '.join(settings.templates)}; the rows hold "
+                f"{', '.join(settings.templates_of(()))}; the rows hold "
                 f"{', '.join(held) or 'no questions'}"
             )
         groups = {}
@@ -365,7 +374,9 @@ def _shots(data: RedirectQA, settings: RedirectQASettings) -> int:
     """Settle the number of demonstrations: one of each other relation unless told."""
     if settings.shots is not None:
         return settings.shots
-    is_asked = pc.is_in(data.table.column("template"), pa.array(settings.templates))
+    column = data.table.column("template")
+    asked = settings.templates_of(pc.unique(column).to_pylist())
+    is_asked = pc.is_in(column, pa.array(asked))
     relations = pc.unique(data.table.column("relation").filter(is_asked))
     return min(_MOST_SHOTS, len(relations) - 1)
 
