@@ -80,8 +80,9 @@ class ParaphraseSettings(Settings):
 
     @property
     def params(self) -> GenerationParams:
-        """Greedy decoding that nothing but the budget ends."""
-        return GenerationParams(max_new_tokens=self.max_new_tokens, stop=())
+        """Greedy decoding; plain text ends at a blank line, behind which it would go on asking."""
+        stop = ("\n\n",) if self.completion else ()
+        return GenerationParams(max_new_tokens=self.max_new_tokens, stop=stop)
 
 
 class ParaphraseReviewSettings(Settings):

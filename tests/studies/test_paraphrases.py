@@ -84,7 +84,7 @@ def writer(*answers, asked=None):
         if asked is not None:
             asked.append(prompt)
         text = answers[min(int(prompt.id[-1]), len(answers)) - 1]
-        name = "Zug" if "Zug" in prompt.messages[0].content else "Ark of {Oz}"
+        name = "Zug" if "Zug" in prompt.messages[-1].content else "Ark of {Oz}"
         return text.replace("{name}", name)
 
     return FakeRunner(handle, name="writer")
@@ -121,7 +121,7 @@ def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
 
     def handle(prompt):
         requests.append(prompt)
-        asked = prompt.messages[0].content.rpartition("Question: ")[2]
+        asked = prompt.messages[-1].content.rpartition("Question: ")[2].partition("\n")[0]
         return f"Here it is:\n1. {questions[asked]}"
 
     done = write_paraphrases(SAMPLE, FakeRunner(handle), tmp_path / "out", model="fake")
@@ -191,7 +191,7 @@ def test_a_fact_of_its_own_has_paraphrases_of_its_own(tmp_path):
     done = write(tmp_path, GOOD, asked=asked, sharing="fact", attempts=1)
 
     assert [prompt.id for prompt in asked] == ["built/f1/write/1", "built/f2/write/1"]
-    assert "The name Zug stands in each" in asked[1].messages[0].content
+    assert asked[1].messages[-1].content.endswith("Name: Zug\nWrite 2 wordings.")
     assert (done.n_wordings, done.n_taken) == (2, 3)
     assert done.dropped == {"an accepted answer stands in it": 1}
     assert done.short == ("Where was {} built?",)
@@ -233,8 +233,9 @@ def test_too_few_are_asked_for_again_and_not_twice(tmp_path):
     write(tmp_path, first, second, asked=after)
 
     assert len(asked) == 2
-    assert "in 1 different ways" in asked[1].messages[0].content
-    assert "- Where was Ark of {Oz} built?\n" in asked[1].messages[0].content
+    again_asked = asked[1].messages[-1].content
+    assert again_asked.startswith("Taken already: In which city was Ark of {Oz} built? | Where")
+    assert again_asked.endswith("Name: Ark of {Oz}\nWrite 1 wording.")
     assert done.dropped == {"it is the original": 1, "there are enough without it": 1}
     assert again == []
     assert [prompt.id for prompt in after] == [asked[1].id]
@@ -375,7 +376,7 @@ def test_the_command_line_writes_and_reads_back(tmp_path, monkeypatch, capsys):
         "from surface_consistency.inference import FakeRunner\n"
         "def make(model=None):\n"
         "    def handle(prompt):\n"
-        "        asked = prompt.text.rpartition('Question: ')[2].removesuffix('\\n1.')\n"
+        "        asked = prompt.text.rpartition('Question: ')[2].partition('\\n')[0]\n"
         "        return f' Please tell me: {asked}'\n"
         "    return FakeRunner(handle)\n"
     )
