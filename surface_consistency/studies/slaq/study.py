@@ -237,6 +237,11 @@ class SlaqScoring(Settings):
         """Refuse a judge that cannot judge, before anything is asked."""
         if self.judge == "human" and self.labels is None:
             raise ValueError("--judge human needs --labels, a CSV file of labels")
+        if self.judge != "llm" and self.judge_prompts is not None:
+            raise ValueError(
+                f"--judge-prompts words what a judging model is asked; --judge is {self.judge}; "
+                "name a model by --judge-model, or leave it out"
+            )
         needs_model = self.judge_runner in ("openai", "transformers")
         if self.judge == "llm" and self.judge_model is None and needs_model:
             raise ValueError("--judge llm needs --judge-model, the model that judges")
