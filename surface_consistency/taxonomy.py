@@ -20,6 +20,8 @@ __all__ = [
     "RedirectCategory",
     "RedirectType",
     "Relation",
+    "is_template",
+    "paraphrase_name",
     "parse_category",
     "parse_relation",
     "parse_type",
@@ -30,7 +32,8 @@ CANONICAL_LABEL: Final = "__MAIN__"
 """Label that canonical rows of RedirectQA carry in place of a redirect category."""
 
 TEMPLATES: Final = ("original", "paraphrase")
-"""Names of the two question templates of a relation."""
+"""Names of the two question templates of a relation; further paraphrases are "paraphrase_2" and so
+on, see `is_template`."""
 
 UNKNOWN_TYPE: Final = "unknown"
 """Type under which a category outside the taxonomy is grouped."""
@@ -219,6 +222,7 @@ _RELATION_KEYS: Final = {
     for key in (relation.name, relation.property_id.casefold(), str(relation.popqa_id))
 }
 _PREFIX: Final = re.compile(r"^(category:)?\s*(redirects\s+)?")
+_PARAPHRASE: Final = re.compile(r"paraphrase_(?:[2-9]|[1-9]\d+)")
 _DASHES: Final = str.maketrans("‐‑‒–—−", "------")
 
 
@@ -234,6 +238,38 @@ _TYPE_KEYS: Final = {
     for kind in TYPES.values()
     for spelling in (kind.name, kind.label, kind.title)
 }
+
+
+def is_template(name: str) -> bool:
+    """Tell whether a template has one of this package's names.
+
+    Args:
+        name: Name of a template.
+
+    Returns:
+        Whether it is one of `TEMPLATES` or a further paraphrase.
+
+    Examples:
+        >>> is_template("paraphrase"), is_template("paraphrase_2"), is_template("paraphrase_1")
+        (True, True, False)
+    """
+    return name in TEMPLATES or _PARAPHRASE.fullmatch(name) is not None
+
+
+def paraphrase_name(number: int) -> str:
+    """Name the template of a paraphrase.
+
+    Args:
+        number: Its number, from 1.
+
+    Returns:
+        "paraphrase", "paraphrase_2", ...
+
+    Examples:
+        >>> paraphrase_name(1), paraphrase_name(2)
+        ('paraphrase', 'paraphrase_2')
+    """
+    return TEMPLATES[1] if number == 1 else f"{TEMPLATES[1]}_{number}"
 
 
 def parse_category(text: str) -> RedirectCategory | None:

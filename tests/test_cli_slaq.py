@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli import main
+from surface_consistency.prompts.paper_prompts import pin_prompts
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.scoring import score_run
+from surface_consistency.studies.slaq.study import SlaqScoring
 
 # The command line prints warnings; they are read from there.
 pytestmark = pytest.mark.filterwarnings(
@@ -30,6 +34,14 @@ def judging(model=None):
         if "absent" in prompt.messages[0].content:
             return str(["right", "wrong", "absent", "absent", "right"]).replace("'", '"')
         return "1" if n == 1 else str([1, 0] * 2 + [1])
+
+    return FakeRunner(reply)
+
+
+def by_paper(model=None):
+    def reply(prompt):
+        (turn,) = prompt.messages
+        return "1" if turn.content.endswith("<END_PROMPT>") else "[1,0,1,0,1]"
 
     return FakeRunner(reply)
 
@@ -105,6 +117,51 @@ def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys)
     assert "decided none of 90 facts" in capsys.readouterr().err
     assert (folder / "verdicts.parquet").read_bytes() == kept
     assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
+
+
+def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, capsys):
+    """--prompts paper changes instructions and judge, and stands in every record of the run."""
+    by_paper = ["--judge", "llm", "--judge-runner", f"{runners}:by_paper", "--judge-label", "j"]
+    assert run("--prompts", "paper", "--limit", "1", *by_paper, "--json") == 0
+    row = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
+    folder = tmp_path / "run"
+    scoring = json.loads((folder / "scoring.json").read_text())
+    own = SlaqScoring(
+        judge="llm", judge_runner=f"{runners}:judging", judge_label="j", judge_prompts="own"
+    )
+    score_run(RunFolder.open(folder), scoring=own)
+
+    assert (row["first_accuracy"], row["second_accuracy"]) == (1.0, 0.6)
+    settings = json.loads((folder / "manifest.json").read_text())["settings"]
+    assert settings["prompts"] == pin_prompts("paper", "instructions")
+    assert settings["short_instruction"].startswith("Answer the question with factual single")
+    assert settings["prompts"] in (folder / "report.html").read_text(encoding="utf-8")
+    prompts = [json.loads(line) for line in (folder / "prompts.jsonl").read_text().splitlines()]
+    assert prompts[-1]["messages"][0]["content"].startswith("Answer to the question should answer")
+    assert scoring["judged_by"] == f"llm:j, prompts {pin_prompts('paper', 'judge')}"
+    logs = [json.loads(path.read_text()) for path in folder.glob("judges/*/*manifest.json")]
+    digests = {"judge-prompts-v1", pin_prompts("paper", "judge")}
+    assert {log["data"]["digest"] for log in logs} == digests
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["slaq", "--prompts", "paper", "--long-instruction", "My {question}"],
+            "--long-instruction would replace the instruction that --prompts paper brings",
+        ),
+        (["slaq", "--prompts", "papers"], "--prompts must be own or paper; got 'papers'"),
+        (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
+        (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the defaults"),
+        (["verdicts", "--prompts", "paper"], "no paper's words are known of it; leave --prompts"),
+    ],
+)
+def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):
+    assert main(["run", *words, "--source", "sample", "--out", str(tmp_path / "x")]) == 2
+
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
 
 
 def test_the_same_label_for_another_judge_is_refused(run, runners, tmp_path, capsys):

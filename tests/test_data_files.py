@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-FOLDERS = ("golden", "lmlm", "lmlm_audit", "redirectqa", "wikidata", "wikimedia")
+FOLDERS = ("golden", "lmlm", "lmlm_audit", "papers", "redirectqa", "wikidata", "wikimedia")
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_folder_states_its_licence(data_files, name):
     licence = (data_files / name / "LICENSE").read_text(encoding="utf-8")
 
-    assert re.search(r"facts|MIT|CC0|CC BY-SA", licence)
+    assert re.search(r"facts|quotations|MIT|CC0|CC BY-SA", licence)
 
 
 def test_readme_names_every_folder_and_table(data_files):

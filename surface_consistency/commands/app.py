@@ -184,7 +184,11 @@ def _imported(module: str, function: str) -> Callable[..., Any]:
 
 
 def _foreign(words: Sequence[str], flag: str) -> str | None:
-    """Say which option of `score` to take where another study's is given."""
+    """Say what to do where an option is given that another study has."""
+    if words[0] == "run" and flag == "--prompts":
+        from surface_consistency.commands.run import no_preset
+
+        return no_preset(words[1])
     if words[0] != "score":
         return None
     from surface_consistency.commands.score import foreign_option

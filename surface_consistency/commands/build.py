@@ -32,6 +32,14 @@ from surface_consistency.studies.dataset_build import (
     write_redirectqa,
 )
 from surface_consistency.studies.mention_build import MentionSettings, build_mentions
+from surface_consistency.studies.paraphrases import (
+    ParaphraseReviewSettings,
+    ParaphraseSettings,
+    ParaphraseSummary,
+    apply_paraphrase_review,
+    write_paraphrases,
+)
+from surface_consistency.studies.redirectqa import RedirectQASource, RedirectQAStudy
 from surface_consistency.studies.slaq.articles import ArticleSettings, select_articles
 from surface_consistency.studies.slaq.writing import WriterSettings, apply_review, write_topics
 from surface_consistency.studies.wiki_census import (
@@ -111,6 +119,18 @@ def add(build: App) -> None:
     build.command(record_command(_articles, settings=ArticleSettings), name="articles")
     build.command(record_command(_slaq, settings=WriterSettings, model=ModelSettings), name="slaq")
     build.command(record_command(_slaq_reviewed), name="slaq-reviewed")
+    build.command(
+        record_command(
+            _paraphrases, source=RedirectQASource, settings=ParaphraseSettings, model=ModelSettings
+        ),
+        name="paraphrases",
+    )
+    build.command(
+        record_command(
+            _paraphrases_reviewed, source=RedirectQASource, settings=ParaphraseReviewSettings
+        ),
+        name="paraphrases-reviewed",
+    )
     build.command(record_command(_mentions, settings=MentionSettings), name="mentions")
 
 
@@ -330,6 +350,56 @@ def _slaq_reviewed(
     print(f"{len(done.topics)} topics, {done.n_corrected} rows corrected: {out / 'test.csv'}")
     for title, reason in done.refused.items():
         print(f"left out: {title}: {reason}")
+
+
+def _paraphrases(
+    *, out: Out, source: RedirectQASource, settings: ParaphraseSettings, model: ModelSettings
+) -> None:
+    """Let a model ask the questions of RedirectQA in other words, and lay out a review sheet.
+
+    Written are test.jsonl, the questions and their paraphrases for run redirectqa --template, and
+    review.csv. Started again with the same options it asks only what was not answered.
+    """
+    data = RedirectQAStudy().load(source)
+    runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
+    done = write_paraphrases(
+        data,
+        runner,
+        out,
+        model=model.name(runner),
+        settings=settings,
+        progress=sys.stderr.isatty(),
+    )
+    _show_paraphrases(done, out)
+    print(f"to review: {out / 'review.csv'}, then build paraphrases-reviewed")
+
+
+def _paraphrases_reviewed(
+    *,
+    sheet: Annotated[Path, Parameter(help="The review sheet, filled in.")],
+    out: Annotated[Path, Parameter(help="Folder for test.jsonl.")],
+    source: RedirectQASource,
+    settings: ParaphraseReviewSettings,
+) -> None:
+    """Make a data set of the paraphrases that a reviewer left."""
+    data = RedirectQAStudy().load(source)
+    done = apply_paraphrase_review(sheet, data, out, settings=settings)
+    _show_paraphrases(done, out)
+    print(f"{done.n_corrected} of them in the reviewer's words")
+
+
+def _show_paraphrases(done: ParaphraseSummary, out: Path) -> None:
+    """Say what was written and what was not."""
+    print(
+        f"{done.n_taken} paraphrases of {done.n_wordings} wordings, {done.n_rows:,} rows: "
+        f"{out / 'test.jsonl'}"
+    )
+    for reason, n in done.dropped.items():
+        print(f"dropped: {n}, since {reason}")
+    for reason, n in Counter(done.left_out.values()).items():
+        print(f"in the original words alone: {n} facts, since {reason}")
+    for wording in done.short:
+        print(f"fewer than asked for: {wording}")
 
 
 def _check(target: WriteSettings) -> None:

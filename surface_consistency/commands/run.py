@@ -17,7 +17,7 @@ from surface_consistency.studies.variants import run_variants
 if TYPE_CHECKING:
     from surface_consistency.studies.study import Study
 
-__all__ = ["make_run"]
+__all__ = ["make_run", "no_preset"]
 
 _ORGANISM = "organism"
 _DEMO = "redirectqa"
@@ -95,6 +95,20 @@ def make_run(name: str) -> Callable[..., object]:
         "stopped run goes on where it was.",
         **records,
     )
+
+
+def no_preset(name: str) -> str:
+    """Say where a paper's words are that a study has no preset of.
+
+    Args:
+        name: The study, as for `find_study`.
+
+    Returns:
+        What is wrong with --prompts, and what to do.
+    """
+    study = find_study(name)
+    told = study.printed_prompts or "no paper's words are known of it"
+    return f"--prompts: {study.name} has no preset of prompts: {told}; leave --prompts out"
 
 
 def _runner(

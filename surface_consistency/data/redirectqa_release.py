@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from surface_consistency.data.readers import read_rows
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
@@ -22,6 +22,7 @@ __all__ = [
     "RedirectQARow",
     "check_category_types",
     "hub_rows",
+    "question_cells",
     "read_category_types",
 ]
 
@@ -95,32 +96,46 @@ def hub_rows(questions: Iterable[QuestionRealization]) -> Iterator[RedirectQARow
         DataError: If the identifier of a fact is no whole number.
     """
     for question in questions:
-        triple, surface = question.triple, question.surface
+        triple = question.triple
         if not (triple.id.isascii() and triple.id.isdigit()):
             raise DataError(
                 f"fact {triple.id!r}: the release's layout has whole numbers for triplet_id; "
                 "number the facts before writing them"
             )
-        relation = RELATIONS.get(triple.relation)
-        yield RedirectQARow(
-            triplet_id=int(triple.id),
-            subject_id=triple.subject.id,
-            subject_surface=surface.text,
-            subject_surface_category=(
-                (CANONICAL_LABEL,) if surface.is_canonical else surface.categories
-            ),
-            subject_wiki_title=triple.subject.name,
-            subject_redirect_wiki_title=surface.redirect_title,
-            subject_pageviews=triple.subject.pageviews,
-            subject_aliases=triple.subject.aliases,
-            relation=triple.relation,
-            relation_id=None if relation is None else relation.property_id,
-            object_id=triple.object.id,
-            object_surface=triple.object.name if triple.answers else None,
-            object_aliases=triple.answers,
-            template=question.template,
-            question=question.question,
-        )
+        yield RedirectQARow(**question_cells(question) | {"triplet_id": int(triple.id)})
+
+
+def question_cells(question: QuestionRealization) -> dict[str, Any]:
+    """Lay a question out in the release's columns.
+
+    Args:
+        question: The question.
+
+    Returns:
+        Value by column of `RedirectQARow`; the identifier of the fact is a text, as the record has
+        it.
+    """
+    triple, surface = question.triple, question.surface
+    relation = RELATIONS.get(triple.relation)
+    return {
+        "triplet_id": triple.id,
+        "subject_id": triple.subject.id,
+        "subject_surface": surface.text,
+        "subject_surface_category": (
+            (CANONICAL_LABEL,) if surface.is_canonical else surface.categories
+        ),
+        "subject_wiki_title": triple.subject.name,
+        "subject_redirect_wiki_title": surface.redirect_title,
+        "subject_pageviews": triple.subject.pageviews,
+        "subject_aliases": triple.subject.aliases,
+        "relation": triple.relation,
+        "relation_id": None if relation is None else relation.property_id,
+        "object_id": triple.object.id,
+        "object_surface": triple.object.name if triple.answers else None,
+        "object_aliases": triple.answers,
+        "template": question.template,
+        "question": question.question,
+    }
 
 
 def read_category_types(path: Path) -> dict[str, str]:

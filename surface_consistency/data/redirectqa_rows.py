@@ -53,8 +53,8 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.taxonomy import (
     CANONICAL_LABEL,
     RELATIONS,
-    TEMPLATES,
     UNKNOWN_TYPE,
+    is_template,
     parse_category,
     types_of,
 )
@@ -294,7 +294,7 @@ class RedirectQARows:
         """Name the template of each row; names of the taxonomy need no look at the questions."""
         given = rows["template"].combine_chunks().dictionary_encode()
         names = [name.casefold() for name in given.dictionary.to_pylist()]
-        if not given.null_count and all(name in TEMPLATES for name in names):
+        if not given.null_count and all(map(is_template, names)):
             return pa.array(names, pa.string()).take(given.indices)
         named = [fact.relation or "" for _, fact in self._facts.items()]
         relations = (named[fact] for fact in rows["fact"].to_pylist())

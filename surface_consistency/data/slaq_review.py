@@ -1,7 +1,5 @@
 """The sheet for the manual pass: a table to fill in and to read back, and a page to read."""
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +8,11 @@ from typing import Final
 
 from jinja2 import Template
 
-from surface_consistency.data.readers import read_rows
+from surface_consistency.data.review_sheet import ReviewSheet, mark_of
 from surface_consistency.data.slaq_rules import Violation
 from surface_consistency.data.slaq_written import WrittenFact, WrittenTopic
-from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
-from surface_consistency.runs.files import unguard_cell, write_text
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.runs.files import write_text
 from surface_consistency.schemas.slaq import SlaqArticle
 
 __all__ = [
@@ -25,22 +23,21 @@ __all__ = [
     "write_review_sheet",
 ]
 
-REVIEW_COLUMNS: Final = (
-    *("topic_id", "topic", "category", "url", "fact", "question", "answer"),
-    *("is_entity", "violations"),
-    *("is_open_domain", "is_grounded", "corrected_question", "corrected_answer", "note"),
+_SHEET: Final = ReviewSheet(
+    shown=(
+        *("topic_id", "topic", "category", "url", "fact", "question", "answer"),
+        *("is_entity", "violations"),
+    ),
+    filled=("is_open_domain", "is_grounded", "corrected_question", "corrected_answer", "note"),
+    marks=("is_open_domain", "is_grounded", "is_entity"),
+    unread=("topic", "category", "url", "violations", "note"),
 )
+
+REVIEW_COLUMNS: Final = _SHEET.columns
 """Columns of the table; the last five are for the reviewer, who may mend `is_entity` too. `fact` is
 1 to 5 or "long"."""
 
 _LONG: Final = "long"
-_NEEDED: Final = ("topic_id", *REVIEW_COLUMNS[4:8], *REVIEW_COLUMNS[-5:-1])
-_MARKS: Final = {
-    **dict.fromkeys(("1", "1.0", "yes", "y", "true"), True),
-    **dict.fromkeys(("0", "0.0", "no", "n", "false"), False),
-    "": None,
-}
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _TEMPLATE: Final = Path(__file__).with_name("slaq_review.html.jinja")
 
 
@@ -99,17 +96,7 @@ def write_review_sheet(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     table, page = folder / f"{name}.csv", folder / f"{name}.html"
-    if table.is_file() and _is_filled(table):
-        raise DataError(f"{table} holds the notes of a reviewer; move it, then write it again")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(REVIEW_COLUMNS)
-    for item in items:
-        writer.writerows(
-            [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row]
-            for row in _rows(item)
-        )
-    write_text(table, text.getvalue())
+    _SHEET.write(table, (row for item in items for row in _rows(item)))
     template = Template(_TEMPLATE.read_text("utf-8"), autoescape=True, trim_blocks=True)
     write_text(page, template.render(items=items, rows=_rows) + "\n")
     return table, page
@@ -136,25 +123,13 @@ def read_review_sheet(path: str | os.PathLike[str]) -> dict[str, ReviewedTopic]:
         DataError: If a topic lost one of its rows, or there are none.
     """
     found: dict[str, dict[str, Mapping[str, str]]] = {}
-    for place, row in read_rows(Path(path)):
-        if missing := [name for name in _NEEDED if name not in row]:
-            raise ColumnNotFoundError(
-                f"{place}: the review sheet lacks {', '.join(missing)}; keep all of its columns"
-            )
-        cells = {name: str(unguard_cell(row[name] or "")).strip() for name in _NEEDED}
+    for place, cells in _SHEET.read(Path(path)):
         topic, fact = cells["topic_id"], cells["fact"].removesuffix(".0")
         if fact not in {*"12345", _LONG}:
             raise RecordError(f"{place}: `fact` is 1 to 5 or long, not {fact!r}")
         if fact in found.setdefault(topic, {}):
             raise RecordError(f"{place}: topic {topic!r} has row {fact} twice; keep one")
-        for name in ("is_open_domain", "is_grounded", "is_entity"):
-            if cells[name].lower() not in _MARKS:
-                raise RecordError(
-                    f"{place}: column {name!r} is yes, no or empty, not {cells[name]!r}"
-                )
         found[topic][fact] = cells
-    if not found:
-        raise DataError(f"{path} holds no rows")
     for topic, rows in found.items():
         if lost := [fact for fact in (*"12345", _LONG) if fact not in rows]:
             raise DataError(
@@ -170,7 +145,7 @@ def _reviewed(rows: Mapping[str, Mapping[str, str]]) -> ReviewedTopic:
     for fact, cells in rows.items():
         own = {kind: cells[f"corrected_{kind}"] for kind in ("question", "answer")}
         texts[fact] = [own[kind] or cells[kind] or None for kind in ("question", "answer")]
-        marks = [_MARKS[cells[name].lower()] for name in ("is_open_domain", "is_grounded")]
+        marks = [mark_of(cells[name]) for name in ("is_open_domain", "is_grounded")]
         if any(own.values()):
             corrected.add(fact)
         elif False in marks:
@@ -183,7 +158,7 @@ def _reviewed(rows: Mapping[str, Mapping[str, str]]) -> ReviewedTopic:
                 WrittenFact(
                     question=texts[fact][0],
                     answer=texts[fact][1],
-                    is_entity=_MARKS[rows[fact]["is_entity"].lower()],
+                    is_entity=mark_of(rows[fact]["is_entity"]),
                 )
                 for fact in "12345"
             ),
@@ -196,31 +171,20 @@ def _reviewed(rows: Mapping[str, Mapping[str, str]]) -> ReviewedTopic:
     )
 
 
-def _is_filled(table: Path) -> bool:
-    """Tell whether a reviewer has written into a table."""
-    with table.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-        return any(
-            (row.get(name) or "").strip()
-            for row in csv.DictReader(lines)
-            for name in REVIEW_COLUMNS[-5:]
-        )
-
-
 def _rows(item: ReviewItem) -> Iterable[tuple[str, ...]]:
     """Lay one item out: a row a fact, then the long question."""
     article, written = item.article, item.written
     head = (article.topic_id, article.title, article.category, article.url or "")
-    blank = ("",) * 5
     for index, fact in enumerate(written.facts, start=1):
         said = _messages(item, f"ShortQ{index}", f"ShortA{index}")
         flag = "" if fact.is_entity is None else str(int(fact.is_entity))
         texts = (fact.question or "", fact.answer or "", flag, "; ".join(said))
-        yield (*head, str(index), *texts, *blank)
+        yield (*head, str(index), *texts)
     known = {f"Short{kind}{k}" for k in range(1, len(written.facts) + 1) for kind in "QA"}
     others = [fault.field for fault in item.violations if fault.field not in known]
     said = _messages(item, *others)
     texts = (written.long_question or "", written.long_answer or "", "", "; ".join(said))
-    yield (*head, "long", *texts, *blank)
+    yield (*head, "long", *texts)
 
 
 def _messages(item: ReviewItem, *fields: str) -> list[str]:

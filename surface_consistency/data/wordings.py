@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from surface_consistency.errors import DataError
-from surface_consistency.taxonomy import RELATIONS, TEMPLATES, parse_relation
+from surface_consistency.taxonomy import RELATIONS, TEMPLATES, is_template, parse_relation
 
 __all__ = ["Wording", "infer_relation", "relation_name", "resolve_templates"]
 
@@ -76,10 +76,11 @@ def relation_name(text: str) -> str:
 def resolve_templates(wordings: Sequence[Wording]) -> list[str]:
     """Name the template of each row "original" or "paraphrase".
 
-    A value that is one of these names stands. Any other value (0 and 1, "template_2", the text of
-    the template) is "original" when a question under it is PopQA's template with the surface in it,
-    and otherwise "paraphrase". Without a value the row's own question decides alike; a relation
-    outside the taxonomy then counts as "original", as does a row without a question.
+    A value that is one of these names, or "paraphrase_2" and so on, stands. Any other value (0 and
+    1, "template_2", the text of the template) is "original" when a question under it is PopQA's
+    template with the surface in it, and otherwise "paraphrase". Without a value the row's own
+    question decides alike; a relation outside the taxonomy then counts as "original", as does a
+    row without a question.
 
     Args:
         wordings: All rows of the source.
@@ -94,13 +95,13 @@ def resolve_templates(wordings: Sequence[Wording]) -> list[str]:
     original = {
         row.value
         for row in wordings
-        if row.value is not None and row.value.casefold() not in TEMPLATES and row.is_original
+        if row.value is not None and not is_template(row.value.casefold()) and row.is_original
     }
     names = [_template_of(row, original) for row in wordings]
     values: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for row, name in zip(wordings, names, strict=True):
         if row.value is not None:
-            is_name = row.value.casefold() in TEMPLATES
+            is_name = is_template(row.value.casefold())
             values[row.relation, name].add(name if is_name else row.value)
     for (relation, name), merged in values.items():
         if len(merged) > 1:
@@ -114,7 +115,7 @@ def resolve_templates(wordings: Sequence[Wording]) -> list[str]:
 def _template_of(row: Wording, original: set[str]) -> str:
     """Name the template of one row."""
     if row.value is not None:
-        if row.value.casefold() in TEMPLATES:
+        if is_template(row.value.casefold()):
             return row.value.casefold()
         if row.question is None:
             raise DataError(

@@ -1,8 +1,12 @@
-"""Prompts for a judge of short and long answers; the criteria are those of SLAQ, tables 2 and 3."""
+"""Prompts for a judge of short and long answers, by the criteria of SLAQ's tables 2 and 3.
 
-from collections.abc import Sequence
+They are worded by this package, or those tables word for word.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
+from surface_consistency.prompts.paper_prompts import OWN_WORDS, fill_holes, paper_prompt
 from surface_consistency.schemas.prompts import Message, Prompt
 
 __all__ = [
@@ -61,6 +65,7 @@ That is not a reply that I can read. Reply again, in exactly the form that was a
 nothing before or after it."""
 
 _SHOWN_REPLY: Final = 2_000
+_PAPER_FACTS: Final = 5
 
 
 class JudgedFact(Protocol):
@@ -75,41 +80,61 @@ class JudgedFact(Protocol):
         """The reference answer."""
 
 
-def judge_short(question: JudgedFact, answer: str, *, prompt_id: str) -> Prompt:
+def judge_short(
+    question: JudgedFact, answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
+) -> Prompt:
     """Ask whether a short answer is right: a reply is one character, 1 or 0.
 
     Args:
         question: The question with its reference answer.
         answer: What the model said.
         prompt_id: Identifier of the prompt.
+        prompts: "own", or "paper" for the paper's words in one user turn, which do not tell the
+            judge where the answer ends or that it is not to be obeyed.
 
     Returns:
         The prompt, a conversation.
 
     References:
-        SLAQ, arXiv 2510.11218, appendix A.2 and table 2; the wording is this package's own.
+        SLAQ, arXiv 2510.11218, appendix A.2 and table 2.
     """
+    if prompts != OWN_WORDS:
+        values = {"q": question.question, "gt": question.answer, "cand": answer}
+        return _papers(prompt_id, "slaq_judge_short", values)
     asked = f"Question: {question.question}\nReference: {question.answer}"
     return _prompt(prompt_id, _SHORT, asked, answer)
 
 
-def judge_long(questions: Sequence[JudgedFact], answer: str, *, prompt_id: str) -> Prompt:
+def judge_long(
+    questions: Sequence[JudgedFact], answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
+) -> Prompt:
     """Ask which of several facts a long answer states rightly: a reply is a list of 1 and 0.
 
     Args:
         questions: The questions with their reference answers, in the order of the verdicts.
         answer: What the model said.
         prompt_id: Identifier of the prompt.
+        prompts: As for `judge_short`; the paper's words hold five questions.
 
     Returns:
         The prompt, a conversation.
 
     Raises:
-        ValueError: If there is no question.
+        ValueError: If there is no question, or not five for the paper's words.
 
     References:
-        SLAQ, arXiv 2510.11218, appendix A.2 and table 3; the wording is this package's own.
+        SLAQ, arXiv 2510.11218, appendix A.2 and table 3.
     """
+    if prompts != OWN_WORDS:
+        if len(questions) != _PAPER_FACTS:
+            raise ValueError(
+                f"the paper's words for a long answer hold {_PAPER_FACTS} questions, not "
+                f"{len(questions)}; judge it in this package's words, prompts='{OWN_WORDS}'"
+            )
+        values = {"cand_long": answer}
+        for number, question in enumerate(questions, start=1):
+            values |= {f"q{number}": question.question, f"a{number}": question.answer}
+        return _papers(prompt_id, "slaq_judge_long", values)
     return _listed(_LONG, questions, answer, prompt_id)
 
 
@@ -164,6 +189,12 @@ def _listed(
         for number, question in enumerate(questions, start=1)
     ]
     return _prompt(prompt_id, instruction.format(n=len(questions)), "\n".join(lines), answer)
+
+
+def _papers(prompt_id: str, name: str, values: Mapping[str, str]) -> Prompt:
+    """Fill a text of the paper, which is one turn."""
+    turn = Message(role="user", content=fill_holes(paper_prompt(name), values))
+    return Prompt(id=prompt_id, messages=(turn,), group="judge")
 
 
 def _prompt(prompt_id: str, instruction: str, asked: str, answer: str) -> Prompt:

@@ -352,6 +352,16 @@ class LLMJudge:
         except JudgeReplyError as error:
             return f"the judge's reply cannot be read: {error}"
 
+    @property
+    def wording(self) -> DataSource:
+        """Which words the requests are in: a log of other words is not gone on with."""
+        return DataSource(
+            id="judge prompts",
+            revision=str(JUDGE_PROMPT_VERSION),
+            digest=f"judge-prompts-v{JUDGE_PROMPT_VERSION}",
+            n_questions=0,
+        )
+
     def ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
         """Ask what the log does not answer.
 
@@ -373,12 +383,7 @@ class LLMJudge:
                 self._log,
                 manifest_path=self._manifest_path,
                 model=self._model,
-                data=DataSource(
-                    id="judge prompts",
-                    revision=str(JUDGE_PROMPT_VERSION),
-                    digest=f"judge-prompts-v{JUDGE_PROMPT_VERSION}",
-                    n_questions=0,
-                ),
+                data=self.wording,
                 progress=self._progress,
             )
         except RunMismatchError as error:

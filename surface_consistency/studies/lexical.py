@@ -303,6 +303,10 @@ class LexicalStudy(Study):
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
+    printed_prompts = (
+        "the paper prints those of the judge alone (appendix A.3), which --meaning-model asks; "
+        "the benchmarks are asked in the words of lm-evaluation-harness"
+    )
     title = "Lexical perturbation"
     question = "whether a model solves a benchmark alike when nouns and verbs give way to synonyms"
     source = LexicalSource

@@ -462,6 +462,10 @@ class LinkingStudy(Study):
     """Two names, one entity?"""
 
     name = "linking"
+    printed_prompts = (
+        "the paper prints one wording, that of initialisms (appendix B.5), which is asked; those "
+        "of the other categories are this package's"
+    )
     title = "Linking probe"
     question = "whether a model affirms that two names are of one entity, in both orders"
     source = RedirectQASource

@@ -4,7 +4,7 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -57,7 +57,7 @@ from surface_consistency.studies.study import (
     SourceSettings,
     Study,
 )
-from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
+from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 from surface_consistency.text import guess_language
 
 __all__ = [
@@ -94,7 +94,8 @@ class RedirectQASettings(OptionSettings):
     """How RedirectQA asks; the defaults are the paper's."""
 
     template: Literal["original", "paraphrase", "both"] = "original"
-    """Question wording; "original" is that of the paper's figure 2."""
+    """Question wording; "original" is that of the paper's figure 2, "paraphrase" all paraphrases
+    that the data have."""
 
     shots: int | None = Field(default=None, ge=0)
     """Demonstrations before each question; one of each other relation, at most 15, by default."""
@@ -141,10 +142,18 @@ class RedirectQASettings(OptionSettings):
             )
         return self
 
-    @property
-    def templates(self) -> tuple[str, ...]:
-        """The wordings that are asked."""
-        return TEMPLATES if self.template == "both" else (self.template,)
+    def templates_of(self, held: Iterable[str]) -> tuple[str, ...]:
+        """List the wordings that are asked.
+
+        Args:
+            held: Templates of the data.
+
+        Returns:
+            Their names; "paraphrase" stands for all paraphrases.
+        """
+        named = TEMPLATES if self.template == "both" else (self.template,)
+        further = {name for name in held if is_template(name)} - {*TEMPLATES}
+        return (*named, *(sorted(further) if TEMPLATES[1] in named else ()))
 
 
 class RedirectReport(PairedReport):
@@ -208,6 +217,7 @@ class RedirectQAStudy(Study):
     name = "redirectqa"
     title = "RedirectQA"
     question = "the same fact under its article’s title and under a redirect to it"
+    printed_prompts = 'the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)'
     source = RedirectQASource
     settings = RedirectQASettings
     outcome = RedirectOutcome
@@ -261,19 +271,19 @@ class RedirectQAStudy(Study):
             DataError: If no pair is left to ask.
         """
         asked = data
+        held = sorted(pc.unique(data.table.column("template")).to_pylist())
         # Predictions made elsewhere are of all wordings unless one is named.
         by_template = runner is not None or "template" in settings.model_fields_set
         if by_template or settings.limit is not None:
-            templates = settings.templates if by_template else None
+            templates = settings.templates_of(held) if by_template else None
             asked = data.select(templates=templates, limit=settings.limit)
             n_asked, n_held = (len(pc.unique(one.table.column("fact_id"))) for one in (asked, data))
             tell_limit(settings.limit, n_asked, n_held, "facts")
         pairs = _pairs(asked)
         if pairs.empty:
-            held = sorted(pc.unique(data.table.column("template")).to_pylist())
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
-                f"{', '.join(settings.templates)}; the rows hold "
+                f"{', '.join(settings.templates_of(()))}; the rows hold "
                 f"{', '.join(held) or 'no questions'}"
             )
         groups = {}
@@ -486,7 +496,9 @@ def _shots(
         return settings.shots
     if isinstance(pool, GivenDemonstrations):
         return min(map(pool.available, questions))
-    is_asked = pc.is_in(data.table.column("template"), pa.array(settings.templates))
+    column = data.table.column("template")
+    asked = settings.templates_of(pc.unique(column).to_pylist())
+    is_asked = pc.is_in(column, pa.array(asked))
     relations = pc.unique(data.table.column("relation").filter(is_asked))
     return min(_MOST_SHOTS, len(relations) - 1)
 

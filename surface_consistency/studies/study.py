@@ -331,6 +331,10 @@ class Study(ABC):
     citation: ClassVar[str] = ""
     """What to cite, as BibTeX."""
 
+    printed_prompts: ClassVar[str] = ""
+    """Where the words are that the study's paper prints, for who asks for a preset of them by
+    --prompts and the study has none; "" where no paper prints any."""
+
     source: ClassVar[type[Settings]] = SourceSettings
     """Where the data come from: the argument of `load`."""
 

@@ -64,6 +64,7 @@ class AuditStudy(Study):
     """
 
     name = "audit"
+    printed_prompts = "the prompt files hold the authors' own (appendix A.1), in six styles"
     title = "Audit of forgetting"
     question = "the same fact with the database whole, the fact deleted, and retrieval off"
     source = AuditSource

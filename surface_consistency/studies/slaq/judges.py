@@ -14,14 +14,16 @@ import pandas as pd
 
 from surface_consistency.data.slaq import load_labelled_answers
 from surface_consistency.inference.registry import load_runner
+from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import FactState, parse_states
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
-from surface_consistency.prompts.judge import judge_free
+from surface_consistency.prompts.judge import judge_free, judge_long, judge_short
+from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas import Prompt
+from surface_consistency.schemas import DataSource, Prompt
 from surface_consistency.settings_options import values_of_items
 from surface_consistency.studies.judging import NO_ANSWER, Judge, LLMJudge, facts_of
 from surface_consistency.studies.slaq.labels import read_labels
@@ -214,7 +216,44 @@ class SlaqLLMJudge(LLMJudge):
     """Asks a model whether answers are right: a long answer with its five facts in one request.
 
     Of a free text it also asks which facts the text speaks of at all. See `LLMJudge`.
+
+    Args:
+        runner: As for `LLMJudge`.
+        folder: As for `LLMJudge`.
+        model: As for `LLMJudge`.
+        prompts: "own", or "paper" for the words of the paper's tables 2 and 3. Free answers, which
+            the paper does not ask for, and the request to repeat an unreadable reply are always in
+            this package's words.
+        options: Further arguments of `LLMJudge`.
+
+    Raises:
+        ValueError: If `prompts` is neither.
     """
+
+    name: str
+    """`llm:` and the label of the model; then the prompts with their digest if they are not own."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        folder: str | os.PathLike[str],
+        *,
+        model: str,
+        prompts: str = OWN_WORDS,
+        **options: Any,  # noqa: ANN401 - those of `LLMJudge`
+    ) -> None:
+        super().__init__(runner, folder, model=model, **options)
+        self._prompts = pin_prompts(prompts, "judge")
+        if self._prompts != OWN_WORDS:
+            self.name += f", prompts {self._prompts}"
+
+    @property
+    def wording(self) -> DataSource:
+        """Which words the requests are in; see `LLMJudge.wording`."""
+        own = super().wording
+        if self._prompts == OWN_WORDS:
+            return own
+        return own.model_copy(update={"revision": None, "digest": self._prompts})
 
     def request(self, targets: pd.DataFrame, answer: str, name: str) -> Prompt:
         """Write the request on one answer; see `LLMJudge.request`.
@@ -227,9 +266,12 @@ class SlaqLLMJudge(LLMJudge):
         Returns:
             The prompt, a conversation.
         """
+        facts = facts_of(targets)
         if _is_free(targets):
-            return judge_free(facts_of(targets), answer, prompt_id=name)
-        return super().request(targets, answer, name)
+            return judge_free(facts, answer, prompt_id=name)
+        if len(facts) == 1:
+            return judge_short(facts[0], answer, prompt_id=name, prompts=self._prompts)
+        return judge_long(facts, answer, prompt_id=name, prompts=self._prompts)
 
     def read(self, targets: pd.DataFrame, reply: str) -> Sequence[FactState]:
         """Read the reply on one answer; see `LLMJudge.read`.
@@ -328,6 +370,7 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
     Raises:
         ValueError: If there is no such rule.
         RunnerError: If the judging model cannot be loaded.
+        ValueError: If the prompts are of another version.
         SourceNotFoundError: If there is no file of labels.
         DataError: If the labels cannot be read.
     """
@@ -343,13 +386,23 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
         options=values_of_items(scoring.judge_option, "judge_option"),
     )
     label = scoring.judge_label or scoring.judge_model or runner.name
+    prompts = pin_prompts(scoring.judge_prompts or _prompts_of(folder), "judge")
     return SlaqLLMJudge(
         runner,
-        folder.path / _FOLDER / _file_name(label),
+        folder.path / _FOLDER / _file_name(f"{label} {prompts}" if prompts != OWN_WORDS else label),
         model=label,
+        prompts=prompts,
         max_new_tokens=scoring.judge_max_new_tokens,
         max_thought_tokens=scoring.judge_max_thought_tokens,
     )
+
+
+def _prompts_of(folder: RunFolder) -> str:
+    """Name the preset that a run was asked in, without the digest, which is of other texts."""
+    if not folder.manifest.is_file():
+        return OWN_WORDS
+    asked = folder.read_manifest().settings.get("prompts")
+    return asked.partition("@")[0] if isinstance(asked, str) else OWN_WORDS
 
 
 def _reference_forms(accepted: Sequence[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sa
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.inference.registry import check_runner_options, load_runner
 from surface_consistency.inference.runner import Runner
+from surface_consistency.prompts.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
 from surface_consistency.prompts.slaq import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,
@@ -58,6 +59,16 @@ __all__ = [
 ]
 
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
+
+
+def _instructions(prompts: str) -> str:
+    """Name the instructions with their digest; refuse what is no preset."""
+    return pin_prompts(prompts, "instructions")
+
+
+def _judging(prompts: str | None) -> str | None:
+    """Name the judge's prompts with their digest; refuse what is no preset."""
+    return None if prompts is None else pin_prompts(prompts, "judge")
 
 
 class SlaqSource(SourceSettings):
@@ -101,6 +112,10 @@ class SlaqSettings(OptionSettings):
     """Prompts of each form asked a second time in other batches, for the noise floor; 0 for none.
     """
 
+    prompts: Annotated[str, AfterValidator(_instructions)] = OWN_WORDS
+    """Words of the instructions: own, or paper for those of the paper's table 4, and of a judging
+    model: tables 2 and 3; kept with the digest of the texts. The free form has none there."""
+
     short_instruction: str = DEFAULT_INSTRUCTIONS.short
     """Wording around one question; {topic} and {question} are replaced."""
 
@@ -109,6 +124,21 @@ class SlaqSettings(OptionSettings):
 
     free_instruction: str = DEFAULT_INSTRUCTIONS.free
     """Wording around the query that lists none."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_words_of_paper(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+        """Put the paper's instructions in place of the own; refuse others beside them."""
+        if not isinstance(given, Mapping) or given.get("prompts", OWN_WORDS) == OWN_WORDS:
+            return given
+        texts = {f"{form}_instruction": paper_prompt(f"slaq_{form}") for form in _FORMS[:2]}
+        other = [name for name, text in texts.items() if given.get(name, text) != text]
+        if other:
+            raise ValueError(
+                f"`{other[0]}` would replace the instruction that `prompts` {given['prompts']} "
+                "brings; leave one of them out"
+            )
+        return {**given, **texts}
 
     @model_validator(mode="after")
     def _has_questions(self) -> "SlaqSettings":
@@ -165,6 +195,10 @@ class SlaqScoring(Settings):
     judge_label: str | None = None
     """Name of the judging model in tables; that of --judge-model by default."""
 
+    judge_prompts: Annotated[str | None, AfterValidator(_judging)] = None
+    """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
+    run was asked in by default."""
+
     judge_runner: str = "openai"
     """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
 
@@ -204,6 +238,11 @@ class SlaqScoring(Settings):
         """Refuse a judge that cannot judge, before anything is asked."""
         if self.judge == "human" and self.labels is None:
             raise ValueError("--judge human needs --labels, a CSV file of labels")
+        if self.judge != "llm" and self.judge_prompts is not None:
+            raise ValueError(
+                f"--judge-prompts words what a judging model is asked; --judge is {self.judge}; "
+                "name a model by --judge-model, or leave it out"
+            )
         needs_model = self.judge_runner in ("openai", "transformers")
         if self.judge == "llm" and self.judge_model is None and needs_model:
             raise ValueError("--judge llm needs --judge-model, the model that judges")

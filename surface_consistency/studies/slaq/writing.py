@@ -6,13 +6,13 @@ breaks a rule, and every answer of the writer in a log that a second start goes 
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 import surface_consistency
 from surface_consistency.data.slaq import popularity_halves
@@ -28,7 +28,8 @@ from surface_consistency.data.slaq_written import WrittenTopic, parse_written, t
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import Runner
-from surface_consistency.prompts.slaq_writer import WriterLayout, writer_prompt
+from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
+from surface_consistency.prompts.slaq_writer import PAPER_LAYOUT, WriterLayout, writer_prompt
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams, Prompt
@@ -46,6 +47,11 @@ __all__ = [
 _EMPTY: Final = WrittenTopic(facts=(), long_question=None, long_answer=None)
 
 
+def _writing(prompts: str) -> str:
+    """Name the writer's prompt with its digest; refuse what is no preset."""
+    return pin_prompts(prompts, "writer")
+
+
 class WriterSettings(Settings):
     """How topics are written."""
 
@@ -55,8 +61,13 @@ class WriterSettings(Settings):
     layout: WriterLayout = "json"
     """Layout that the writer is asked for."""
 
+    prompts: Annotated[str, AfterValidator(_writing)] = OWN_WORDS
+    """Words of the request: own, or paper for those of the paper's table 1, in one line; kept with
+    the digest of the text."""
+
     attempts: int = Field(default=2, ge=1)
-    """Requests an article at most: the first, and one more for each mending."""
+    """Requests an article at most: the first, and one more for each mending; 1 by default with
+    --prompts paper, since requests to mend are in this package's words."""
 
     min_words: int = Field(default=1000, ge=0)
     """Articles must have more words than this."""
@@ -66,6 +77,19 @@ class WriterSettings(Settings):
 
     max_characters: int | None = Field(default=None, ge=1)
     """Where long articles are cut; by default they are sent whole."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_words_of_paper(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+        """Take the layout and the one request of the paper; refuse another layout."""
+        if not isinstance(given, Mapping) or given.get("prompts", OWN_WORDS) == OWN_WORDS:
+            return given
+        if given.get("layout", PAPER_LAYOUT) != PAPER_LAYOUT:
+            raise ValueError(
+                f"`layout` {given['layout']} contradicts `prompts` {given['prompts']}, whose words "
+                f"ask for {PAPER_LAYOUT}; leave one of them out"
+            )
+        return {"attempts": 1, **given, "layout": PAPER_LAYOUT}
 
     @property
     def params(self) -> GenerationParams:
@@ -268,7 +292,7 @@ def _manifest(
         ),
         decoding={"answers": settings.params.model_dump(mode="json")},
         runner=runner.fingerprint(),
-        settings={"layout": settings.layout, "max_characters": settings.max_characters},
+        settings=settings.model_dump(include={"layout", "prompts", "max_characters"}),
         package_version=surface_consistency.__version__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -280,6 +304,7 @@ def _prompt(draft: _Draft, settings: WriterSettings, attempt: int) -> Prompt:
     return writer_prompt(
         draft.article,
         layout=settings.layout,
+        prompts=settings.prompts,
         max_characters=settings.max_characters,
         previous=draft.text if has_text else None,
         faults=draft.faults() if has_text else (),

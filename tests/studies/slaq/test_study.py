@@ -114,6 +114,7 @@ def test_plain_text_stops_at_the_newline_when_short():
         (SlaqScoring, {"judge": "human"}, "--judge human needs --labels"),
         (SlaqScoring, {"judge": "llm"}, "--judge llm needs --judge-model"),
         (SlaqScoring, {"judge": "oracle"}, "--judge"),
+        (SlaqScoring, {"judge_prompts": "paper"}, "--judge is matcher; name a model by"),
         (SlaqScoring, {"judge_option": ["colour"]}, "--judge-option"),
         (SlaqScoring, {"judge_max_new_tokens": 0}, "--judge-max-new-tokens"),
         (SlaqSettings, {"permutations": 0}, "--permutations"),

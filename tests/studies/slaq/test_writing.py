@@ -12,6 +12,7 @@ from surface_consistency.errors import (
     RunMismatchError,
 )
 from surface_consistency.inference.fake import FakeRunner
+from surface_consistency.prompts.paper_prompts import pin_prompts
 from surface_consistency.schemas.slaq import SlaqArticle
 from surface_consistency.studies.slaq.writing import WriterSettings, apply_review, write_topics
 
@@ -87,6 +88,56 @@ def test_faults_are_sent_back_once(tmp_path):
 
     assert [topic.id for topic in done.topics] == [first.id, second.id]
     assert runner.asked == [f"{first.id}/write/1", f"{second.id}/write/1", f"{first.id}/write/2"]
+
+
+def one_line(topic):
+    """What a writer answers who is asked in the paper's words."""
+    pairs = [
+        f"Short{kind}{question.index} : {text}"
+        for question in topic.questions
+        for kind, text in (("Q", question.question), ("A", question.answer))
+    ]
+    return ", ".join([*pairs, f"LongQ : {topic.long_question}", f"LongA : {topic.long_answer}"])
+
+
+def test_the_paper_words_are_sent_once_and_recorded(tmp_path):
+    """Its one line is read, no flag is asked for, and a start in other words is refused."""
+    settings = WriterSettings(prompts="paper", min_words=10, min_characters=10)
+    requests = []
+
+    def handle(prompt):
+        requests.append(prompt.messages)
+        return next(one_line(topic) for topic in TOPICS if prompt.id.startswith(f"{topic.id}/"))
+
+    runner = FakeRunner(handle, name="writer")
+    done = write_topics(articles(), runner, tmp_path, model="fake", settings=settings)
+
+    unflagged = [
+        topic.model_copy(
+            update={
+                "questions": tuple(
+                    q.model_copy(update={"is_entity": None}) for q in topic.questions
+                )
+            }
+        )
+        for topic in TOPICS
+    ]
+    assert done.topics == tuple(unflagged)
+    assert [len(messages) for messages in requests] == [1] * len(TOPICS)
+    assert requests[0][0].content.startswith("Given a *reference article*")
+    manifest = json.loads((tmp_path / "writer.manifest.json").read_text())
+    assert manifest["settings"]["prompts"] == pin_prompts("paper", "writer")
+    with pytest.raises(RunMismatchError, match="prompts"):
+        write_topics(articles(), runner, tmp_path, model="fake", settings=LOOSE)
+
+
+def test_what_contradicts_the_paper_words_is_refused():
+    assert WriterSettings(prompts="paper").attempts == 1
+    assert WriterSettings(prompts="paper", attempts=3).layout == "one_line"
+    with pytest.raises(ValueError, match="`layout` json contradicts `prompts` paper, whose words"):
+        WriterSettings(prompts="paper", layout="json")
+    with pytest.raises(ValueError, match="prompts must be own or paper"):
+        WriterSettings(prompts="mine")
 
 
 def test_what_stays_broken_goes_to_a_person(tmp_path):
