@@ -32,6 +32,7 @@ UNDEFINED: Final = "–"
 
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
+_ROUNDING_ERROR = 1e-12
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
 
@@ -70,7 +71,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         signed: Whether differences above zero have a plus sign.
 
     Returns:
-        The text, with a true minus; `UNDEFINED` for None and NaN.
+        The text, with a true minus; `UNDEFINED` for None and NaN. What is left of 0 by rounding
+        (below 1e-12) is 0.
 
     Raises:
         ValueError: If the kind is none of these.
@@ -80,6 +82,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         ('17.3', '−8.2')
         >>> format_number(14489, "count"), format_number(0.5821, "number"), format_number(None)
         ('14,489', '0.58', '–')
+        >>> format_number(0.1 + 0.2 - 0.3, "number")
+        '0.00'
     """
     if value is None or is_missing(value):
         return UNDEFINED
@@ -110,13 +114,15 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
 def _plain(value: float) -> str:
     """Write a number of no unit: whole ones with thousands, others with about three digits."""
     size = abs(value)
+    if size < _ROUNDING_ERROR:
+        return "0.00"
     if size >= 2 and value == int(value):
         return f"{int(value):,}"
     if size >= 1000:
         return f"{value:,.0f}"
     if size >= 100:
         return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.0995 or size == 0 else f"{value:.2g}"
+    return f"{value:.2f}" if size >= 0.0995 else f"{value:.2g}"
 
 
 def format_interval(

@@ -413,7 +413,8 @@ def _read_column(files: Sequence[Path], name: str) -> "pa.ChunkedArray":
 
 def _numbered(texts: "pa.ChunkedArray") -> tuple["pa.Array", Ids]:
     """Number texts in order of their first place."""
-    encoded = texts.dictionary_encode().unify_dictionaries()
+    # All chunks have one dictionary, since they are encoded in one call.
+    encoded = texts.dictionary_encode()
     ids = [chunk.indices.to_numpy() for chunk in encoded.chunks]
     return encoded.chunk(0).dictionary, np.concatenate(ids)
 

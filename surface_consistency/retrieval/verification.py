@@ -218,11 +218,11 @@ class ClosureReport:
         n_doubtful = self.n_by_shared_alias
         doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
         return (
-            f"closure {state}: {self.n_incomplete} of {len(self.facts)} deletions leave an "
-            f"equivalent triplet{doubtful}, {self.n_absent} delete nothing; "
-            f"{self.n_shared_surface} golds stay readable under another relation "
-            f"({self.n_shared_by_punctuation} by punctuation alone), {self.n_echoing} contain "
-            "their subject"
+            f"deletion {state}: {self.n_incomplete} of {len(self.facts)} leave an entry that "
+            f"states the fact under another name{doubtful}, {self.n_absent} delete nothing; the "
+            f"right answers of {self.n_shared_surface} still stand under another relation of the "
+            f"subject ({self.n_shared_by_punctuation} by punctuation alone), those of "
+            f"{self.n_echoing} contain their subject"
         )
 
 
