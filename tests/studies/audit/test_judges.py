@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.inference import FakeRunner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies import labels
@@ -60,7 +60,8 @@ def page_of(folder, study):
 def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, score, study, judge):
     ruled = score(answered)
     by_rule = pd.read_parquet(answered.verdicts)
-    outcomes = score(answered, scoring=LLM)
+    with pytest.warns(UnscoredWarning, match="12 the judge's reply cannot be read"):
+        outcomes = score(answered, scoring=LLM)
     found = pd.read_parquet(answered.verdicts)
 
     assert set(found["judged_by"]) == {"audit cleaner, llm:wise"}
@@ -101,11 +102,13 @@ def _kappa(one, other):
 
 
 def test_a_judge_asks_nothing_twice_and_is_told_all_names(answered, score, judge):
-    score(answered, scoring=LLM)
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
     (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
     lines = log.read_text().splitlines()
 
-    score(answered, scoring=LLM)
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
 
     assert log.read_text().splitlines() == lines
     told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
@@ -138,7 +141,8 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(answered, score, st
     (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
     assert [block.caption for block in section.blocks] == ["The judge against people"]
 
-    score(answered, scoring=AuditScoring(judge="human", labels=sheet))
+    with pytest.warns(UnscoredWarning, match="144 no label"):
+        score(answered, scoring=AuditScoring(judge="human", labels=sheet))
     found = pd.read_parquet(answered.verdicts).set_index("target_id")
     assert found.loc[rows["prompt_id"], "is_correct"].astype(bool).tolist() == said.tolist()
     assert found["is_correct"].notna().sum() == 12
