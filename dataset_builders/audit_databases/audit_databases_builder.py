@@ -16,10 +16,10 @@ import datasets
 
 from dataset_builders.builders import only_split, prepared
 from surface_consistency import __version__
-from surface_consistency.data.audit_databases import database_coverage
 from surface_consistency.data.audit_files import read_audit_prompts, read_database
 from surface_consistency.data.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.retrieval import database_coverage
 from surface_consistency.schemas import AuditPrompt, Record
 
 __all__ = [

@@ -46,6 +46,8 @@ def make_run(name: str) -> Callable[..., object]:
         **further: Any,  # noqa: ANN401
     ) -> int:
         _check_organism(study, model, further.get("organism"))
+        told = settings.model_dump(mode="json")
+        scoring = study.settle_scoring(scoring, told, is_new_run=True)
         asked = study.keeping(out)
         revisions = _revisions(model, quiet=json)
         data = asked.load(source)

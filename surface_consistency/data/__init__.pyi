@@ -1,7 +1,6 @@
 from .audit_databases import (
     build_audit_databases as build_audit_databases,
     compare_databases as compare_databases,
-    database_coverage as database_coverage,
 )
 from .audit_files import (
     AuditResult as AuditResult,

@@ -18,10 +18,15 @@ from pydantic import BeforeValidator, Field
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.reading import parse_json
 from surface_consistency.runs.files import write_text
-from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase, read_jsonl
+from surface_consistency.schemas import (
+    AuditPrompt,
+    FactDatabase,
+    Triplet,
+    TripletDatabase,
+    read_jsonl,
+)
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
-from surface_consistency.text import token_key
 
 __all__ = [
     "AuditPromptRow",
@@ -187,6 +192,10 @@ def read_database(
             relations or objects than the entries do.
     """
     file = Path(path)
+    if file.suffix == ".parquet":
+        raise DataError(
+            f"{file}: Parquet is mapped, not read; open it with retrieval.open_database"
+        )
     data = _load(file)
     missing = [key for key in _KEYS if not isinstance(data.get(key), list)]
     if missing:
@@ -217,7 +226,7 @@ def write_database(path: str | os.PathLike[str], database: TripletDatabase) -> N
 
 
 def read_audit_prompts(
-    path: str | os.PathLike[str], *, database: TripletDatabase | None = None
+    path: str | os.PathLike[str], *, database: FactDatabase | None = None
 ) -> list[AuditPrompt]:
     """Read a prompt file.
 
@@ -292,14 +301,15 @@ def prompt_file_name(style: str) -> str:
     return f"prompts_{style}.jsonl"
 
 
-def _to_prompt(row: AuditPromptRow, database: TripletDatabase | None, source: str) -> AuditPrompt:
+def _to_prompt(row: AuditPromptRow, database: FactDatabase | None, source: str) -> AuditPrompt:
     """Bring a row under the names of its record."""
     others = dict.fromkeys((*row.gold_object_aliases, *row.answer_aliases))
     objects = (*row.object_aliases, *(name for name in others if name not in row.object_aliases))
     subjects, relations = row.subject_aliases, row.relation_aliases
     relation = (row.relation or "").strip() and row.relation
     if not relation:
-        found = _relations_of(row, objects, database)
+        spoken = (row.subject, *row.subject_aliases)
+        found = database.relations_of(spoken, (row.gold_object, *objects)) if database else []
         if not found:
             raise RecordError(
                 f"{source}: prompt_id {row.prompt_id} has no relation, and "
@@ -317,22 +327,6 @@ def _to_prompt(row: AuditPromptRow, database: TripletDatabase | None, source: st
         subject_aliases=subjects,
         relation_aliases=relations,
         object_aliases=objects,
-    )
-
-
-def _relations_of(
-    row: AuditPromptRow, objects: tuple[str, ...], database: TripletDatabase | None
-) -> list[str]:
-    """List the relations under which a database holds a subject and an object."""
-    subjects = {token_key(name) for name in (row.subject, *row.subject_aliases)}
-    values = {token_key(name) for name in (row.gold_object, *objects)}
-    entries = () if database is None else database.triplets
-    return list(
-        dict.fromkeys(
-            entry.relation
-            for entry in entries
-            if token_key(entry.subject) in subjects and token_key(entry.object) in values
-        )
     )
 
 

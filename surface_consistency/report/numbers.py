@@ -73,7 +73,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         signed: Whether differences above zero have a plus sign.
 
     Returns:
-        The text, with a true minus; `UNDEFINED` for None and NaN.
+        The text, with a true minus; `UNDEFINED` for None and NaN. What is left of 0 by rounding
+        (below 1e-12) is 0.
 
     Raises:
         ValueError: If the kind is none of these.
@@ -83,6 +84,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         ('17.3', '−8.2')
         >>> format_number(14489, "count"), format_number(0.5821, "number"), format_number(None)
         ('14,489', '0.58', '–')
+        >>> format_number(0.1 + 0.2 - 0.3, "number")
+        '0.00'
     """
     if value is None or is_missing(value):
         return UNDEFINED
@@ -121,7 +124,7 @@ def _plain(value: float) -> str:
         return f"{value:,.0f}"
     if size >= 100:
         return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.0995 or size == 0 else f"{value:.2g}"
+    return f"{value:.2f}" if size >= 0.0995 else f"{value:.2g}"
 
 
 def format_interval(

@@ -24,6 +24,11 @@ from .encoders import (
     bundled_minilm as bundled_minilm,
 )
 from .hybrid_retriever import HybridRetriever as HybridRetriever
+from .mapped_database import (
+    MappedDatabase as MappedDatabase,
+    MappedTriplets as MappedTriplets,
+    open_database as open_database,
+)
 from .policy import (
     Fallback as Fallback,
     Selection as Selection,
@@ -36,6 +41,7 @@ from .retriever import (
     content_digest as content_digest,
     lookup_key as lookup_key,
 )
+from .triplet_index import TripletIndex as TripletIndex
 from .triplet_store import TripletStore as TripletStore
 from .vector_retrievers import (
     EmbeddingRetriever as EmbeddingRetriever,
@@ -43,7 +49,9 @@ from .vector_retrievers import (
 )
 from .verification import (
     ClosureReport as ClosureReport,
+    DatabaseCoverage as DatabaseCoverage,
     FactClosure as FactClosure,
+    database_coverage as database_coverage,
     verify_closures as verify_closures,
 )
 from .word_retrievers import (

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import RetrievalError
-from surface_consistency.retrieval.retriever import Deleted, Hits, content_digest, lookup_key
+from surface_consistency.retrieval.retriever import Deleted, Hits, content_digest
+from surface_consistency.retrieval.triplet_index import Ids, key_column
 from surface_consistency.schemas.memory import Triplet
 
 __all__ = [
@@ -75,13 +76,13 @@ class Masked:
 class KeyTable:
     """The distinct keys of a store in order of their first entry."""
 
-    texts: list[str]
+    texts: Sequence[str]
     """The keys."""
-    key_of: Ints
+    key_of: Ids
     """Key of each entry, shape (n_entries,)."""
-    starts: Ints
+    starts: Ids
     """Where the entries of each key start in `members`, shape (n_keys + 1,)."""
-    members: Ints
+    members: Ids
     """Entries grouped by key, ascending within a key, shape (n_entries,)."""
     content: str
     """Digest of the store."""
@@ -91,17 +92,12 @@ class KeyTable:
         """Group the entries of a store."""
         if isinstance(triplets, KeyTable):
             return triplets
-        numbers: dict[str, int] = {}
-        keys = (lookup_key(entry[0], entry[1]) for entry in triplets)
-        key_of = np.fromiter(
-            (numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(triplets)
-        )
-        sizes = np.bincount(key_of, minlength=len(numbers))
+        keys = key_column(triplets)
         return cls(
-            texts=list(numbers),
-            key_of=key_of,
-            starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            members=np.argsort(key_of, kind="stable").astype(np.int64),
+            texts=keys.names,
+            key_of=keys.ids,
+            starts=keys.starts,
+            members=keys.members,
             content=content_digest(triplets),
         )
 
@@ -121,7 +117,7 @@ class KeyTable:
         rows, entries = np.divmod(codes, max(self.n_entries, 1))
         pairs, counts = np.unique(rows * self.n_keys + self.key_of[entries], return_counts=True)
         key_rows, keys = np.divmod(pairs, max(self.n_keys, 1))
-        is_dead = counts == np.diff(self.starts)[keys]
+        is_dead = counts == self._sizes(keys)
         by_key = np.argsort(keys[is_dead], kind="stable")
         return Masked(
             codes=codes,
@@ -133,10 +129,14 @@ class KeyTable:
 
     def expand(self, rows: Ints, keys: Ints) -> tuple[Ints, Ints]:
         """Return for each entry of each pair the number of the pair, and the entry."""
-        sizes = np.diff(self.starts)[keys]
+        sizes = self._sizes(keys)
         pairs = np.repeat(np.arange(len(rows)), sizes)
         within = np.arange(len(pairs)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return pairs, self.members[self.starts[keys][pairs] + within]
+
+    def _sizes(self, keys: Ints) -> Ids:
+        """Return how many entries some keys have."""
+        return self.starts[keys + 1] - self.starts[keys]
 
     def _codes(self, deleted: Deleted, n_rows: int) -> Ints:
         """Return the deleted entries of all rows as sorted distinct numbers."""

@@ -1,21 +1,26 @@
 """When two names count as one: under a key, as aliases of one fact, or by a chain of aliases."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Self
 
-from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
+from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 from surface_consistency.text import folded, token_key
 
-__all__ = ["KEYS", "ROLES", "AliasGroups", "NameKey", "Role", "name_key", "names_in"]
+__all__ = ["CACHED_KEYS", "KEYS", "ROLES", "AliasGroups", "NameKey", "Role", "name_key", "names_in"]
 
 Role = Literal["subject", "relation", "object"]
 """Part of a fact."""
-NameKey = Literal["published", "strict"] | Callable[[str], str]
+KeyName = Literal["published", "strict"]
+"""Name of a key in `KEYS`."""
+NameKey = KeyName | Callable[[str], str]
 """Name of a key in `KEYS`, or a function; names with equal keys are equivalent."""
 ROLES: Final[tuple[Role, ...]] = ("subject", "relation", "object")
 """Parts of a fact, in the order of a triplet."""
-KEYS: Final = MappingProxyType({"published": token_key, "strict": folded})
+KEYS: Final[Mapping[KeyName, Callable[[str], str]]] = MappingProxyType(
+    {"published": token_key, "strict": folded}
+)
 """The audit's key, which drops punctuation (".us" is "US"), and one that keeps it."""
 
 
@@ -66,11 +71,14 @@ class _Node(NamedTuple):
     """A name of a role as one of the keys reads it."""
 
     role: Role
-    label: str
+    label: KeyName
     key: str
 
 
-_KEYS = {label: name_key(key) for label, key in KEYS.items()}
+CACHED_KEYS: Final[Mapping[KeyName, Callable[[str], str]]] = MappingProxyType(
+    {label: lru_cache(maxsize=1 << 17)(name_key(key)) for label, key in KEYS.items()}
+)
+"""The functions of `KEYS` for names without key too; they remember what they were asked last."""
 
 
 class AliasGroups:
@@ -91,7 +99,7 @@ class AliasGroups:
 
     @classmethod
     def from_prompts(
-        cls, prompts: Iterable[AuditPrompt], *, database: TripletDatabase | None = None
+        cls, prompts: Iterable[AuditPrompt], *, database: FactDatabase | None = None
     ) -> Self:
         """Join the names of prompts.
 
@@ -108,7 +116,7 @@ class AliasGroups:
             groups.join(role, names)
         for entry in () if database is None else database.triplets:
             for role, name in zip(ROLES, entry, strict=True):
-                groups._unite(role, (name,))
+                groups.add(role, name)
         return groups
 
     def join(self, role: Role, names: Sequence[str]) -> None:
@@ -137,6 +145,36 @@ class AliasGroups:
         nodes = list(_nodes(role, name))
         known = next((node for node in nodes if node in self._parents), None)
         return "\1".join(nodes[0] if known is None else self._root(known))
+
+    def add(self, role: Role, name: str) -> None:
+        """Take a name in that no fact gives: whatever shares a key with it is in its group.
+
+        Args:
+            role: Whose name it is.
+            name: The name.
+        """
+        self._unite(role, (name,))
+
+    def keys(self, role: Role, names: Iterable[str] = ()) -> dict[KeyName, set[str]]:
+        """List the keys that a name must have to be in a group that is known.
+
+        Args:
+            role: Whose names.
+            names: Names whose groups are wanted; none for all groups. Names that no group knows
+                are in one of their own.
+
+        Returns:
+            By name of the key, in `KEYS`, the keys.
+        """
+        wanted = {self.group_of(role, name) for name in names}
+        found: dict[KeyName, set[str]] = {label: set() for label in KEYS}
+        for name in names:
+            for node in _nodes(role, name):
+                found[node.label].add(node.key)
+        for node in self._parents:
+            if node.role == role and (not wanted or "\1".join(self._root(node)) in wanted):
+                found[node.label].add(node.key)
+        return found
 
     def members(self, role: Role) -> dict[str, list[str]]:
         """List the names of each group.
@@ -199,7 +237,7 @@ class AliasGroups:
         for role, names in self._families:
             groups.join(role, [name for name in names if name not in shared[role]])
         for role, name in self._members:
-            groups._unite(role, (name,))
+            groups.add(role, name)
         return groups
 
     def _unite(self, role: Role, names: Sequence[str]) -> None:
@@ -220,5 +258,5 @@ class AliasGroups:
 
 def _nodes(role: Role, name: str) -> Iterator[_Node]:
     """Give a name under each key."""
-    for label, key in _KEYS.items():
+    for label, key in CACHED_KEYS.items():
         yield _Node(role, label, key(name))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.retrieval.alias_groups import ROLES, AliasGroups, Role
-from surface_consistency.schemas.memory import LookupQuery, Triplet, TripletDatabase
+from surface_consistency.schemas.memory import FactDatabase, LookupQuery, Triplet, TripletDatabase
 
 __all__ = ["CanonicalDatabase", "canonicalise"]
 
@@ -56,7 +56,7 @@ class CanonicalDatabase:
 
 
 def canonicalise(
-    database: TripletDatabase,
+    database: FactDatabase,
     groups: AliasGroups,
     *,
     roles: Sequence[Role] = ("subject", "relation"),

@@ -7,9 +7,9 @@ looks at every entry. Closures that also take what lies near are the first remed
 triplet whose retained-candidate embedding falls within a similarity radius of the canonical entry."
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,8 @@ from surface_consistency.retrieval.alias_groups import (
     name_key,
     names_in,
 )
-from surface_consistency.retrieval.retriever import lookup_key
-from surface_consistency.schemas.memory import AuditPrompt, MemoryState, Triplet, TripletDatabase
+from surface_consistency.retrieval.triplet_index import NameFinder, TripletIndex, key_column
+from surface_consistency.schemas.memory import AuditPrompt, FactDatabase, MemoryState
 
 __all__ = [
     "Closure",
@@ -39,7 +39,7 @@ _NO_ENTRIES: Final = np.empty(0, dtype=np.int64)
 _NO_ENTRIES.setflags(write=False)
 Embed = Callable[[Sequence[str]], npt.NDArray[np.floating]]
 """Turns texts into vectors, one row a text."""
-_BLOCK = 512
+_BLOCK, _TEXTS = 512, 16_384
 _ROUNDING = 1e-6
 
 
@@ -68,7 +68,7 @@ class Closure:
 
 
 def alias_closures(
-    database: TripletDatabase,
+    database: FactDatabase,
     facts: Iterable[AuditPrompt],
     *,
     key: NameKey = "published",
@@ -94,7 +94,7 @@ def alias_closures(
         ValueError: If `key` or `scope` is not one of those.
 
     Examples:
-        >>> from surface_consistency.schemas import Triplet
+        >>> from surface_consistency.schemas import Triplet, TripletDatabase
         >>> database = TripletDatabase(entities=("USA",), relationships=("Seat",),
         ...     return_values=("Washington",), triplets=(Triplet("USA", "Seat", "Washington"),))
         >>> fact = AuditPrompt(prompt_id=0, fact_id=0, subject="U.S.A", relation="Capital",
@@ -103,69 +103,21 @@ def alias_closures(
         >>> alias_closures(database, [fact])[0].indices
         array([0])
     """
-    keys = _role_keys(key, groups)
     parts = [role for role in ROLES if role in scope]
     if not parts or set(scope) - set(ROLES):
         raise ValueError(f"scope must name some of {', '.join(ROLES)}, got {tuple(scope)!r}")
-    index = _index(database.triplets, parts, keys)
-    total = len(database.triplets)
+    wanted, index = list(facts), TripletIndex.of(database)
+    finder = NameFinder(index, wanted, roles=parts, key=key, groups=groups)
     known: dict[tuple[tuple[str, ...], ...], Closure] = {}
     closures = []
-    for fact in facts:
+    for fact in wanted:
         names = tuple(names_in(fact, role) for role in parts)
         if names not in known:
-            wanted = [
-                {keys[role](name) for name in spoken}
-                for role, spoken in zip(parts, names, strict=True)
-            ]
-            entries = np.array(sorted(_collect(index, wanted)), dtype=np.int64)
+            entries = finder.entries(fact)
             entries.setflags(write=False)
-            known[names] = Closure(indices=entries, n_triplets=total)
+            known[names] = Closure(indices=entries, n_triplets=len(index.triplets))
         closures.append(known[names])
     return closures
-
-
-def _role_keys(key: NameKey, groups: AliasGroups | None) -> dict[Role, Callable[[str], str]]:
-    """Give a key function for each part; each name's key is computed once."""
-    plain = name_key(key)
-
-    def keyed(role: Role) -> Callable[[str], str]:
-        """Remember the keys of a role."""
-        memory: dict[str, str] = {}
-
-        def of(name: str) -> str:
-            """Return the key of a name."""
-            if name not in memory:
-                memory[name] = plain(name) if groups is None else groups.group_of(role, name)
-            return memory[name]
-
-        return of
-
-    return {role: keyed(role) for role in ROLES}
-
-
-def _index(
-    triplets: Sequence[Triplet], parts: Sequence[Role], keys: dict[Role, Callable[[str], str]]
-) -> dict[str, Any]:
-    """Nest the entries by the keys of their parts; the innermost values are lists of indices."""
-    places = [(ROLES.index(role), keys[role]) for role in parts]
-    root: dict[str, Any] = {}
-    for number, entry in enumerate(triplets):
-        node = root
-        for place, of in places[:-1]:
-            node = node.setdefault(of(entry[place]), {})
-        place, of = places[-1]
-        node.setdefault(of(entry[place]), []).append(number)
-    return root
-
-
-def _collect(node: Any, wanted: Sequence[set[str]]) -> Iterable[int]:  # noqa: ANN401
-    """Walk down the keys that are wanted, from whichever side has fewer of them."""
-    if not wanted:
-        yield from node
-        return
-    for key in wanted[0] & node.keys():
-        yield from _collect(node[key], wanted[1:])
 
 
 def deleted_entries(
@@ -211,7 +163,7 @@ def deletion_masks(closures: Sequence[Closure]) -> npt.NDArray[np.bool_]:
 
 
 def similarity_closures(
-    database: TripletDatabase,
+    database: FactDatabase,
     closures: Sequence[Closure],
     *,
     embed: Embed,
@@ -227,7 +179,8 @@ def similarity_closures(
     Args:
         database: The database.
         closures: Closures in it, as of `alias_closures`; an empty one stays empty.
-        embed: Encoder of the retriever that is audited. Called once, with distinct texts.
+        embed: Encoder of the retriever that is audited. Called with distinct texts: once, or of
+            large databases with the texts of the closures, then block by block.
         radius: Largest cosine distance (1 - similarity) from an entry of the closure, in [0, 2].
         same_object: Key under which an entry must hold an object of the closure to be taken; None
             to take entries with any object.
@@ -246,50 +199,39 @@ def similarity_closures(
         raise ValueError(f"closures must be of this database of {total} triplets")
     if not closures or not total:
         return list(closures)
-    texts = [lookup_key(entry.subject, entry.relation) for entry in database.triplets]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    text_of = np.array([numbers[text] for text in texts], dtype=np.int64)
-    vectors = _vectors(embed, list(numbers))
-    anchors = np.unique(text_of[np.concatenate([closure.indices for closure in closures])])
-    near = dict(_neighbours(vectors, anchors, 1 - radius))
-    by_text = np.argsort(text_of, kind="stable")
-    entries = np.split(by_text, np.searchsorted(text_of[by_text], np.arange(1, len(numbers))))
-    objects = None
-    if same_object is not None:
-        of, seen = name_key(same_object), dict[str, int]()
-        objects = np.array(
-            [seen.setdefault(of(one.object), len(seen)) for one in database.triplets]
+    keys = key_column(database.triplets)
+    anchors = np.unique(keys.ids[np.concatenate([closure.indices for closure in closures])])
+    if not anchors.size:
+        return list(closures)
+    near = _neighbours(embed, keys.names, anchors, 1 - radius)
+    objects = TripletIndex.of(database).columns["object"]
+    of = None if same_object is None else name_key(same_object)
+
+    def widened(closure: Closure) -> Closure:
+        """Add the entries near those of one closure."""
+        if not closure.indices.size:
+            return closure
+        own = np.unique(keys.ids[closure.indices])
+        found = keys.entries(np.unique(np.concatenate([near[int(one)] for one in own])))
+        if of is not None:
+            names = {int(one): of(objects.names[int(one)]) for one in np.unique(objects.ids[found])}
+            held = {of(objects.names[int(one)]) for one in objects.ids[closure.indices]}
+            alike = [one for one, name in names.items() if name in held]
+            found = found[np.isin(objects.ids[found], alike)]
+        whole = np.union1d(closure.indices, found)
+        added = np.setdiff1d(whole, closure.indices, assume_unique=True)
+        for array in (whole, added):
+            array.setflags(write=False)
+        return Closure(
+            indices=whole,
+            n_triplets=total,
+            by_similarity=np.union1d(closure.by_similarity, added),
         )
-    return [_widened(closure, text_of, near, entries, objects) for closure in closures]
+
+    return [widened(closure) for closure in closures]
 
 
-def _widened(
-    closure: Closure,
-    text_of: npt.NDArray[np.int64],
-    near: dict[int, npt.NDArray[np.int64]],
-    entries: list[npt.NDArray[np.int64]],
-    objects: npt.NDArray[np.int64] | None,
-) -> Closure:
-    """Add the entries near those of one closure."""
-    texts = np.unique(text_of[closure.indices])
-    if not texts.size:
-        return closure
-    reached = np.unique(np.concatenate([near[int(text)] for text in texts]))
-    found = np.concatenate([entries[int(text)] for text in reached])
-    if objects is not None:
-        found = found[np.isin(objects[found], objects[closure.indices])]
-    whole = np.union1d(closure.indices, found)
-    added = np.setdiff1d(whole, closure.indices, assume_unique=True)
-    for array in (whole, added):
-        array.setflags(write=False)
-    return Closure(
-        indices=whole,
-        n_triplets=closure.n_triplets,
-        by_similarity=np.union1d(closure.by_similarity, added),
-    )
-
-
-def _vectors(embed: Embed, texts: list[str]) -> npt.NDArray[np.float32]:
+def _vectors(embed: Embed, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     """Encode texts as vectors of length one."""
     given = np.asarray(embed(texts))
     if given.ndim != 2 or given.shape[0] != len(texts):
@@ -307,11 +249,17 @@ def _vectors(embed: Embed, texts: list[str]) -> npt.NDArray[np.float32]:
 
 
 def _neighbours(
-    vectors: npt.NDArray[np.float32], anchors: npt.NDArray[np.int64], threshold: float
-) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Find the texts near each anchor, some anchors at a time."""
-    for start in range(0, len(anchors), _BLOCK):
-        block = anchors[start : start + _BLOCK]
-        close = vectors[block] @ vectors.T >= threshold - _ROUNDING
-        for anchor, row in zip(block, close, strict=True):
-            yield int(anchor), np.flatnonzero(row)
+    embed: Embed, texts: Sequence[str], anchors: npt.NDArray[np.int64], threshold: float
+) -> dict[int, npt.NDArray[np.int64]]:
+    """Find the texts near each anchor, which are texts too; some texts and anchors at a time."""
+    near: dict[int, list[npt.NDArray[np.int64]]] = {int(anchor): [] for anchor in anchors}
+    is_one_block = len(texts) <= _TEXTS
+    first = _vectors(embed, texts[:_TEXTS]) if is_one_block else None
+    own = _vectors(embed, [texts[one] for one in near]) if first is None else first[anchors]
+    for start in range(0, len(texts), _TEXTS):
+        some = _vectors(embed, texts[start : start + _TEXTS]) if first is None else first
+        for place in range(0, len(anchors), _BLOCK):
+            close = own[place : place + _BLOCK] @ some.T >= threshold - _ROUNDING
+            for anchor, row in zip(anchors[place : place + _BLOCK], close, strict=True):
+                near[int(anchor)].append(start + np.flatnonzero(row))
+    return {anchor: np.concatenate(found) for anchor, found in near.items()}

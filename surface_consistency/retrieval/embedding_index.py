@@ -228,7 +228,7 @@ def cached_index(
 
 
 def _encoded(
-    texts: list[str], encoder: Encoder, block_size: int
+    texts: Sequence[str], encoder: Encoder, block_size: int
 ) -> Iterator[npt.NDArray[np.float32]]:
     """Yield checked vectors, block by block."""
     dimension = None

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from surface_consistency.schemas.memory import LookupQuery, Triplet
 
-__all__ = ["Deleted", "Hits", "Retriever", "content_digest", "lookup_key"]
+__all__ = ["Deleted", "Hits", "Retriever", "content_digest", "lookup_key", "lookup_part"]
 
 Deleted = Sequence[npt.ArrayLike | None] | None
 """For each query the indices of the entries that do not exist for it; None where all exist."""
@@ -82,8 +82,12 @@ def lookup_key(entity: str, relation: str) -> str:
         >>> lookup_key(" New_York", "Capital Of ")
         'new york capital of'
     """
-    parts = (part.lower().replace("_", " ").strip() for part in (entity, relation))
-    return " ".join(parts)
+    return " ".join(map(lookup_part, (entity, relation)))
+
+
+def lookup_part(text: str) -> str:
+    """Return an entity or relation as `lookup_key` joins it."""
+    return text.lower().replace("_", " ").strip()
 
 
 def content_digest(triplets: Iterable[Triplet]) -> str:
@@ -93,7 +97,7 @@ def content_digest(triplets: Iterable[Triplet]) -> str:
     digest, never by a file's name or by a number of entries.
 
     Args:
-        triplets: The entries, in order.
+        triplets: The entries, in order; those of a mapped database know their digest.
 
     Returns:
         SHA-256 of all parts with their lengths, as 64 hex digits.
@@ -103,6 +107,9 @@ def content_digest(triplets: Iterable[Triplet]) -> str:
         >>> one == content_digest([Triplet("a", "bc", "d")])
         False
     """
+    known = getattr(triplets, "content", None)
+    if isinstance(known, str):
+        return known
     digest = hashlib.sha256()
     parts = chain.from_iterable(triplets)
     while text := "".join(f"{len(part)}:{part}" for part in islice(parts, _CHUNK)):

@@ -25,11 +25,11 @@ from surface_consistency.retrieval.retriever import (
 from surface_consistency.schemas.memory import (
     AuditPrompt,
     Candidate,
+    FactDatabase,
     LookupQuery,
     MemoryState,
     RetrievalTrace,
     Triplet,
-    TripletDatabase,
 )
 
 __all__ = ["TripletStore"]
@@ -108,7 +108,7 @@ class TripletStore:
 
     def __init__(
         self,
-        database: TripletDatabase,
+        database: FactDatabase,
         retriever: Retriever,
         *,
         k: int = 5,
@@ -133,7 +133,7 @@ class TripletStore:
             )
 
     @property
-    def database(self) -> TripletDatabase:
+    def database(self) -> FactDatabase:
         """The facts."""
         return self._database
 

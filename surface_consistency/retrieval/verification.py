@@ -1,20 +1,109 @@
-"""Whether deletions leave what they should not, looked at by a wider rule than they were made by.
+"""Whether prompts belong to a database, and whether their deletions leave what they should not.
 
-A deletion that is checked by its own predicate always passes. So entries are compared here under
-alias groups: names that any chain of aliases of any prompt, or any of the keys, makes one. Where
-one prompt's aliases are wrong or short, another's give it away.
+A deletion that is checked by its own predicate always passes. So deletions are looked at by a wider
+rule than they were made by: entries are compared under alias groups, names that any chain of
+aliases of any prompt, or any of the keys, makes one. Where one prompt's aliases are wrong or short,
+another's give it away.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from surface_consistency.errors import IncompleteClosureWarning
-from surface_consistency.retrieval.alias_groups import AliasGroups, name_key, names_in
-from surface_consistency.retrieval.closure import Closure, alias_closures
-from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
+import numpy as np
 
-__all__ = ["ClosureReport", "FactClosure", "verify_closures"]
+from surface_consistency.errors import ContaminationWarning, DataError, IncompleteClosureWarning
+from surface_consistency.retrieval.alias_groups import AliasGroups, Role, name_key, names_in
+from surface_consistency.retrieval.closure import Closure
+from surface_consistency.retrieval.triplet_index import NameFinder, TripletIndex, is_among
+from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
+
+__all__ = [
+    "ClosureReport",
+    "DatabaseCoverage",
+    "FactClosure",
+    "database_coverage",
+    "verify_closures",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseCoverage:
+    """How many prompts a database can answer."""
+
+    n_prompts: int
+    """All prompts."""
+
+    n_verbatim: int
+    """Prompts whose fact is an entry, word for word."""
+
+    n_by_alias: int
+    """Further prompts of whose fact an entry states an alias form, without regard to case."""
+
+    missing: tuple[int, ...]
+    """Numbers (`prompt_id`) of the prompts for which there is no entry."""
+
+    @property
+    def missing_share(self) -> float:
+        """Share of prompts without an entry, in [0, 1]."""
+        return len(self.missing) / self.n_prompts
+
+
+def database_coverage(
+    database: FactDatabase, prompts: Iterable[AuditPrompt], *, max_missing: float = 0.5
+) -> DatabaseCoverage:
+    """Check that prompts belong to a database.
+
+    A prompt fits when the database holds its subject, relation and object, each by its own name or
+    by an alias. Prompts of another database that were taken for this one's would come out as facts
+    that the model never knew.
+
+    Args:
+        database: The database.
+        prompts: Prompts that are to be asked of it, at least one.
+        max_missing: Largest share of prompts without an entry that is let through, in [0, 1].
+
+    Returns:
+        The counts.
+
+    Raises:
+        DataError: If a larger share has no entry.
+        ValueError: If there are no prompts.
+
+    Warns:
+        ContaminationWarning: If some have no entry, but no larger share than allowed.
+    """
+    asked = list(prompts)
+    if not asked:
+        raise ValueError("prompts must hold at least one prompt")
+    index = TripletIndex.of(database)
+    finder = NameFinder(index, asked, key="strict")
+    n_verbatim, missing = 0, []
+    for prompt in asked:
+        entries = finder.entries(prompt)
+        fact = (prompt.subject, prompt.relation, prompt.gold_object)
+        if any(index.triplets[int(entry)] == fact for entry in entries):
+            n_verbatim += 1
+        elif not len(entries):
+            missing.append(prompt.prompt_id)
+    fit = DatabaseCoverage(
+        n_prompts=len(asked),
+        n_verbatim=n_verbatim,
+        n_by_alias=len(asked) - n_verbatim - len(missing),
+        missing=tuple(missing),
+    )
+    if not fit.missing:
+        return fit
+    message = (
+        f"{len(fit.missing)} of {fit.n_prompts} prompts ask for facts that the database of "
+        f"{len(database.triplets)} triplets does not hold (prompt_id "
+        f"{', '.join(map(str, fit.missing[:5]))}{', ...' if len(fit.missing) > 5 else ''})"
+    )
+    if fit.missing_share > max_missing:
+        raise DataError(f"{message}: they belong to another database; pass the one they came with")
+    warnings.warn(message, ContaminationWarning, stacklevel=2)
+    return fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,16 +218,16 @@ class ClosureReport:
         n_doubtful = self.n_by_shared_alias
         doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
         return (
-            f"closure {state}: {self.n_incomplete} of {len(self.facts)} deletions leave an "
-            f"equivalent triplet{doubtful}, {self.n_absent} delete nothing; "
-            f"{self.n_shared_surface} golds stay readable under another relation "
-            f"({self.n_shared_by_punctuation} by punctuation alone), {self.n_echoing} contain "
-            "their subject"
+            f"deletion {state}: {self.n_incomplete} of {len(self.facts)} leave an entry that "
+            f"states the fact under another name{doubtful}, {self.n_absent} delete nothing; the "
+            f"right answers of {self.n_shared_surface} still stand under another relation of the "
+            f"subject ({self.n_shared_by_punctuation} by punctuation alone), those of "
+            f"{self.n_echoing} contain their subject"
         )
 
 
 def verify_closures(
-    database: TripletDatabase,
+    database: FactDatabase,
     facts: Sequence[AuditPrompt],
     closures: Sequence[Closure],
     *,
@@ -168,51 +257,50 @@ def verify_closures(
         raise ValueError(f"facts and closures must pair up, got {len(facts)} and {len(closures)}")
     if any(closure.n_triplets != len(database.triplets) for closure in closures):
         raise ValueError(f"closures must be of this database of {len(database.triplets)} triplets")
-    known = groups or AliasGroups.from_prompts(facts, database=database)
-    wide = alias_closures(database, facts, groups=known)
-    sure = alias_closures(database, facts, groups=known.without_shared_aliases())
-    about = alias_closures(database, facts, groups=known, scope=("subject",))
-    holding = alias_closures(database, facts, scope=("object",))
-    exactly = alias_closures(database, facts, scope=("object",), key="strict")
-    report = ClosureReport(
-        facts=tuple(
-            _fact_closure(fact, *(set(item.indices.tolist()) for item in found))
-            for fact, *found in zip(
-                facts, closures, wide, sure, about, holding, exactly, strict=True
-            )
-        )
-    )
+    index = TripletIndex.of(database)
+    known = groups or index.alias_groups(facts)
+    left = _Leftovers(index, facts, known)
+    report = ClosureReport(facts=tuple(map(left.of, facts, closures)))
     if warn and not report.is_complete:
         warnings.warn(report.summary(), IncompleteClosureWarning, stacklevel=2)
     return report
 
 
-def _fact_closure(
-    fact: AuditPrompt,
-    gone: set[int],
-    stating: set[int],
-    surely: set[int],
-    about: set[int],
-    holding: set[int],
-    exactly: set[int],
-) -> FactClosure:
-    """Compare what is deleted with what states, is about and holds the fact's parts."""
-    held = holding - gone
-    shared = (held & about) - stating
-    return FactClosure(
-        prompt_id=fact.prompt_id,
-        fact_id=fact.fact_id,
-        subject=fact.subject,
-        relation=fact.relation,
-        gold_object=fact.gold_object,
-        n_deleted=len(gone),
-        remaining=tuple(sorted(stating - gone)),
-        by_shared_alias=tuple(sorted(stating - surely - gone)),
-        shared_surface=tuple(sorted(shared)),
-        shared_by_punctuation=tuple(sorted(shared - exactly)),
-        n_same_object=len(held),
-        echoes=_echoes(fact),
-    )
+class _Leftovers:
+    """Compares what is deleted with what states, is about and holds the parts of facts."""
+
+    def __init__(
+        self, index: TripletIndex, facts: Sequence[AuditPrompt], groups: AliasGroups
+    ) -> None:
+        self._index = index
+        self._wide = NameFinder(index, facts, groups=groups)
+        self._sure = NameFinder(index, facts, groups=groups.without_shared_aliases())
+        self._holding = NameFinder(index, facts, roles=["object"])
+        self._exactly = NameFinder(index, facts, roles=["object"], key="strict")
+
+    def of(self, fact: AuditPrompt, closure: Closure) -> FactClosure:
+        """Tell what the deletion of one fact leaves."""
+        gone, stating = closure.indices, self._wide.entries(fact)
+        remaining = np.setdiff1d(stating, gone, assume_unique=True)
+        objects, held = self._index.columns["object"], self._holding.names(fact, "object")
+        about: dict[Role, Any] = {"subject": self._wide.names(fact, "subject"), "object": held}
+        shared = np.setdiff1d(self._index.entries(about), np.union1d(gone, stating))
+        is_exact = is_among(objects.ids[shared], self._exactly.names(fact, "object"))
+        n_gone = int(is_among(objects.ids[gone], held).sum())
+        return FactClosure(
+            prompt_id=fact.prompt_id,
+            fact_id=fact.fact_id,
+            subject=fact.subject,
+            relation=fact.relation,
+            gold_object=fact.gold_object,
+            n_deleted=len(gone),
+            remaining=tuple(remaining.tolist()),
+            by_shared_alias=tuple(np.setdiff1d(remaining, self._sure.entries(fact)).tolist()),
+            shared_surface=tuple(shared.tolist()),
+            shared_by_punctuation=tuple(shared[~is_exact].tolist()),
+            n_same_object=objects.count(held) - n_gone,
+            echoes=_echoes(fact),
+        )
 
 
 def _echoes(fact: AuditPrompt) -> tuple[str, ...]:

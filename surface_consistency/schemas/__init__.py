@@ -8,6 +8,7 @@ from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
 from surface_consistency.schemas.memory import (
     AuditPrompt,
     Candidate,
+    FactDatabase,
     Lookup,
     LookupQuery,
     MemoryState,
@@ -40,6 +41,7 @@ __all__ = [
     "CanonicalRedirectPair",
     "DataSource",
     "Entity",
+    "FactDatabase",
     "FactualTriple",
     "Generation",
     "GenerationParams",

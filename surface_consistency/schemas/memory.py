@@ -1,12 +1,15 @@
 """Facts in a store outside the model: triplets, lookups, and the trace of each."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.text import token_key
 
 __all__ = [
     "AuditPrompt",
     "Candidate",
+    "FactDatabase",
     "Lookup",
     "LookupQuery",
     "MemoryState",
@@ -32,6 +35,25 @@ class Triplet(NamedTuple):
     """The value that a lookup returns."""
 
 
+class FactDatabase(Protocol):
+    """A database of triplets, in memory (`TripletDatabase`) or on disk."""
+
+    @property
+    def triplets(self) -> Sequence[Triplet]:
+        """The entries, in order; an index into them names an entry."""
+
+    def relations_of(self, subjects: Collection[str], objects: Collection[str]) -> list[str]:
+        """List the relations under which the database holds a subject and an object.
+
+        Args:
+            subjects: Names of the subject, compared without regard to case and punctuation.
+            objects: Names of the object, likewise.
+
+        Returns:
+            The relations, in order of their first entry.
+        """
+
+
 class TripletDatabase(Record):
     """A whole database, in the layout that limited-memory LMs and the audit publish."""
 
@@ -46,6 +68,17 @@ class TripletDatabase(Record):
 
     triplets: Items[Triplet]
     """The entries in the file's order; an index into them names an entry."""
+
+    def relations_of(self, subjects: Collection[str], objects: Collection[str]) -> list[str]:
+        """List the relations of a subject and an object; see `FactDatabase.relations_of`."""
+        spoken, values = {*map(_key, subjects)}, {*map(_key, objects)}
+        return list(
+            dict.fromkeys(
+                entry.relation
+                for entry in self.triplets
+                if _key(entry.subject) in spoken and _key(entry.object) in values
+            )
+        )
 
 
 class AuditPrompt(Record):
@@ -168,3 +201,8 @@ class Lookup(Record):
 
     trace: RetrievalTrace | None = None
     """How the value came about; None when the store keeps no trace."""
+
+
+def _key(name: str) -> str:
+    """Return the key of a name; one without letters and digits is its own."""
+    return token_key(name) or name

@@ -178,10 +178,13 @@ def facts_of(targets: pd.DataFrame) -> list[Fact]:
         targets: What to judge, with the column question.
 
     Returns:
-        One fact a target, its reference the first accepted answer.
+        One fact a target; its reference is the first accepted answer, with the others behind it.
     """
     return [
-        Fact(question, accepted[0])
+        Fact(
+            question,
+            f"{accepted[0]} (or: {'; '.join(accepted[1:])})" if accepted[1:] else accepted[0],
+        )
         for question, accepted in zip(targets["question"], targets["answers"], strict=True)
     ]
 

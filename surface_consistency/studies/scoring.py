@@ -262,6 +262,7 @@ def score_run(
     manifest = folder.read_manifest()
     study = study or find_study(manifest.study)
     scoring = study.scoring() if scoring is None else scoring
+    scoring = study.settle_scoring(scoring, manifest.settings)
     with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring)
 

@@ -540,6 +540,28 @@ class Study(ABC):
         """
         return [("", settings)]
 
+    def settle_scoring(
+        self,
+        scoring: Any,  # noqa: ANN401
+        settings: Mapping[str, Any],
+        *,
+        is_new_run: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Complete how answers are judged by how they are asked.
+
+        Args:
+            scoring: An instance of `scoring`.
+            settings: The study's settings, as the manifest holds them.
+            is_new_run: Whether the run is about to be asked, rather than judged anew.
+
+        Returns:
+            The scoring; the one given by default.
+
+        Raises:
+            ValueError: If a new run would be judged otherwise than its settings say.
+        """
+        return scoring
+
     def judge(self, scoring: Any, folder: RunFolder) -> Judge:  # noqa: ANN401
         """Make the judge of a run.
 

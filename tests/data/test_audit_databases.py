@@ -4,16 +4,13 @@ from itertools import product
 
 import pytest
 
-from surface_consistency.data.audit_databases import (
-    build_audit_databases,
-    compare_databases,
-    database_coverage,
-)
+from surface_consistency.data.audit_databases import build_audit_databases, compare_databases
 from surface_consistency.data.audit_files import make_database, read_audit_prompts, read_database
 from surface_consistency.data.audit_topologies import TOPOLOGIES, build_topology
 from surface_consistency.data.fact_tables import FactTable, load_fact_table
 from surface_consistency.errors import ContaminationWarning, DataError
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.retrieval import database_coverage
 from surface_consistency.schemas import AuditPrompt, Triplet
 
 

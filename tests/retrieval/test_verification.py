@@ -29,7 +29,7 @@ def test_overwritten_aliases_leave_a_triplet(published, name):
         assert database.triplets[entry].relation == "Nation Led"
         assert database.triplets[entry].object == item.gold_object
     assert not report.is_complete
-    assert "closure INCOMPLETE: 20 of 240" in report.summary()
+    assert "deletion INCOMPLETE: 20 of 240" in report.summary()
 
 
 def test_other_published_deletions_are_complete(published):
@@ -113,7 +113,9 @@ def test_groups_complete_the_deletion(published):
 
 
 def test_incomplete_deletion_warns_where_asked(published):
-    with pytest.warns(IncompleteClosureWarning, match="20 of 240 deletions leave an equivalent"):
+    with pytest.warns(
+        IncompleteClosureWarning, match="deletion INCOMPLETE: 20 of 240 leave an entry"
+    ):
         report_of(*published["politicians/alias"], warn=True)
 
 

@@ -2,7 +2,7 @@
 
 Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<topology>.json` with
 `<domain>/prompts/<topology>/prompts_<style>.jsonl`, and a folder of one database with its prompts
-in `prompts/prompts_<style>.jsonl`.
+in `prompts/prompts_<style>.jsonl`. A database may be Parquet instead of JSON; it is then mapped.
 """
 
 import hashlib
@@ -13,17 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from surface_consistency.data.audit_databases import DatabaseCoverage, database_coverage
 from surface_consistency.data.audit_files import read_audit_prompts, read_database
 from surface_consistency.data.audit_topologies import TOPOLOGIES
 from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES
-from surface_consistency.schemas.memory import AuditPrompt, TripletDatabase
+from surface_consistency.retrieval import DatabaseCoverage, database_coverage, open_database
+from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 
 __all__ = ["AuditCondition", "AuditData", "ConditionLabel", "condition_label", "find_conditions"]
 
 _PREFIX: Final = "prompts_"
 _SUFFIX: Final = "_database"
+_PARQUET: Final = ".parquet"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,7 +53,7 @@ class AuditCondition:
     label: ConditionLabel
     """Domain, topology and style."""
 
-    database: TripletDatabase
+    database: FactDatabase
     """The database."""
 
     prompts: tuple[AuditPrompt, ...]
@@ -166,7 +167,7 @@ def find_conditions(
 
     Args:
         databases: A folder that holds databases in either layout, at any depth, or the file of one
-            database.
+            database: JSON, or Parquet as of `open_database`.
         domains: Domains to take; None for all.
         topologies: Topologies to take; None for all.
         styles: Prompt styles to take; None for all.
@@ -207,13 +208,16 @@ def find_conditions(
             f"{root} has no database of these domains, topologies and styles together; there are "
             f"{', '.join(sorted({label.database for label in found}))}"
         )
-    base = root if root.is_dir() else root.parent
+    base = root if root.is_dir() and root.suffix != _PARQUET else root.parent
     return _read(chosen, base, max_missing)
 
 
 def _paired(root: Path) -> dict[ConditionLabel, tuple[Path, Path]]:
     """Find the database file and the prompt file of every condition."""
-    files = sorted(root.rglob("*.json")) if root.is_dir() else [root]
+    is_folder = root.is_dir() and root.suffix != _PARQUET
+    files = [root]
+    if is_folder:
+        files = sorted([*root.rglob("*.json"), *root.rglob(f"*{_PARQUET}")])
     found: dict[ConditionLabel, tuple[Path, Path]] = {}
     for file in files:
         for prompts in _prompt_files(file.absolute()):
@@ -226,8 +230,8 @@ def _paired(root: Path) -> dict[ConditionLabel, tuple[Path, Path]]:
             found[label] = (file, prompts)
     if not found:
         raise SourceNotFoundError(
-            f"no database with prompts in {root}; prompts lie beside TOPOLOGY.json in "
-            "prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
+            f"no database with prompts in {root}; prompts lie beside TOPOLOGY.json (or .parquet) "
+            "in prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
         )
     return dict(sorted(found.items(), key=lambda item: _place(item[0])))
 
@@ -260,11 +264,12 @@ def _read(
     files: dict[ConditionLabel, tuple[Path, Path]], base: Path, max_missing: float
 ) -> list[AuditCondition]:
     """Read conditions, each database once."""
-    databases: dict[Path, TripletDatabase] = {}
+    databases: dict[Path, FactDatabase] = {}
     conditions = []
     for label, (file, prompt_file) in files.items():
         if file not in databases:
-            databases[file] = read_database(file)
+            is_mapped = file.suffix == _PARQUET
+            databases[file] = open_database(file) if is_mapped else read_database(file)
         prompts = tuple(read_audit_prompts(prompt_file, database=databases[file]))
         try:
             fit = database_coverage(databases[file], prompts, max_missing=max_missing)

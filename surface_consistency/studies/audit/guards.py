@@ -102,23 +102,23 @@ def _left_readable(run: Run) -> Iterator[tuple[str, list[Part]]]:
             said.append(f"{row['n_absent']} deletions delete nothing")
         if row["n_shared_surface"]:
             said.append(
-                f"{row['n_shared_surface']} golds stay readable under another relation of their "
-                f"subject ({row['n_shared_by_punctuation']} of them because the key drops "
-                "punctuation)"
+                f"the right answers of {row['n_shared_surface']} still stand in the database under "
+                f"another relation of the same subject ({row['n_shared_by_punctuation']} of them "
+                'only if punctuation is dropped: ".us" read as "US")'
             )
         if row.get("n_other_objects"):
             said.append(
                 f"{row['n_other_objects']} have further objects under the same subject and "
-                "relation, so that a lookup may find another true one than the gold"
+                "relation, so that a lookup may find another true answer than the one asked for"
             )
         if row["n_echoing"]:
             said.append(
-                f"{row['n_echoing']} golds contain their subject, so that repeating the question "
-                "may pass for an answer"
+                f"{row['n_echoing']} right answers contain their subject, so that repeating the "
+                "question may pass for an answer"
             )
         if said:
             text = f"{row['database']}, {row['n_facts']} facts: {'; '.join(said)}."
-            yield "Objects stay readable", [text]
+            yield "Answers that can be read elsewhere", [text]
 
 
 def closure_note(run: Run) -> str:
@@ -135,8 +135,8 @@ def closure_note(run: Run) -> str:
     if not n_incomplete:
         return ""
     return (
-        f"closure incomplete: after their deletion {n_incomplete:,} of {len(facts):,} facts are "
-        "still stated by an equivalent entry"
+        f"deletion incomplete: after it {n_incomplete:,} of {len(facts):,} facts are still stated "
+        "by an entry under another of their names"
     )
 
 

@@ -16,7 +16,7 @@ from surface_consistency.studies.audit.attribution import (
     attribute,
 )
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
-from surface_consistency.studies.judging import NO_ANSWER
+from surface_consistency.studies.judging import NO_ANSWER, Judge
 
 __all__ = ["AuditJudge", "AuditVerdict", "score_generation"]
 
@@ -64,25 +64,38 @@ class AuditVerdict(Verdict):
     attributed_to: str | None
     """The entry behind it, as "subject | relation | object"; None without one."""
 
+    rule_correct: bool | None = None
+    """What the rules say where a model or people judge; None where the rules judge, and without an
+    answer."""
+
 
 class AuditJudge:
     """Judges answers by the rules of the audit, and attributes those right after deletion.
+
+    Where a model or people judge, they are shown the cleaned answer, and their word decides whether
+    it is right; containment, words in common and lookups are told by the rules all the same.
 
     Args:
         cleaner: Name of a cleaner, one of `matching.audit.CLEANERS`.
         equivalence: Name of an equivalence, one of `matching.audit.EQUIVALENCES`.
         n_facts: Facts that the runner puts before a prompt at most; None where the model looks
             facts up itself, so that it is given what was selected.
+        by: A model or people who judge in place of the equivalence; None for the equivalence.
 
     Raises:
         ValueError: If there is no such rule.
     """
 
     name: str
-    """Both rules."""
+    """Both rules, or who judges what the cleaner gives."""
 
     def __init__(
-        self, *, cleaner: str = "audit", equivalence: str = "audit", n_facts: int | None = None
+        self,
+        *,
+        cleaner: str = "audit",
+        equivalence: str = "audit",
+        n_facts: int | None = None,
+        by: Judge | None = None,
     ) -> None:
         for option, rule, rules in (
             ("cleaner", cleaner, CLEANERS),
@@ -92,7 +105,8 @@ class AuditJudge:
                 raise ValueError(f"{option} must be one of {', '.join(rules)}; got {rule!r}")
         self._rules = {"cleaner": cleaner, "equivalence": equivalence}
         self._shown = None if n_facts is None else accepted_candidates(n_facts)
-        self.name = f"{cleaner} cleaner, {equivalence} equivalence"
+        self._by = by
+        self.name = f"{cleaner} cleaner, {by.name if by else f'{equivalence} equivalence'}"
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.
@@ -103,19 +117,25 @@ class AuditJudge:
         Returns:
             The fields of `AuditVerdict` but target_id and judged_by.
         """
-        rows = target_rows(targets, "state", "text", "lookups", "surviving")
+        rows = list(target_rows(targets, "state", "text", "lookups", "surviving"))
         found = [self._judged(row) for row in rows]
+        if self._by is not None:
+            answers = pd.Series([row.get("prediction") for row in found], dtype=object)
+            shown = targets.reset_index(drop=True).assign(text=answers)
+            said = self._by.judge(shown).astype(object)
+            said = said.where(said.notna(), None).to_dict("records")
+            found = [self._decided(*each) for each in zip(rows, found, said, strict=True)]
         own = [
             name
             for name in AuditVerdict.model_fields
-            if name not in ("target_id", "judged_by", "matched_answer", "score", "raw")
+            if name not in ("target_id", "judged_by", "matched_answer", "score")
         ]
         return pd.DataFrame(
             {name: pd.Series([row.get(name) for row in found], dtype=object) for name in own}
         ).astype({"precision": "float64", "recall": "float64", "f1": "float64"})
 
-    def _judged(self, row: dict[Any, Any]) -> dict[str, Any]:
-        """Judge one answer."""
+    def _judged(self, row: dict[Any, Any], verdict: bool | None = None) -> dict[str, Any]:
+        """Judge one answer by the rules, or take the verdict of another judge."""
         if not isinstance(row["text"], str):
             return {"reason": NO_ANSWER}
         return score_generation(
@@ -125,8 +145,20 @@ class AuditJudge:
             lookups=row["lookups"],
             surviving=row["surviving"],
             shown=self._shown,
+            verdict=verdict,
             **self._rules,
         )
+
+    def _decided(
+        self, row: dict[Any, Any], ruled: dict[str, Any], said: dict[Any, Any]
+    ) -> dict[str, Any]:
+        """Put the word of another judge in the place of the rules'."""
+        is_correct = said["is_correct"]
+        told = ruled if is_correct is None else self._judged(row, bool(is_correct))
+        judged = {name: said.get(name) for name in ("is_correct", "reason", "raw")}
+        if is_correct is None:
+            judged |= {"attribution": None, "attributed_to": None}
+        return told | judged | {"rule_correct": ruled.get("is_correct")}
 
 
 def score_generation(
@@ -139,6 +171,7 @@ def score_generation(
     cleaner: str = "audit",
     equivalence: str = "audit",
     shown: CandidatesShown | None = None,
+    verdict: bool | None = None,
 ) -> dict[str, Any]:
     """Judge one answer; attribute it when it is right after deletion.
 
@@ -151,6 +184,7 @@ def score_generation(
         cleaner: Name of a cleaner.
         equivalence: Name of an equivalence.
         shown: As in `attribute`.
+        verdict: Whether the answer is right by another judge; None for the equivalence's word.
 
     Returns:
         Values by field of `AuditVerdict`.
@@ -164,6 +198,8 @@ def score_generation(
             for name in ("is_correct", "contains", "is_unknown", "precision", "recall", "f1")
         },
     }
+    if verdict is not None:
+        told["is_correct"] = verdict
     told["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
     if lookups is None:
         return told
@@ -181,7 +217,7 @@ def score_generation(
             for candidate in trace.retained_candidates
         ),
     }
-    if state == "DEL-ON" and judged.is_correct:
+    if state == "DEL-ON" and told["is_correct"]:
         found = attribute(
             prompt,
             judged.answer,

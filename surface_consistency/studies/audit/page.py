@@ -28,6 +28,7 @@ from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
 from surface_consistency.studies.audit.guards import closure_note, run_warnings
+from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.story import load_stories, surviving_facts
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
@@ -60,7 +61,26 @@ _GROUPS: Final = {
     "by_database": "by database",
     "by_condition": "by database and prompt style",
 }
+_WORDS: Final = (
+    "Deleted is every entry that states the fact under any of its names. Leakage (L) is right even "
+    "with retrieval off, so the model’s own parameters know it. Mediated (R) is right with "
+    "retrieval on alone: the store still brings it back. Interference (I) is right with retrieval "
+    "off alone. Artifacts (A) are right after deletion although no entry that was found states the "
+    "fact. A deletion is incomplete where an entry under another name of the fact was left."
+)
+_NAMES: Final = {
+    "aliases": "the fact’s own names",
+    "groups": "all names that any fact joins",
+}
 _CAPTIONS: Final = {"attribution": "Origins", "states": "Scores by state"}
+_JUDGES: Final = {
+    "judge_against_rule": (
+        "The judge against the rule",
+        "The rule that would judge otherwise counts as true here, which it need not be: read the "
+        "answers on which both differ.",
+    ),
+    "judge_agreement": ("The judge against people", "What people said counts as true."),
+}
 _COLOURS: Final = dict(
     zip(KINDS, ("both", "first_only", "second_only", "neither", "other", "other"), strict=True)
 )
@@ -100,7 +120,7 @@ def _count(key: str, title: str) -> Column:
     return Column(key=key, title=title, kind="count")
 
 
-_INCOMPLETE: Final = _count("n_incomplete", "Incomplete closures")
+_INCOMPLETE: Final = _count("n_incomplete", "Incomplete deletions")
 _SIZES: Final = (
     _count("n", "Pairs"),
     _count("n_clusters", "Facts"),
@@ -108,11 +128,11 @@ _SIZES: Final = (
 )
 _RATES: Final = (
     Column(key="square", title="Square", kind="square", cells=COUNTS),
-    _rate("leakage", "L", "leakage, %"),
-    _rate("retrieval_mediated", "R", "mediated, %"),
-    _rate("interference", "I", "interference, %"),
+    _rate("leakage", "Leakage", "L, %"),
+    _rate("retrieval_mediated", "Mediated", "R, %"),
+    _rate("interference", "Interference", "I, %"),
     _rate("del_on_accuracy", "DEL-ON", "right, %"),
-    _rate("artifact_rate", "A", "artifacts, %"),
+    _rate("artifact_rate", "Artifacts", "A, %"),
     _rate("full_accuracy", "FULL", "right, %"),
     _rate("survival_given_full", "DEL-ON given FULL", "right, %"),
     _INCOMPLETE,
@@ -129,9 +149,9 @@ _TESTS: Final = (
     Column(key="clustered_mcnemar_statistic", title="statistic", kind="number", unit="clustered"),
     Column(key="clustered_mcnemar_p_value", title="p", kind="p_value", unit="clustered"),
     Column(key="clustered_mcnemar_p_value_holm", title="p", kind="p_value", unit="and Holm"),
-    Column(key="l_plus_r", title="L + R", kind="rate", unit="%"),
+    Column(key="l_plus_r", title="Leakage + mediated", kind="rate", unit="L + R, %"),
     Column(key="identity_residual", title="DEL-ON less (L + R - c/n)", kind="number"),
-    Column(key="artifacts_equal_del_on", title="A equals DEL-ON"),
+    Column(key="artifacts_equal_del_on", title="Artifacts are all of DEL-ON"),
     _INCOMPLETE,
 )
 _ORIGINS: Final = (
@@ -143,6 +163,17 @@ _ORIGINS: Final = (
     _count("n_del_on_correct", "Right under DEL-ON"),
     _count("n", "Prompts"),
     _INCOMPLETE,
+)
+_AGREEMENT: Final = (
+    Column(key="judge", title="Judge"),
+    Column(key="state", title="State"),
+    _count("n", "Answers"),
+    _rate("accuracy", "Agreement", "%"),
+    Column(key="kappa", title="Kappa", kind="number", low="kappa_low", high="kappa_high"),
+    _count("true_positives", "Right by both"),
+    _count("false_negatives", "Wrong by the judge only"),
+    _count("false_positives", "Right by the judge only"),
+    _count("true_negatives", "Wrong by both"),
 )
 _SCORES: Final = (
     Column(key="state", title="State"),
@@ -271,6 +302,7 @@ class AuditReport(PairedReport):
             Section(
                 anchor="numbers",
                 title="What survives deletion",
+                lead=[_WORDS],
                 blocks=[
                     *(
                         tables[name]
@@ -294,6 +326,10 @@ class AuditReport(PairedReport):
                 blocks=[*self.dots(tables), *states],
             ),
         ]
+        if judged := [
+            self._judged(tables[name], *_JUDGES[name]) for name in _JUDGES if name in tables
+        ]:
+            made.insert(2, Section(anchor="judge", title="The judge", blocks=judged))
         if self.report.settings.answers:
             made.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
         if checked := [tables[name] for name in tables if name not in self._own_tables()]:
@@ -301,12 +337,17 @@ class AuditReport(PairedReport):
             made.append(Section(anchor="check-tables", title=title, blocks=checked, is_folded=True))
         return made
 
+    def _judged(self, table: Table, caption: str, note: str) -> Table:
+        """Show how often a judge agrees with the rule, or with people."""
+        described = self._described(
+            table.frame, [*self.label_columns(["model"]), *_AGREEMENT], caption
+        )
+        return replace(described, note=note, few=None)
+
     def _tested(self, table: Table) -> Table:
         """Show the tests of a table of rates, and whether its rates add up."""
         frame = table.frame.assign(
             l_plus_r=table.frame["leakage"] + table.frame["retrieval_mediated"],
-            # Sums of shares, without their rounding error.
-            identity_residual=table.frame["identity_residual"].round(12) + 0.0,
         )
         if "artifacts_equal_del_on" in frame:
             equal = frame["artifacts_equal_del_on"]
@@ -322,7 +363,7 @@ class AuditReport(PairedReport):
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
-        others = {"settings", "sweep", "contrasts", "survivors", "same_answer", *_GROUPS}
+        others = {"settings", "sweep", "contrasts", "survivors", "same_answer", *_GROUPS, *_JUDGES}
         kinds = {f"{kind}_{name}" for kind in _CAPTIONS for name in _GROUPS}
         return others | kinds | {*_CAPTIONS}
 
@@ -368,8 +409,10 @@ class AuditReport(PairedReport):
         for name, title in (("retriever", "retriever"), ("threshold", "threshold")):
             values = dict.fromkeys(_setting(one.get(name)) for one in settings if name in one)
             told += [(title, ", ".join(values))] if values else []
-        closures = dict.fromkeys(str(one["closure"]) for one in settings if "closure" in one)
-        told += [("deleted by", ", ".join(closures))] if closures else []
+        names = dict.fromkeys(_NAMES[str(one["closure"])] for one in settings if "closure" in one)
+        told += [("deleted by", ", ".join(names))] if names else []
+        if any(one.get("as_published") for one in settings):
+            told.append(("asked", "as published"))
         data, pairs, *rest = super().chips()
         return [data, pairs, *told, *rest]
 
@@ -421,7 +464,11 @@ class AuditReport(PairedReport):
                     counts=Counter(judged.itertuples(index=False, name=None)),
                 )
             )
-        lead = "Every prompt is asked once in each state; hatched is what only retrieval explains."
+        lead = (
+            "Every prompt is asked once in each state: the database whole (FULL), the fact deleted "
+            "from it (DEL-ON), and the fact deleted with retrieval off (DEL-OFF). Hatched is what "
+            "only retrieval explains."
+        )
         return Section(anchor="states", title="Three states of memory", lead=[lead], blocks=blocks)
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
@@ -436,8 +483,8 @@ class AuditReport(PairedReport):
             anchor="squares",
             title="The paired square: DEL-ON against DEL-OFF",
             lead=[
-                "Right in both is leakage from the parameters; right with retrieval only is what "
-                "the store brings back. Area is share."
+                "Right in both is leakage from the parameters; right with retrieval only "
+                "(mediated) is what the store brings back. Area is share."
             ],
             blocks=[
                 Squares(
@@ -634,9 +681,21 @@ class AuditReport(PairedReport):
             if not warnings:
                 text = [f"{run.label}: {_NOTHING_FOUND}"]
                 found.append(Check(level="fine", title="The guards found nothing", text=text))
-        found += [*self._check_replies(), *self._check_judges()]
+        found += [*self._check_replies(), *self._check_judges(), *self._check_published()]
         found += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(found, key=lambda check: check.level != "look here")
+
+    def _check_published(self) -> Iterator[Check]:
+        """Tell of runs asked as published that are judged otherwise."""
+        for run in self.report.runs:
+            judged = run.scoring.settings if run.scoring is not None else {}
+            other = [name for name, value in PUBLISHED_SCORING.items() if judged.get(name) != value]
+            if run.manifest.settings.get("as_published") and other:
+                text = (
+                    f"{run.label} was asked as published and is judged otherwise "
+                    f"({run.judged_by}), so its numbers are not those of the paper's rules."
+                )
+                yield Check(level="look here", title="Not judged as published", text=[text])
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Hold what survives against the noise floor."""

@@ -12,7 +12,7 @@ from surface_consistency.data.questions import tell_limit
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.retrieval import FactClosure, content_digest
 from surface_consistency.schemas import DataSource, GenerationParams
-from surface_consistency.schemas.memory import AuditPrompt, MemoryState, TripletDatabase
+from surface_consistency.schemas.memory import AuditPrompt, FactDatabase, MemoryState
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
 from surface_consistency.studies.audit.settings import AuditSettings
@@ -174,11 +174,11 @@ def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]
         yield dict(zip(names, values, strict=True))
 
 
-def _databases(conditions: Sequence[AuditCondition]) -> dict[str, TripletDatabase]:
+def _databases(conditions: Sequence[AuditCondition]) -> dict[str, FactDatabase]:
     """Gather the databases by name."""
     if not conditions:
         raise ValueError("there are no conditions; an audit needs a database with prompts")
-    databases: dict[str, TripletDatabase] = {}
+    databases: dict[str, FactDatabase] = {}
     for condition in conditions:
         name = condition.label.database
         known = databases.setdefault(name, condition.database)

@@ -1,6 +1,8 @@
 """What an audit asks, deletes and how it judges: the records behind its options."""
 
-from typing import Final, Literal, Self, get_args
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -9,12 +11,76 @@ from surface_consistency.retrieval.policy import Fallback, check_policy
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.settings_options import Settings
+from surface_consistency.studies.labels import JudgeScoring
 from surface_consistency.studies.study import OptionSettings
 
-__all__ = ["STATES", "AuditOrganism", "AuditScoring", "AuditSettings", "AuditSource"]
+__all__ = [
+    "PUBLISHED_SCORING",
+    "PUBLISHED_SETTINGS",
+    "STATES",
+    "AuditOrganism",
+    "AuditScoring",
+    "AuditSettings",
+    "AuditSource",
+    "refuse_contradiction",
+]
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 """All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
+
+
+PUBLISHED_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "states": STATES,
+        "retriever": ("minilm",),
+        "threshold": (0.6,),
+        "k": 5,
+        "fallback": "top1_anyway",
+        "off_mode": "allow",
+        "closure": "aliases",
+        "closure_key": "published",
+        "closure_scope": ROLES,
+        "radius": None,
+        "radius_same_object": False,
+        "canonical": False,
+        # A generation budget of max(32, prompt + 28) tokens, the prompt's own among them.
+        "max_new_tokens": 28,
+        "stop": False,
+        "read": "generate",
+    }
+)
+"""What `AuditSettings.as_published` sets (arXiv 2607.00605, appendix B, table 4)."""
+
+PUBLISHED_SCORING: Final[Mapping[str, Any]] = MappingProxyType(
+    {"judge": "rule", "cleaner": "published", "equivalence": "published"}
+)
+"""How the published audit judges."""
+
+
+def refuse_contradiction(settings: Settings, published: Mapping[str, Any]) -> None:
+    """Refuse settings that are not the published ones.
+
+    Args:
+        settings: The settings.
+        published: What they must be.
+
+    Raises:
+        ValueError: If one is another; names the flag.
+    """
+    for name, value in published.items():
+        if getattr(settings, name) != value:
+            flag = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"--as-published sets {flag} {_typed(value)}, and {_typed(getattr(settings, name))}"
+                f" was given; leave out {flag} or --as-published"
+            )
+
+
+def _typed(value: object) -> str:
+    """Write a value as one types it."""
+    if isinstance(value, tuple):
+        return " ".join(map(_typed, value))
+    return str(value).lower() if isinstance(value, bool | None) else str(value)
 
 
 class AuditSource(Settings):
@@ -39,6 +105,11 @@ class AuditSource(Settings):
 
 class AuditSettings(OptionSettings):
     """What is deleted, how it is looked for, and how the model is asked."""
+
+    as_published: bool = False
+    """Whether all is set as in the paper (table 4): minilm, threshold 0.6, top1_anyway, 5
+    candidates, aliases, lookups written freely with retrieval off, 28 new tokens, no stop at the
+    newline, published cleaner and equivalence; refused beside another value of these."""
 
     seed: int = 0
     """Seed of the repeated sample, and of the facts that are drawn."""
@@ -109,6 +180,21 @@ class AuditSettings(OptionSettings):
     """Prompts asked a second time in other batches, with retrieval on and as many with it off, for
     the noise floor; 0 for none."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _set_as_published(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+        """Set what the paper has, where nothing else is given."""
+        if isinstance(given, Mapping) and given.get("as_published") is True:
+            return {**PUBLISHED_SETTINGS, **given}
+        return given
+
+    @model_validator(mode="after")
+    def _is_as_published(self) -> Self:
+        """Refuse what contradicts the paper's settings."""
+        if self.as_published:
+            refuse_contradiction(self, PUBLISHED_SETTINGS)
+        return self
+
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:
         """Refuse nothing, the same twice, and thresholds that nothing can be held against."""
@@ -123,14 +209,19 @@ class AuditSettings(OptionSettings):
         return self
 
 
-class AuditScoring(Settings):
+class AuditScoring(JudgeScoring):
     """How answers are judged."""
+
+    judge: Literal["rule", "llm", "human"] = "rule"
+    """Who judges what the cleaner gives: the equivalence, a model, or labels of people; llm where
+    --judge-model is given."""
 
     cleaner: Literal["audit", "published"] = "audit"
     """How an answer is cut out of the output; "published" is the rule of the paper."""
 
     equivalence: Literal["audit", "published"] = "audit"
-    """When an answer is the gold object; "published" is the rule of the paper."""
+    """When an answer is the gold object; "published" is the rule of the paper. Any other judge is
+    held against it."""
 
 
 class AuditOrganism(Settings):

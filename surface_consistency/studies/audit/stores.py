@@ -29,6 +29,7 @@ from surface_consistency.retrieval import (
     HybridRetriever,
     Retriever,
     SentenceEncoder,
+    TripletIndex,
     TripletStore,
     alias_closures,
     bundled_minilm,
@@ -39,10 +40,10 @@ from surface_consistency.retrieval import (
 )
 from surface_consistency.schemas.memory import (
     AuditPrompt,
+    FactDatabase,
     Lookup,
     LookupQuery,
     MemoryState,
-    TripletDatabase,
 )
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.settings import AuditSettings
@@ -67,7 +68,7 @@ by letters; the first and the third together."""
 class RetrieverFactory:
     """Makes the retriever of each database of an audit."""
 
-    make: Callable[[TripletDatabase], Retriever]
+    make: Callable[[FactDatabase], Retriever]
     """Makes one."""
 
     encoder: Encoder | None = None
@@ -81,7 +82,7 @@ class RetrieverFactory:
         """
         made: dict[str, Retriever] = {}
 
-        def make(database: TripletDatabase) -> Retriever:
+        def make(database: FactDatabase) -> Retriever:
             """Make a retriever, or take the one that was made."""
             content = content_digest(database.triplets)
             if content not in made:
@@ -129,7 +130,7 @@ def retrievers_by_name(
     model = _minilm() if name in RETRIEVERS else name
     cached = CachedEncoder(encoder or SentenceEncoder(model, device=device))
 
-    def make(database: TripletDatabase) -> Retriever:
+    def make(database: FactDatabase) -> Retriever:
         """Make the retriever of the name."""
         if name == "faiss":
             return FaissRetriever(database.triplets, cached, cache_dir=cache_dir)
@@ -185,7 +186,7 @@ def fact_key(prompt: AuditPrompt) -> str:
 
 def build_database(
     name: str,
-    database: TripletDatabase,
+    database: FactDatabase,
     prompts: Sequence[AuditPrompt],
     settings: AuditSettings,
     retrievers: RetrieverFactory,
@@ -211,14 +212,18 @@ def build_database(
     """
     by_key = {fact_key(prompt): prompt for prompt in prompts}
     facts = list(by_key.values())
-    groups = AliasGroups.from_prompts(facts, database=database)
     canonical = None
     if settings.canonical:
+        # Records are made anew, so all names are looked at, in memory.
+        groups = AliasGroups.from_prompts(facts, database=database)
         preferred = [part for fact in facts for part in (fact.subject, fact.relation)]
         canonical = canonicalise(database, groups, preferred=preferred)
         database = canonical.database
+    index = TripletIndex.of(database)
+    if canonical is None:
+        groups = index.alias_groups(facts)
     key, chosen = settings.closure_key, groups if settings.closure == "groups" else None
-    closures = alias_closures(database, facts, key=key, scope=settings.closure_scope, groups=chosen)
+    closures = alias_closures(index, facts, key=key, scope=settings.closure_scope, groups=chosen)
     if settings.radius is not None:
         if retrievers.encoder is None:
             raise ValueError(
@@ -226,7 +231,7 @@ def build_database(
                 f"{settings.retriever[0]!r} has none"
             )
         closures = similarity_closures(
-            database,
+            index,
             closures,
             embed=retrievers.encoder.encode,
             radius=settings.radius,
@@ -234,11 +239,11 @@ def build_database(
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        report = verify_closures(database, facts, closures, groups=groups, warn=True)
+        report = verify_closures(index, facts, closures, groups=groups, warn=True)
     for warning in caught:
         warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=5)
-    answers = alias_closures(database, facts, key=key, scope=("subject", "relation"), groups=chosen)
-    stated = alias_closures(database, facts, key=key, groups=chosen)
+    answers = alias_closures(index, facts, key=key, scope=("subject", "relation"), groups=chosen)
+    stated = alias_closures(index, facts, key=key, groups=chosen)
     return AuditDatabase(
         store=TripletStore(
             database,
@@ -251,7 +256,7 @@ def build_database(
         closures=dict(zip(by_key, closures, strict=True)),
         report=report,
         others=tuple(
-            tuple(sorted(set(one.indices.tolist()) - set(other.indices.tolist())))
+            tuple(np.setdiff1d(one.indices, other.indices, assume_unique=True).tolist())
             for one, other in zip(answers, stated, strict=True)
         ),
         canonical=canonical,

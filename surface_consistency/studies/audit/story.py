@@ -136,10 +136,11 @@ class FactStory:
         yield f"  deleted   {self.n_deleted}, of which lookups brought up {len(self.deleted)}"
         yield from (f"            {_said(entry)}" for entry in self.deleted)
         if self.surviving:
-            yield f"  SURVIVED  {len(self.surviving)}: the closure is incomplete"
+            yield f"  SURVIVED  {len(self.surviving)}: the deletion is incomplete"
             yield from (f"            {_said(entry)}" for entry in self.surviving)
         if self.echoes:
-            yield f"  echoes    {', '.join(map(_quoted, self.echoes))}: the subject is in the gold"
+            named = ", ".join(map(_quoted, self.echoes))
+            yield f"  echoes    {named}: the right answer contains the subject"
         for state in self.states:
             yield from _state_lines(state)
         if self.attribution is not None:

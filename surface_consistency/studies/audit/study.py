@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from inspect import signature
 from itertools import product
 from pathlib import Path
@@ -32,10 +32,12 @@ from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.plan import plan_audit
 from surface_consistency.studies.audit.published import export_published
 from surface_consistency.studies.audit.settings import (
+    PUBLISHED_SCORING,
     AuditOrganism,
     AuditScoring,
     AuditSettings,
     AuditSource,
+    refuse_contradiction,
 )
 from surface_consistency.studies.audit.stores import (
     AuditFactStore,
@@ -43,7 +45,18 @@ from surface_consistency.studies.audit.stores import (
     retrievers_by_name,
 )
 from surface_consistency.studies.audit.story import load_stories
-from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, check_states, lookup_table
+from surface_consistency.studies.audit.tables import (
+    AUDIT_GROUPINGS,
+    check_states,
+    judge_table,
+    lookup_table,
+)
+from surface_consistency.studies.labels import (
+    check_labelling,
+    export_labels,
+    labels_by_target,
+    make_chosen_judge,
+)
 from surface_consistency.studies.organisms import train_memory_organism
 from surface_consistency.studies.study import Plan, Scored, Study
 
@@ -139,6 +152,8 @@ class AuditStudy(Study):
     def prepare_runner(self, runner: Any, plan: Plan, settings: AuditSettings) -> Runner:  # noqa: ANN401
         """Give the store to a runner with a method `with_store`; others get facts in prompts."""
         store = plan.context.store
+        if settings.as_published:
+            _refuse_unpublished(runner)
         if hasattr(runner, "with_store"):
             return runner.with_store(store)  # type: ignore[no-any-return]
         return RetrievalAugmentedRunner(runner, store, query=store.query, n_facts=settings.n_facts)
@@ -194,13 +209,31 @@ class AuditStudy(Study):
             for retriever, threshold in pairs
         ]
 
+    def settle_scoring(
+        self, scoring: AuditScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
+    ) -> AuditScoring:
+        """Judge as published what was asked as published, unless a finished run is judged anew."""
+        if not settings.get("as_published"):
+            return scoring
+        chosen = {name: getattr(scoring, name) for name in scoring.model_fields_set}
+        settled = AuditScoring(**{**PUBLISHED_SCORING, **chosen})
+        if is_new_run:
+            refuse_contradiction(settled, PUBLISHED_SCORING)
+        return settled
+
     def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
-        """Make the judge, who knows how many facts the model was shown."""
+        """Make the judge, who knows how many facts the model was shown.
+
+        Raises:
+            DataError: If labels are not of this run, or the labelling sheet is there already.
+        """
+        check_labelling(scoring, folder)
         n_facts = folder.read_manifest().runner.get("n_facts")
         return AuditJudge(
             cleaner=scoring.cleaner,
             equivalence=scoring.equivalence,
             n_facts=n_facts if isinstance(n_facts, int) else None,
+            by=make_chosen_judge(scoring, folder),
         )
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
@@ -219,15 +252,30 @@ class AuditStudy(Study):
         return "\n\n".join(story.to_text() for story in load_stories(run, asked.tolist()))
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""
-        return {
+        """Count lookups, hold FULL against DEL-ON, and the judge against rules and labels.
+
+        These are "lookups", "contamination", "judge_against_rule" and "judge_agreement".
+        """
+        checks = {
             "lookups": lookup_table(scored.targets, scored.verdicts),
             "contamination": check_states(scored.outcomes),
         }
+        if scored.scoring.judge != "rule":
+            checks["judge_against_rule"] = judge_table(
+                scored.targets, scored.verdicts, scored.verdicts["rule_correct"]
+            )
+        labels = scored.scoring.labels or scored.folder.labels
+        if labels.is_file() and scored.scoring.judge != "human":
+            checks["judge_agreement"] = judge_table(
+                scored.targets, scored.verdicts, labels_by_target(scored.targets, labels)
+            )
+        return checks
 
     def export(self, scored: Scored) -> None:
-        """Write answers and means in the formats of the published audit; see `export_published`."""
+        """Write answers and means in the published formats, and labels and sheet of people."""
         export_published(scored)
+        answers = scored.targets.assign(text=scored.verdicts["prediction"].to_numpy(object))
+        export_labels(scored.scoring, scored.folder, answers, kind="state", fill=())
 
 
 class LookupModel:
@@ -248,11 +296,12 @@ class LookupModel:
     def __init__(self, model: str | os.PathLike[str], **options: object) -> None:
         known = {field.name for field in fields(LookupSettings)}
         self._model = model
+        self.decoding = {name: value for name, value in options.items() if name in known}
+        """Fields of `LookupSettings` that were given."""
         self._others = {name: value for name, value in options.items() if name not in known}
         self._loaded: LookupRunner | None = None
-        decoding = {name: value for name, value in options.items() if name in known}
         try:
-            self._settings = LookupSettings(**decoding)  # type: ignore[arg-type]
+            self._settings = LookupSettings(**self.decoding)  # type: ignore[arg-type]
             signature(LookupRunner).bind(model, store=None, **self._others)
         except TypeError as error:
             raise RunnerError(f"the lookup runner cannot be made: {error}") from error
@@ -278,6 +327,22 @@ class LookupModel:
                 **self._others,  # type: ignore[arg-type]
             )
         return self._loaded.with_store(source)
+
+
+def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
+    """Refuse a runner that decodes otherwise than the published audit."""
+    if not hasattr(runner, "with_store"):
+        raise ValueError(
+            "--as-published is of models that look facts up themselves; take --runner lookup, or "
+            "leave out --as-published"
+        )
+    published = asdict(LookupSettings())
+    for name, value in getattr(runner, "decoding", {}).items():
+        if value != published[name]:
+            raise ValueError(
+                f"--as-published decodes with {name}={published[name]}, and --runner-option "
+                f"{name}={value} was given; leave out one of the two"
+            )
 
 
 def _folder_name(retriever: str, threshold: float | None) -> str:

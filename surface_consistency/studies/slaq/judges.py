@@ -1,11 +1,9 @@
-"""SLAQ's judges: strings for names and dates, a model for whatever is said, people."""
+"""SLAQ's judges: strings for names and dates, a model for whatever is said."""
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.data.slaq import load_labelled_answers
-from surface_consistency.inference.registry import load_runner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
 from surface_consistency.matching.bulk import match_columns
@@ -24,15 +21,13 @@ from surface_consistency.prompts.judge import judge_free, judge_long, judge_shor
 from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import DataSource, Prompt
-from surface_consistency.settings_options import values_of_items
 from surface_consistency.studies.judging import NO_ANSWER, Judge, LLMJudge, facts_of
-from surface_consistency.studies.slaq.labels import read_labels
+from surface_consistency.studies.labels import make_chosen_judge
 
 if TYPE_CHECKING:
     from surface_consistency.studies.slaq.study import SlaqScoring
 
 __all__ = [
-    "HumanJudge",
     "MatcherJudge",
     "SlaqLLMJudge",
     "answering_parts",
@@ -40,7 +35,6 @@ __all__ = [
     "matcher_agreement",
 ]
 
-_FOLDER: Final = "judges"
 _ARTICLE: Final = re.compile(r"^(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 
 
@@ -311,52 +305,6 @@ class SlaqLLMJudge(LLMJudge):
         )
 
 
-class HumanJudge:
-    """Takes labels from a CSV file with the columns prompt_id, question_id and is_correct.
-
-    A label is 1 or 0, true or false, yes or no, right or wrong, in any case; an empty cell is a
-    fact that was not labelled. A further column is_recalled, of the same form, is for free answers.
-    Facts that the file does not hold are unjudged.
-
-    Args:
-        path: The file, UTF-8.
-
-    Raises:
-        SourceNotFoundError: If there is no such file.
-        ColumnNotFoundError: If a column is missing.
-        DataError: If a label is none of these, or a fact is labelled twice; names the line.
-    """
-
-    name = "human"
-    """Short name."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = Path(path).name
-        self._labels = read_labels(path).set_index(["prompt_id", "question_id"])
-
-    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
-
-        Args:
-            targets: What to judge.
-
-        Returns:
-            prediction, is_correct, is_recalled and reason.
-        """
-        keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
-        given = self._labels.reindex(keys).reset_index(drop=True)
-        is_labelled = given["is_correct"].notna()
-        reason = pd.Series([f"no label in {self._file}"] * len(targets), dtype="str")
-        return pd.DataFrame(
-            {
-                "prediction": pd.Series(targets["text"].to_numpy(), dtype="str"),
-                "is_correct": given["is_correct"],
-                "is_recalled": given["is_recalled"].where(is_labelled),
-                "reason": reason.mask(is_labelled),
-            }
-        )
-
-
 def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
     """Make the judge that was asked for.
 
@@ -374,26 +322,11 @@ def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
         SourceNotFoundError: If there is no file of labels.
         DataError: If the labels cannot be read.
     """
-    if scoring.judge == "matcher":
-        return MatcherJudge(
-            scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
-        )
-    if scoring.judge == "human":
-        return HumanJudge(scoring.labels or folder.labels)
-    runner = load_runner(
-        scoring.judge_runner,
-        model=scoring.judge_model,
-        options=values_of_items(scoring.judge_option, "judge_option"),
+    chosen = make_chosen_judge(
+        scoring, folder, SlaqLLMJudge, prompts=scoring.judge_prompts or _prompts_of(folder)
     )
-    label = scoring.judge_label or scoring.judge_model or runner.name
-    prompts = pin_prompts(scoring.judge_prompts or _prompts_of(folder), "judge")
-    return SlaqLLMJudge(
-        runner,
-        folder.path / _FOLDER / _file_name(f"{label} {prompts}" if prompts != OWN_WORDS else label),
-        model=label,
-        prompts=prompts,
-        max_new_tokens=scoring.judge_max_new_tokens,
-        max_thought_tokens=scoring.judge_max_thought_tokens,
+    return chosen or MatcherJudge(
+        scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
     )
 
 
@@ -430,9 +363,3 @@ def _is_description(is_entity: pd.Series) -> np.ndarray:
 def _is_free(targets: pd.DataFrame) -> bool:
     """Tell whether an answer was written without knowing the questions."""
     return bool(targets["form"].iloc[0] == "free")
-
-
-def _file_name(label: str) -> str:
-    """Name a folder after a judge: its letters and digits, and a digest that tells alike apart."""
-    words = "-".join(re.findall(r"[A-Za-z0-9]+", label))[-60:] or "judge"
-    return f"{words}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"

@@ -1,20 +1,14 @@
-"""Labels that people give: a sheet to fill in, and what the labels say of a judge."""
+"""What the labels of people say of SLAQ's judge, and its scores without the judge's errors."""
 
-import csv
-import os
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
-from random import Random
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import (
-    ColumnNotFoundError,
     DataError,
-    SourceNotFoundError,
     SurfaceConsistencyWarning,
     UndefinedMetricWarning,
     UnscoredWarning,
@@ -23,29 +17,18 @@ from surface_consistency.metrics import (
     JudgeAgreementResult,
     JudgeError,
     corrected_alignment,
-    judge_agreement,
     topic_alignment,
     topic_arrays,
 )
-from surface_consistency.runs.files import unguard_cell, write_csv
+from surface_consistency.studies.labels import (
+    agreement_columns,
+    check_labels,
+    hold_against,
+    with_intervals,
+)
 
-__all__ = [
-    "LABEL_COLUMNS",
-    "check_labels",
-    "judge_checks",
-    "read_labels",
-    "write_labelling_sheet",
-]
+__all__ = ["judge_checks"]
 
-LABEL_COLUMNS: Final = ("prompt_id", "question_id", "is_correct")
-"""What a file of labels must have; `is_recalled` may stand beside, for free answers."""
-
-_SHEET: Final = (*LABEL_COLUMNS, "is_recalled", "form", "question", "reference", "answer")
-_LABELS: Final[Mapping[str, bool | None]] = {
-    **dict.fromkeys(("1", "true", "yes", "right"), True),
-    **dict.fromkeys(("0", "false", "no", "wrong"), False),
-    "": None,
-}
 _SCORES: Final = {
     "first_accuracy": "short_accuracy",
     "second_accuracy": "long_accuracy",
@@ -53,102 +36,6 @@ _SCORES: Final = {
     "consistency": "alignment",
     "signed_alignment": "signed_alignment",
 }
-
-
-def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a file of labels.
-
-    Args:
-        path: CSV, UTF-8, with the columns of `LABEL_COLUMNS`; others but `is_recalled` are passed
-            over.
-
-    Returns:
-        One row a labelled fact: prompt_id, question_id, and the nullable booleans is_correct,
-        missing for an empty cell, and is_recalled, missing also without that column.
-
-    Raises:
-        SourceNotFoundError: If there is no such file.
-        ColumnNotFoundError: If a column is missing.
-        DataError: If a label is none of 1 and 0, true and false, yes and no, right and wrong, a
-            fact is labelled twice, or a fact is right and not recalled; names the line.
-    """
-    source = Path(path)
-    if not source.is_file():
-        raise SourceNotFoundError(f"no file {source}; give a CSV file of labels")
-    try:
-        rows = _read(source)
-    except csv.Error as error:
-        raise DataError(f"{source}: cannot be read as CSV ({error}); save it again") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{source}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    frame = pd.DataFrame(rows, columns=[*LABEL_COLUMNS, "is_recalled"], dtype=object)
-    return frame.astype({"is_correct": "boolean", "is_recalled": "boolean"})
-
-
-def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
-    """Refuse labels of another run.
-
-    Args:
-        labels: As from `read_labels`.
-        targets: What the run judges: prompt_id and fact_id.
-
-    Raises:
-        DataError: If a label is of none of these; empty ones do not count.
-    """
-    given = labels[labels["is_correct"].notna()]
-    asked = pd.MultiIndex.from_frame(targets[["prompt_id", "fact_id"]])
-    foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(asked)]
-    if len(foreign):
-        raise DataError(
-            f"{len(foreign)} of {len(given)} labels are of answers that this run does not hold, "
-            f"such as question {foreign['question_id'].iloc[0]!r} of prompt "
-            f"{foreign['prompt_id'].iloc[0]!r}; give the labels of this run"
-        )
-
-
-def write_labelling_sheet(
-    path: str | os.PathLike[str], targets: pd.DataFrame, *, n: int = 50, seed: int = 0
-) -> int:
-    """Write a sheet of answers for people to label; a sheet that is there is left alone.
-
-    Facts are drawn at random, each form by itself, since a judge errs differently on short and on
-    long answers. What a judge said of them is not shown, so that it does not sway anyone.
-
-    Args:
-        path: The CSV file; its folder must exist.
-        targets: What is judged, with text; answers that were never given are left out.
-        n: Facts of each form, at most; 1 or more.
-        seed: Seed of the draw.
-
-    Returns:
-        How many facts stand in the sheet.
-
-    Raises:
-        ValueError: If `n` is below 1, or there is no answer.
-        DataError: If a file of that name is there, which may hold labels.
-
-    Notes:
-        `is_correct` is to be filled with 1 or 0, and for free answers `is_recalled`: whether the
-        text speaks of the fact at all. The other columns are for reading. A cell that a spreadsheet
-        would take for a formula gets an apostrophe in front.
-    """
-    if n < 1:
-        raise ValueError(f"n counts facts of each form and must be 1 or more, got {n}")
-    target = Path(path)
-    if target.exists():
-        raise DataError(f"{target} is there already and may hold labels; choose another name")
-    random = Random(seed)
-    answered = targets[targets["text"].notna()]
-    if answered.empty:
-        raise ValueError("there is no answer to label; ask the model first")
-    rows: list[tuple[object, ...]] = []
-    for form, facts in answered.groupby("form", sort=False):
-        drawn = random.sample(range(len(facts)), min(n, len(facts)))
-        for row in facts.iloc[drawn].to_dict("records"):
-            shown = (row["question"], row["answers"][0], row["text"])
-            rows.append((row["prompt_id"], row["fact_id"], "", "", form, *shown))
-    write_csv(target, pd.DataFrame(rows, columns=list(_SHEET), dtype=object))
-    return len(rows)
 
 
 def judge_checks(
@@ -212,102 +99,15 @@ def judge_checks(
     for form in ("short", "long", "free"):
         part = both[both["form"] == form]
         for verdict in ("is_correct", "is_recalled") if form == "free" else ("is_correct",):
-            found = _agreement(part, verdict, n_resamples, seed)
+            sides = (part[f"{verdict}_{who}"] for who in ("human", "judge"))
+            found = hold_against(*sides, n_resamples=n_resamples, seed=seed)
             if found is not None:
                 if verdict == "is_correct":
                     tables[form] = found
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
-                rows.append(head | _row(found))
+                rows.append(head | agreement_columns(found))
     corrected = _corrected(outcomes, tables, n_resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
-
-
-def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None]]:
-    """Read the labels row by row."""
-    seen: dict[tuple[str, str], int] = {}
-    labels = []
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines)
-        found = rows.fieldnames or []
-        missing = [name for name in LABEL_COLUMNS if name not in found]
-        if missing:
-            raise ColumnNotFoundError(
-                f"{path}: no column {', '.join(missing)}; a file of labels has "
-                f"{', '.join(LABEL_COLUMNS)}, and this one has {', '.join(found) or 'none'}"
-            )
-        for row in rows:
-            if not any(row[name] for name in LABEL_COLUMNS):
-                continue
-            where = f"{path}:{rows.line_num}"
-            prompt_id, question_id = (unguard_cell(row[name]) for name in LABEL_COLUMNS[:2])
-            key = (str(prompt_id or ""), str(question_id or ""))
-            if key in seen:
-                raise DataError(
-                    f"{where}: question {key[1]!r} of prompt {key[0]!r} was labelled in line "
-                    f"{seen[key]} already; keep one of the two"
-                )
-            seen[key] = rows.line_num
-            is_correct = _label(row["is_correct"], where)
-            is_recalled = _label(row.get("is_recalled"), where)
-            if is_correct and is_recalled is False:
-                raise DataError(f"{where}: a fact that is not recalled cannot be right")
-            labels.append((*key, is_correct, is_recalled))
-    return labels
-
-
-def _label(cell: str | None, where: str) -> bool | None:
-    """Read one label."""
-    key = (cell or "").strip().lower()
-    if key not in _LABELS:
-        raise DataError(f"{where}: {cell!r} is no label; write 1 or 0, or leave the cell empty")
-    return _LABELS[key]
-
-
-def _agreement(
-    both: pd.DataFrame, verdict: str, n_resamples: int, seed: int
-) -> JudgeAgreementResult | None:
-    """Compare labels and verdicts of one form; None where there are not both."""
-    human, judge = (both[f"{verdict}_{who}"].astype("boolean") for who in ("human", "judge"))
-    if not (human.notna() & judge.notna()).any():
-        return None
-    with warnings.catch_warnings():
-        # What is missing or undefined stands in the table.
-        warnings.simplefilter("ignore", UnscoredWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return judge_agreement(
-            *(
-                column.astype(object).where(column.notna(), None).tolist()
-                for column in (human, judge)
-            ),
-            missing="drop",
-            n_resamples=n_resamples,
-            rng=seed,
-        )
-
-
-def _row(found: JudgeAgreementResult) -> dict[str, object]:
-    """Lay an agreement out as columns."""
-    table = found.table
-    row: dict[str, object] = {
-        "n_labelled": table.n + found.n_missing,
-        "n": table.n,
-        "true_positives": table.both,
-        "false_negatives": table.first_only,
-        "false_positives": table.second_only,
-        "true_negatives": table.neither,
-    }
-    names = ("accuracy", "kappa", "sensitivity", "specificity")
-    return row | _with_intervals(found, {name: name for name in names})
-
-
-def _with_intervals(found: Any, names: Mapping[str, str]) -> dict[str, object]:  # noqa: ANN401
-    """Lay numbers of a result out as columns with their bounds; names by column."""
-    row: dict[str, object] = {}
-    for column, name in names.items():
-        interval = getattr(found, f"{name}_interval")
-        row[column] = getattr(found, name)
-        row |= {f"{column}_low": interval.low, f"{column}_high": interval.high}
-    return row
 
 
 def _corrected(
@@ -382,5 +182,5 @@ def _corrected_row(
             else getattr(seen, name)
         )
         row[f"observed_{column}"] = float(np.nanmean(observed))
-        row |= _with_intervals(found, {column: name})
+        row |= with_intervals(found, {column: name})
     return row | {"is_cut": found.is_cut}

@@ -4,7 +4,6 @@ The protocol is section 4.1 of SLAQ (arXiv 2510.11218), with orders that are bal
 random.
 """
 
-import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from surface_consistency.data.questions import tell_limit
 from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
-from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.inference.registry import check_runner_options, load_runner
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
@@ -30,13 +29,14 @@ from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.slaq import SlaqForm, SlaqOutcome, SlaqTopic, SlaqVerdict
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import Judge
-from surface_consistency.studies.slaq.judges import make_judge
-from surface_consistency.studies.slaq.labels import (
-    check_labels,
-    judge_checks,
+from surface_consistency.studies.labels import (
+    JudgeScoring,
+    check_labelling,
+    export_labels,
     read_labels,
-    write_labelling_sheet,
 )
+from surface_consistency.studies.slaq.judges import make_judge
+from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SlaqReport
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 from surface_consistency.studies.study import (
@@ -173,7 +173,7 @@ class SlaqSettings(OptionSettings):
         )
 
 
-class SlaqScoring(Settings):
+class SlaqScoring(JudgeScoring):
     """How answers are judged."""
 
     judge: Literal["matcher", "llm", "human"] = "matcher"
@@ -189,63 +189,22 @@ class SlaqScoring(Settings):
     all_facts: bool = False
     """Whether answers that are no named entities are matched too; else they stay unjudged."""
 
-    judge_model: str | None = None
-    """Model of --judge llm: a hub id, folder or server's id."""
-
-    judge_label: str | None = None
-    """Name of the judging model in tables; that of --judge-model by default."""
-
     judge_prompts: Annotated[str | None, AfterValidator(_judging)] = None
     """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
     run was asked in by default."""
-
-    judge_runner: str = "openai"
-    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
-
-    judge_option: Mapping[str, str] = Field(default_factory=dict)
-    """Keyword argument of the judge's runner, its value JSON or text."""
-
-    judge_max_new_tokens: int = Field(default=64, ge=1)
-    """Longest reply of the judge, in tokens."""
-
-    judge_max_thought_tokens: int | None = Field(default=None, ge=1)
-    """Longest thought of the judge before its reply, in tokens, for models that think; without,
-    both share --judge-max-new-tokens."""
 
     labels: Path | None = None
     """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
     its errors are taken out of the scores."""
 
-    labelling_sheet: Path | None = None
-    """CSV file to write, of answers drawn at random, for people to label."""
-
-    labelling_sample: int = Field(default=50, ge=1)
-    """Facts of each form in --labelling-sheet."""
-
-    labelling_seed: int = 0
-    """Seed of the draw of --labelling-sheet."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_model_judges(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
-        """Let the model that is named judge, unless another judge is."""
-        if isinstance(given, Mapping) and given.get("judge_model") is not None:
-            return {"judge": "llm", **given}
-        return given
-
     @model_validator(mode="after")
-    def _is_whole(self) -> "SlaqScoring":
-        """Refuse a judge that cannot judge, before anything is asked."""
-        if self.judge == "human" and self.labels is None:
-            raise ValueError("--judge human needs --labels, a CSV file of labels")
+    def _words_are_asked(self) -> "SlaqScoring":
+        """Refuse words for a judge that is no model."""
         if self.judge != "llm" and self.judge_prompts is not None:
             raise ValueError(
                 f"--judge-prompts words what a judging model is asked; --judge is {self.judge}; "
                 "name a model by --judge-model, or leave it out"
             )
-        needs_model = self.judge_runner in ("openai", "transformers")
-        if self.judge == "llm" and self.judge_model is None and needs_model:
-            raise ValueError("--judge llm needs --judge-model, the model that judges")
         return self
 
 
@@ -411,14 +370,7 @@ class SlaqStudy(Study):
         Raises:
             DataError: If the labels are not of this run, or the labelling sheet is there already.
         """
-        labels = scoring.labels or (folder.labels if folder.labels.is_file() else None)
-        if labels is not None and folder.targets.is_file():
-            check_labels(read_labels(labels), folder.read_plan()[0])
-        if scoring.labelling_sheet is not None and scoring.labelling_sheet.exists():
-            raise DataError(
-                f"{scoring.labelling_sheet} is there already and may hold labels; choose another "
-                "name"
-            )
+        check_labelling(scoring, folder)
         return make_judge(scoring, folder)
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
@@ -473,16 +425,7 @@ class SlaqStudy(Study):
         Args:
             scored: The run.
         """
-        scoring, kept = scored.scoring, scored.folder.labels
-        if scoring.labels is not None and scoring.labels.resolve() != kept.resolve():
-            shutil.copyfile(scoring.labels, kept)
-        if scoring.labelling_sheet is not None:
-            write_labelling_sheet(
-                scoring.labelling_sheet,
-                scored.targets,
-                n=scoring.labelling_sample,
-                seed=scoring.labelling_seed,
-            )
+        export_labels(scored.scoring, scored.folder, scored.targets)
 
 
 def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:

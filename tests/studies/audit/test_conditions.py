@@ -1,9 +1,18 @@
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
-from surface_consistency.studies.audit import condition_label, find_conditions
+from surface_consistency.studies.audit import (
+    AuditData,
+    AuditSettings,
+    condition_label,
+    find_conditions,
+    plan_audit,
+    retrievers_by_name,
+)
 
 
 def test_find_conditions_pairs_every_database_with_its_prompts(databases):
@@ -130,3 +139,44 @@ def test_sampled_draws_the_same_facts_in_every_style(databases):
     assert any(other != set(facts) for other in others)
     assert drawn.fit.n_prompts == len(facts)
     assert base.sampled(None, seed=0) is base.sampled(99, seed=0) is base
+
+
+def test_find_conditions_maps_parquet_as_it_reads_json(databases, tmp_path, capsys):
+    """A folder and a file; what is planned of them, and what is missing, is the same."""
+    (read, *_) = find_conditions(databases, topologies=["base"], styles=["cloze"])
+    table = pa.table(
+        dict(
+            zip(
+                ("head", "relation", "tail"), zip(*read.database.triplets, strict=True), strict=True
+            )
+        )
+    )
+    file = databases / "lands" / "base.parquet"
+    pq.write_table(table, file)
+
+    with pytest.raises(DataError, match=r"base\.parquet and .*base\.json are both the database"):
+        find_conditions(databases)
+    (databases / "lands" / "base.json").unlink()
+    mapped = [
+        find_conditions(root, topologies=["base"], styles=["cloze"])[0]
+        for root in (databases, file)
+    ]
+
+    assert capsys.readouterr().err.count("indexing the triplets") == 1
+    for one in mapped:
+        assert (one.label, one.prompts, one.fit) == (read.label, read.prompts, read.fit)
+        assert one.database_file.endswith("base.parquet")
+        plans = [
+            plan_audit(
+                AuditData(id="here", conditions=[condition]),
+                AuditSettings(retriever=("fuzzy",), canonical=canonical),
+                retrievers_by_name("fuzzy"),
+            )
+            for condition in (one, read)
+            for canonical in (False, True)
+        ]
+        for ours, theirs in zip(plans[:2], plans[2:], strict=True):
+            columns = ["database_file", "prompt_file"]
+            assert ours.targets.drop(columns=columns).equals(theirs.targets.drop(columns=columns))
+            assert ours.data.digest == theirs.data.digest
+            assert ours.checks["closure"].equals(theirs.checks["closure"])

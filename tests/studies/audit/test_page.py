@@ -7,6 +7,7 @@ import pytest
 
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.metrics import minimum_detectable_difference
+from surface_consistency.report.numbers import format_cell
 from surface_consistency.report.page import Bars, Flow, Prose, Squares, Story, Value
 from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
@@ -107,10 +108,11 @@ def test_checks_tell_what_the_guards_found(audit_run, random_audit, audit_manife
         "countries/base, sports/base hold the same entries",
         "sports/base was searched by a retriever over other content (bbbbbbbbbbbb, not aaaa",
         "released, cloze: the database lacks the facts of 3 of 100 prompts",
-        "19 golds stay readable under another relation of their subject (18 of them because",
+        "the right answers of 19 still stand in the database under another relation of the same "
+        "subject (18 of them only if punctuation is dropped",
         "1 deletions delete nothing",
         "5 have further objects under the same subject and relation",
-        "2 golds contain their subject",
+        "2 right answers contain their subject",
         "1 of 72 facts have no verdict under DEL-OFF",
         "the same prompts were not asked twice",
     ):
@@ -134,10 +136,10 @@ def test_every_table_says_that_a_closure_was_incomplete(audit_run, audit_frame, 
         for block in section.blocks
         if isinstance(block, Table) and section.anchor in ("numbers", "tests", "scores", "origins")
     ]
-    note = "left: closure incomplete: after their deletion 1 of 4 facts are still stated"
+    note = "left: deletion incomplete: after it 1 of 4 facts are still stated"
     assert len(shown) > 10
     assert all(note in table.note for table in shown)
-    assert not any("clean: closure incomplete" in table.note for table in shown)
+    assert not any("clean: deletion incomplete" in table.note for table in shown)
 
 
 def test_checks_say_when_the_guards_found_nothing(audit_run, audit_frame, audit_manifest, checks):
@@ -187,7 +189,11 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
 
     numbers = blocks(page, "numbers", Table)
     assert numbers[0].frame["leakage"].tolist() == [frame["second_correct"].mean()]
-    assert {"L", "R", "I", "A"} <= {column.title for column in numbers[0].columns}
+    assert {"Leakage", "Mediated", "Interference", "Artifacts"} <= {
+        column.title for column in numbers[0].columns
+    }
+    (section,) = [one for one in page.sections if one.anchor == "numbers"]
+    assert "Leakage (L) is right even with retrieval off" in section.lead[0]
     origins = next(block for block in blocks(page, "origins", Bars) if block.name == "origins")
     counts = dict(zip((label for label, _ in origins.parts), origins.rows[0][2], strict=True))
     assert counts["same object elsewhere"] == (frame["attribution"] == "same_object").sum()
@@ -198,7 +204,8 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
     overall = tests[0].frame.iloc[0]
     on, off = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
     assert overall["l_plus_r"] == pytest.approx(off.mean() + (on & ~off).mean())
-    assert overall["identity_residual"] == 0
+    (residual,) = [one for one in tests[0].columns if one.key == "identity_residual"]
+    assert {format_cell(row, residual)[0] for row in tests[0].frame.to_dict("records")} == {"0.00"}
     assert set(tests[0].frame["artifacts_equal_del_on"]) <= {"yes", "no"}
     least = minimum_detectable_difference(len(frame), discordant_rate=(on != off).mean())
     assert f"with a probability of 80 %: {100 * least:.1f}." in tests[0].note

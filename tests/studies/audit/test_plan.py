@@ -128,7 +128,7 @@ def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, 
     found = find_conditions(folder, domains=["politicians"], topologies=["alias"], styles=["cloze"])
     data = AuditData(id="published", conditions=found)
 
-    with pytest.warns(IncompleteClosureWarning, match="politicians/alias: closure INCOMPLETE: 20"):
+    with pytest.warns(IncompleteClosureWarning, match="politicians/alias: deletion INCOMPLETE: 20"):
         plan = plan_audit(data, settings(), fuzzy)
     groups = plan_audit(data, settings(closure="groups"), fuzzy)
 

@@ -34,7 +34,7 @@ def test_story_in_text_shows_each_candidate_with_score_and_fate(told_run):
     assert f"0.7100  {decoy}  [same object; retained; SELECTED]" in after
     assert 'lookup  "nowhere" | "at all" gave nothing' in after
     assert "abstained, threshold 0.6" in after
-    assert "  SURVIVED  1: the closure is incomplete" in lines
+    assert "  SURVIVED  1: the deletion is incomplete" in lines
     assert "  DEL-OFF: wrong" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
 

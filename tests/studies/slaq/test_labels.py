@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.studies.slaq.judges import HumanJudge
-from surface_consistency.studies.slaq.labels import read_labels, write_labelling_sheet
+from surface_consistency.studies.labels import HumanJudge, read_labels, write_labelling_sheet
 
 
 def rows_of(path):

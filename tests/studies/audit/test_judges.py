@@ -1,0 +1,277 @@
+"""Answers of an audit that a model or people judge, and audits asked as published."""
+
+import re
+
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from surface_consistency.errors import DataError, UnscoredWarning
+from surface_consistency.inference import FakeRunner
+from surface_consistency.schemas import Generation
+from surface_consistency.studies import labels
+from surface_consistency.studies.asking import run_study
+from surface_consistency.studies.audit import (
+    AuditData,
+    AuditScoring,
+    AuditSettings,
+    AuditStudy,
+    LookupModel,
+    find_conditions,
+    published_tables,
+)
+from surface_consistency.studies.judging import facts_of
+from surface_consistency.studies.reporting import build_page
+from surface_consistency.studies.scoring import score_run
+from surface_consistency.studies.study import ReportSettings
+
+KNOWN = {("Corvia", "Capital"): "Tallow", ("Fenland", "Capital"): "Marsh End"}
+LLM = AuditScoring(judge_model="wise")
+SHOWN = re.compile(r"Reference: (.*)\n<answer>\n(.*)\n</answer>\Z", re.DOTALL)
+
+
+def reply(prompt):
+    """Right is what begins with the letter of the reference; of "Marsh End" the judge rambles."""
+    reference, answer = SHOWN.search(prompt.messages[1].content).groups()
+    if answer == "Marsh End":
+        return "It depends."
+    return str(int(answer[0] == reference[0]))
+
+
+@pytest.fixture
+def judge(monkeypatch):
+    """The judging model; every `load_runner` of a judge gives it."""
+    judging = FakeRunner(reply)
+    monkeypatch.setattr(labels, "load_runner", lambda name, **options: judging)
+
+
+@pytest.fixture
+def answered(audit):
+    """A run of a model that knows two facts."""
+    return audit(known=KNOWN)
+
+
+def page_of(folder, study):
+    """The page of a run."""
+    report = ReportSettings(resamples=20, answers=5)
+    return build_page([folder.path], study=study, settings=report)[0]
+
+
+def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, score, study, judge):
+    ruled = score(answered)
+    by_rule = pd.read_parquet(answered.verdicts)
+    with pytest.warns(UnscoredWarning, match="12 the judge's reply cannot be read"):
+        outcomes = score(answered, scoring=LLM)
+    found = pd.read_parquet(answered.verdicts)
+
+    assert set(found["judged_by"]) == {"audit cleaner, llm:wise"}
+    assert by_rule["rule_correct"].isna().all()
+    assert found["rule_correct"].equals(by_rule["is_correct"])
+    rambled = found["prediction"] == "Marsh End"
+    assert rambled.sum() > 2
+    assert found.loc[rambled, "is_correct"].isna().all()
+    assert found.loc[rambled, "reason"].str.contains("reply cannot be read").all()
+    told = found[~rambled]
+    answers = pd.read_parquet(answered.targets).set_index("target_id")["gold_object"]
+    golds = answers.loc[told["target_id"]].to_numpy()
+    expected = [said[:1] == gold[0] for said, gold in zip(told["prediction"], golds, strict=True)]
+    assert told["is_correct"].astype(bool).tolist() == expected
+    # Where the model says right after deletion, the answer has an origin, whatever the rule says.
+    survived = outcomes["first_correct"].fillna(False).astype(bool)
+    assert outcomes["attribution"].notna().equals(survived)
+    assert not outcomes["first_correct"].equals(ruled["first_correct"])
+
+    table = pd.read_csv(answered.path / "checks" / "judge_against_rule.csv").set_index("state")
+    assert list(table.index) == ["FULL", "DEL-ON", "DEL-OFF", "all"]
+    pairs = told.assign(rule=told["rule_correct"].astype(bool), own=expected)
+    assert table.loc["all", "n"] == len(pairs)
+    assert table.loc["all", "true_positives"] == (pairs["rule"] & pairs["own"]).sum()
+    assert table.loc["all", "false_negatives"] == (pairs["rule"] & ~pairs["own"]).sum()
+    assert table.loc["all", "kappa"] == pytest.approx(
+        _kappa(pairs["rule"].to_numpy(), pairs["own"].to_numpy())
+    )
+    (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
+    assert [block.caption for block in section.blocks] == ["The judge against the rule"]
+
+
+def _kappa(one, other):
+    """Cohen's kappa by its definition."""
+    agree, chance = (one == other).mean(), one.mean() * other.mean()
+    chance += (1 - one.mean()) * (1 - other.mean())
+    return (agree - chance) / (1 - chance)
+
+
+def test_a_judge_asks_nothing_twice_and_is_told_all_names(answered, score, judge):
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
+    (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
+    lines = log.read_text().splitlines()
+
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
+
+    assert log.read_text().splitlines() == lines
+    told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
+    assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
+
+
+def test_a_sheet_of_people_is_written_by_state_and_read_back(answered, score, study, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    score(answered, scoring=AuditScoring(labelling_sheet=sheet, labelling_sample=4))
+    rows = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    assert rows["state"].value_counts().to_dict() == {"FULL": 4, "DEL-ON": 4, "DEL-OFF": 4}
+    assert list(rows) == [
+        *("prompt_id", "question_id", "is_correct", "state", "question", "reference", "answer")
+    ]
+    assert (rows["is_correct"] == "").all()
+    with pytest.raises(DataError, match="is there already and may hold labels"):
+        score(answered, scoring=AuditScoring(labelling_sheet=sheet))
+
+    # People agree with the rule on all but one answer.
+    ruled = pd.read_parquet(answered.verdicts).set_index("target_id")["is_correct"].astype(bool)
+    said = ruled.loc[rows["prompt_id"]].to_numpy().copy()
+    said[0] = not said[0]
+    rows.assign(is_correct=["yes" if one else "no" for one in said]).to_csv(sheet, index=False)
+    score(answered, scoring=AuditScoring(labels=sheet))
+
+    table = pd.read_csv(answered.path / "checks" / "judge_agreement.csv").set_index("state")
+    assert (table.loc["all", "n"], table.loc["FULL", "n"]) == (12, 4)
+    assert table.loc["all", "accuracy"] == pytest.approx(11 / 12)
+    assert table.loc["FULL", "accuracy"] == 0.75
+    (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
+    assert [block.caption for block in section.blocks] == ["The judge against people"]
+
+    with pytest.warns(UnscoredWarning, match="144 no label"):
+        score(answered, scoring=AuditScoring(judge="human", labels=sheet))
+    found = pd.read_parquet(answered.verdicts).set_index("target_id")
+    assert found.loc[rows["prompt_id"], "is_correct"].astype(bool).tolist() == said.tolist()
+    assert found["is_correct"].notna().sum() == 12
+    rows.assign(prompt_id="elsewhere", is_correct="1").iloc[:1].to_csv(sheet, index=False)
+    with pytest.raises(DataError, match="give the labels of this run"):
+        score(answered, scoring=AuditScoring(labels=sheet))
+
+
+def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
+    """Appendix B, table 4; the corrected cleaner is refused with the settings of a new run."""
+    settings = AuditSettings(as_published=True)
+
+    assert (settings.threshold, settings.fallback, settings.k) == ((0.6,), "top1_anyway", 5)
+    assert (settings.off_mode, settings.max_new_tokens, settings.stop) == ("allow", 28, False)
+    assert AuditSettings.model_validate_json(settings.model_dump_json()) == settings
+    assert AuditSettings(as_published=True, threshold=(0.6,), limit=3).limit == 3
+    for name, value, said in (
+        ("threshold", (0.4, None), "--threshold 0.6, and 0.4 none was given"),
+        ("fallback", "abstain", "--fallback top1_anyway, and abstain"),
+        ("stop", True, "--stop false, and true"),
+        ("retriever", ("bm25",), "--retriever minilm, and bm25"),
+        ("radius", 0.1, "--radius none, and 0.1"),
+    ):
+        with pytest.raises(ValidationError, match=f"--as-published sets {said}"):
+            AuditSettings(as_published=True, **{name: value})
+    study, told = AuditStudy(), settings.model_dump(mode="json")
+    assert study.settle_scoring(AuditScoring(), told, is_new_run=True).cleaner == "published"
+    for scoring, flag in ((AuditScoring(cleaner="audit"), "cleaner"), (LLM, "judge")):
+        with pytest.raises(ValueError, match=f"--as-published sets --{flag} "):
+            study.settle_scoring(scoring, told, is_new_run=True)
+        assert study.settle_scoring(scoring, told).model_fields_set >= {flag}
+    assert study.settle_scoring(AuditScoring(), {"as_published": False}).cleaner == "audit"
+
+
+def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
+    study = AuditStudy(find_retrievers=lambda name, cache_dir=None: fuzzy)
+    settings = AuditSettings(as_published=True, limit=1)
+    plan = study.plan(data, settings)
+
+    with pytest.raises(ValueError, match="models that look facts up themselves"):
+        study.prepare_runner(FakeRunner(str), plan, settings)
+    with pytest.raises(ValueError, match=r"repetition_penalty=1\.2, and --runner-option repet"):
+        study.prepare_runner(LookupModel("none", repetition_penalty=1.0), plan, settings)
+
+
+class Scripted:
+    """Answers so that each cell of the published audit gets its counts of right answers."""
+
+    name = "scripted"
+
+    def __init__(self, wanted):
+        self.wanted = wanted
+
+    def with_store(self, store):
+        return self
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        for prompt in prompts:
+            text = self.wanted[prompt.id]
+            yield Generation(prompt_id=prompt.id, text=text, finish_reason="stop", lookups=())
+
+
+def scripted(plan, golden):
+    """What must be said for the golden counts: a, b, c, d in order, FULL right in the first."""
+    wanted = {}
+    for (database, style), rows in plan.targets.groupby(["database", "style"], sort=False):
+        domain, _, topology = database.partition("/")
+        cell = golden.loc[(domain, topology or domain, style)]
+        edges = [cell["a"], cell["a"] + cell["b"], cell["a"] + cell["b"] + cell["c"]]
+        for state, facts in rows.groupby("state", sort=False):
+            for place, row in enumerate(facts.to_dict("records")):
+                right = {
+                    "FULL": place < cell["full_correct"],
+                    "DEL-ON": place < edges[1],
+                    "DEL-OFF": place < edges[0] or edges[1] <= place < edges[2],
+                }[state]
+                wanted[row["target_id"]] = row["gold_object"] if right else "Nowhere, ever"
+    return wanted
+
+
+def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_path, study):
+    """No answers are published, so they are made to fit each cell's counts; all else is the run."""
+    data = data_files / "lmlm_audit" / "data"
+    conditions = find_conditions(
+        data, domains=["countries", "released"], topologies=["collision", "released"]
+    )
+    golden = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
+    golden["topology"] = golden["variant"].str.lower()
+    golden = golden.set_index(["domain", "topology", "prompt_style"])
+    settings = AuditSettings(as_published=True, repeat=0)
+    found = AuditData(id="published", conditions=conditions)
+    plan = study.plan(found, settings)
+
+    folder = run_study(
+        study,
+        found,
+        Scripted(scripted(plan, golden)),
+        tmp_path / "run",
+        model="scripted",
+        settings=settings,
+        progress=False,
+    )
+    outcomes = score_run(folder, study=study)
+
+    manifest = folder.read_manifest()
+    assert manifest.settings["as_published"] is True
+    assert folder.read_scoring().judged_by == "published cleaner, published equivalence"
+    assert set(outcomes["n_deleted"]) <= {1, 2}
+    theirs = pd.read_csv(
+        data_files / "lmlm_audit" / "outputs" / "audit" / "cross_state_metrics.csv"
+    )
+    theirs["prompt_file"] = theirs["prompt_file"].str.removeprefix("data/")
+    ours = pd.read_csv(folder.path / "cross_state_metrics.csv")
+    assert len(ours) == 12
+    rates = ["count", "paired_count", "parametric_leakage", "retrieval_mediated_correctness"]
+    for row in ours.to_dict("records"):
+        (line,) = theirs[theirs["prompt_file"].str.endswith(row["prompt_file"])].to_dict("records")
+        assert [row[name] for name in rates] == pytest.approx([line[name] for name in rates])
+        assert row["exact_match"] == pytest.approx(line["exact_match"])
+    tables = published_tables(
+        folder.path / "per_state_metrics.csv", folder.path / "cross_state_metrics.csv"
+    )
+    released = (
+        tables["headline"].set_index(["label", "subset"]).loc[("released", "published")].iloc[0]
+    )
+    assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
+    assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)
+    chips = dict(page_of(folder, study).finding.chips)
+    assert chips["asked"] == "as published"
