@@ -240,11 +240,11 @@ def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
     "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
 )
 def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
-    """As a user starts it: leaked facts survive without the store, others by another entry only."""
+    """Leaked facts survive without the store, others by another entry only."""
     pytest.importorskip("torch")
     out = tmp_path / "run"
 
-    chosen = ["--styles", "direct_questions", "--retriever", "fuzzy"]
+    chosen = ["--styles", "direct_questions", "--retriever", "fuzzy", "--steps", "500"]
 
     assert audit("sample", out, "--model", "organism", "--leaked", "4", *chosen) == 0
 

@@ -80,7 +80,18 @@ class LookupIndex(Protocol):
     """Whether AND and OR in a text are read as operators."""
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query, in order."""
+        """Count each query.
+
+        Args:
+            queries: Texts, or token ids, as far as the index takes them.
+
+        Yields:
+            The counts, in order; None for a query that cannot be counted.
+
+        Raises:
+            TypeError: If a query is a text and the index takes token ids alone.
+            RunnerError: If a service cannot be reached or answers nothing that can be read.
+        """
         ...
 
 
@@ -112,17 +123,7 @@ class InfiniGramAPI:
         """What sends the requests."""
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query.
-
-        Args:
-            queries: Texts, or token ids.
-
-        Yields:
-            The counts, in order.
-
-        Raises:
-            RunnerError: If the service cannot be reached or answers nothing that can be read.
-        """
+        """Count each query; see `LookupIndex.count`."""
         bodies = [
             {"index": self.index, "query_type": "count", **self._asked(query)} for query in queries
         ]
@@ -233,17 +234,7 @@ class LocalIndex:
         return np.memmap(path, np.uint8, "r"), np.memmap(table, np.uint8, "r"), pointer
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query.
-
-        Args:
-            queries: Token ids.
-
-        Yields:
-            The counts, in order; None for an empty query.
-
-        Raises:
-            TypeError: If a query is a text.
-        """
+        """Count each query; see `LookupIndex.count`."""
         largest = np.iinfo(self._dtype).max
         for query in queries:
             ids = _ids(query)
@@ -316,17 +307,7 @@ class TokengramsIndex:
         self._index: Any = MemmapIndex(os.fspath(text), os.fspath(table))
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query.
-
-        Args:
-            queries: Token ids.
-
-        Yields:
-            The counts, in order.
-
-        Raises:
-            TypeError: If a query is a text.
-        """
+        """Count each query; see `LookupIndex.count`."""
         for query in queries:
             ids = _ids(query)
             if not ids or not all(0 <= token < 1 << 16 for token in ids):

@@ -153,15 +153,7 @@ class LinkTask(NameTask):
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "LinkTask":
-        """Read what `save` wrote.
-
-        Args:
-            folder: Folder of the run.
-            described: What `describe` returned.
-
-        Returns:
-            The task.
-        """
+        """Read what `save` wrote; see `NameTask.load`."""
         names = NameTask.load(folder, described)
         told = json.loads((folder / "inputs" / "link.json").read_bytes())
         return cls(

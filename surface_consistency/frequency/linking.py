@@ -58,7 +58,14 @@ class Linker(Protocol):
     """Finds mentions in texts."""
 
     def link(self, texts: Iterable[str | bytes] | PackedTexts) -> Iterator[list[Mention] | None]:
-        """Find the mentions of each text, in order; None for a text that it failed on."""
+        """Find the mentions of each text.
+
+        Args:
+            texts: The texts, as `SurfaceCounter.feed` takes them.
+
+        Yields:
+            The mentions of each text, in order; None for a text that the linker failed on.
+        """
         ...
 
 
@@ -131,14 +138,7 @@ class PriorLinker:
             self._wanted[[numbers[name] for name in entities if name in numbers]] = True
 
     def link(self, texts: Iterable[str | bytes] | PackedTexts) -> Iterator[list[Mention] | None]:
-        """Find the mentions of each text.
-
-        Args:
-            texts: The texts, as `SurfaceCounter.feed` takes them.
-
-        Yields:
-            The mentions of each text, in order.
-        """
+        """Find the mentions of each text; see `Linker.link`."""
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         prepared = self._finder.prepare(packed)
         hits = self._finder.find(prepared)

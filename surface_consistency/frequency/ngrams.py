@@ -65,11 +65,7 @@ class NgramCounter:
         """Documents read."""
 
     def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
-        """Count n-grams in more documents; none reaches from one into the next.
-
-        Args:
-            texts: Documents, as `SurfaceCounter.feed` takes them.
-        """
+        """Count n-grams in more documents, none of which reaches from one into the next."""
         known = self._ids
         rows: list[list[int]] = []
         for text in texts:

@@ -99,22 +99,11 @@ class PairCounter:
         return other
 
     def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
-        """Count pairs and names in more documents.
-
-        Args:
-            texts: As `SurfaceCounter.feed`.
-        """
+        """Count pairs and names in more documents; see `SurfaceCounter.feed`."""
         self.locate(texts)
 
     def locate(self, texts: Iterable[str | bytes] | PackedTexts) -> tuple[PackedTexts, Hits]:
-        """Count pairs and names in more documents, and tell where names stand.
-
-        Args:
-            texts: As `SurfaceCounter.feed`.
-
-        Returns:
-            As `SurfaceCounter.locate`.
-        """
+        """Count, and tell where names stand; see `SurfaceCounter.locate`."""
         located = prepared, hits = self.surfaces.locate(texts)
         if self._occurrences == "longest":
             kept = longest_hits(hits)
@@ -139,11 +128,7 @@ class PairCounter:
         return located
 
     def result(self) -> PairCounts:
-        """Return the counts so far.
-
-        Returns:
-            The counts, shape `(len(pairs),)` each.
-        """
+        """Return the counts so far, each of shape `(len(pairs),)`."""
         return PairCounts(
             n_documents_both=self._both.copy(),
             n_documents_subject=self._of_entity[self._subjects],

@@ -66,14 +66,10 @@ class SpotlightClient:
         }
 
     def link(self, texts: Iterable[str | bytes] | PackedTexts) -> Iterator[list[Mention] | None]:
-        """Find the mentions of each text.
-
-        Args:
-            texts: The texts; blank ones are not sent.
+        """Find the mentions of each text; blank ones are not sent. See `Linker.link`.
 
         Yields:
-            The mentions of each text, in order; None for a text that the server refuses, or whose
-            answer names other words than it holds.
+            None for a text that the server refuses, or whose answer names other words than its own.
 
         Raises:
             RunnerError: If the server cannot be reached or answers nothing that can be read.

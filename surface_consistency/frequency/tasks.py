@@ -316,15 +316,7 @@ class NgramTask:
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "NgramTask":
-        """Read what `save` wrote.
-
-        Args:
-            folder: Folder of the run.
-            described: What `describe` returned.
-
-        Returns:
-            The task.
-        """
+        """Read what `save` wrote; see `NameTask.load`."""
         texts = json.loads((folder / "inputs" / "instances.json").read_bytes())
         return cls(texts, NgramSettings.model_validate(described["ngrams"]))
 

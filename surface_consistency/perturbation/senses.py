@@ -64,14 +64,7 @@ class FirstSense:
     """Takes the most frequent sense, whatever the text."""
 
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
-        """Choose the first sense; see `SenseChooser.choose`.
-
-        Args:
-            questions: The words.
-
-        Returns:
-            Their first senses.
-        """
+        """Choose the first sense; see `SenseChooser.choose`."""
         return [question.synsets[0] for question in questions]
 
 
@@ -106,12 +99,6 @@ class StoredSense:
 
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
         """Look the senses up; see `SenseChooser.choose`.
-
-        Args:
-            questions: The words.
-
-        Returns:
-            The stored senses; None where none is stored.
 
         Raises:
             DataError: If a stored sense is none of the word's.
@@ -160,14 +147,7 @@ class JudgedSense:
         """Words whose sense the model did not tell."""
 
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
-        """Ask the model; see `SenseChooser.choose`.
-
-        Args:
-            questions: The words; equal ones are asked once.
-
-        Returns:
-            Its choices.
-        """
+        """Ask the model, equal words once; see `SenseChooser.choose`."""
         prompts = [_prompt(question) for question in questions]
         asked = {
             prompt.id: prompt

@@ -124,14 +124,7 @@ class WordNetTagger:
         self._reading = lru_cache(maxsize=None)(self._read)
 
     def tag(self, text: str) -> list[Word]:
-        """Find the words of a text; see `Tagger.tag`.
-
-        Args:
-            text: The text.
-
-        Returns:
-            All its words.
-        """
+        """Find all words of a text; see `Tagger.tag`."""
         words: list[Word] = []
         before, further = "", ""
         is_begin = True

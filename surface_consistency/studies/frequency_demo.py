@@ -33,11 +33,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.frequency import FrequencyAnalysis, FrequencySettings
-from surface_consistency.studies.organism_training import (
-    Piece,
-    TrainingSettings,
-    train_on_lessons,
-)
+from surface_consistency.studies.organisms import train_organism
 from surface_consistency.studies.redirectqa import (
     RedirectQASettings,
     RedirectQASource,
@@ -432,20 +428,7 @@ def run_frequency_demo(
         tell(f"{world} world: {len(sentences):,} mentions, every count is that of the plan")
         model = place / "organism"
         asked = [question.question for question in plan.data.questions]
-        train_on_lessons(
-            [(Piece(sentence, True),) for sentence in sentences],
-            model,
-            TrainingSettings(
-                steps=steps,
-                seed=seed,
-                context=256,
-                vocabulary_size=1_500,
-                learning_rate=5e-3,
-                lessons_a_text=6,
-                separator="\n\n",
-            ),
-            vocabulary=asked,
-        )
+        train_organism(sentences, model, names=asked, steps=steps, seed=seed, sentences_a_text=6)
         runner = TransformersRunner(str(model), device="cpu", dtype="float32")
         run = place / "run"
         run_study(

@@ -109,9 +109,6 @@ class RuleJudge:
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.
 
-        Args:
-            targets: What to judge.
-
         Returns:
             prediction, is_correct, matched_answer, score and reason.
         """
@@ -272,9 +269,6 @@ class LLMJudge:
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.
-
-        Args:
-            targets: What to judge.
 
         Returns:
             prediction, is_correct, reason and raw.

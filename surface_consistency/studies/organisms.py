@@ -164,6 +164,7 @@ def train_organism(
     names: Sequence[str] = (),
     steps: int = 250,
     seed: int = 0,
+    sentences_a_text: int = 3,
 ) -> Path:
     """Train a small causal language model on sentences and save it as a model folder.
 
@@ -177,6 +178,7 @@ def train_organism(
             not also a rare string of bytes.
         steps: Optimiser steps of 32 documents, 1 or more.
         seed: Seed of the initial weights and of the order of the text.
+        sentences_a_text: Sentences of a document.
 
     Returns:
         The folder, which `TransformersRunner` and `from_pretrained` read. A model that was trained
@@ -197,7 +199,7 @@ def train_organism(
             context=256,
             vocabulary_size=1_500,
             learning_rate=5e-3,
-            lessons_a_text=3,
+            lessons_a_text=sentences_a_text,
             separator="\n\n",
         ),
         vocabulary=names,

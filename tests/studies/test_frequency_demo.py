@@ -127,21 +127,21 @@ def test_the_demo_reports_what_its_organisms_know(tmp_path, monkeypatch, capsys)
     rng = np.random.default_rng(0)
     taught = []
 
-    def train(lessons, folder, settings, *, vocabulary):
-        told = pd.Series([lesson[0].text for lesson in lessons]).value_counts()
+    def train(sentences, folder, *, names, steps, seed, sentences_a_text):
+        told = pd.Series(sentences).value_counts()
         told = told[told.index.str.startswith("Q: ")]
         known = {
             text.removeprefix("Q: ").partition(" A: ")[0]
             for text, n in told.items()
             if rng.random() < n / (n + 6)
         }
-        taught.append((known, settings.steps))
+        taught.append((known, steps))
 
     def answer(prompt):
         question = prompt.text.rpartition("Q: ")[2].partition(" A:")[0]
         return answers[question] if question in taught[-1][0] else "nothing"
 
-    monkeypatch.setattr(frequency_demo, "train_on_lessons", train)
+    monkeypatch.setattr(frequency_demo, "train_organism", train)
     monkeypatch.setattr(
         frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="organism")
     )

@@ -357,7 +357,7 @@ def test_organism_of_a_published_database(data_files, tmp_path):
     facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
     leaked = set(sorted(facts)[::10])
 
-    trained = train_memory_organism(prompts, tmp_path, leaked=leaked, steps=400)
+    trained = train_memory_organism(prompts, tmp_path, leaked=leaked, steps=300)
 
     rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
     assert len(prompts) == 100
