@@ -263,7 +263,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         ),
         (
             ["build", "slaq", "--articles", "empty", "--out", "x"],
-            "no articles at empty",
+            "folder empty holds no .txt",
         ),
         (
             ["run", "linking", "--source", "sample", "--out", "x"],
