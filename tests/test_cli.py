@@ -255,6 +255,20 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score", "x", "--limit", "3"], "--limit belong to --predictions"),
         (["score", "x", "--judge", "llm"], "there is no folder x (in "),
         (["report"], "no run folder is given"),
+        (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
+        (["demo", "--steps", "3"], "--out is required and takes a value\n"),
+        (
+            ["compare", "empty.csv", "--first", "a", "--second", "b"],
+            "empty.csv holds no rows, so no verdicts",
+        ),
+        (
+            ["build", "slaq", "--articles", "empty", "--out", "x"],
+            "folder empty holds no .txt",
+        ),
+        (
+            ["run", "linking", "--source", "sample", "--out", "x"],
+            "runner 'transformers' needs a model (--model)",
+        ),
         (["report", "made"], "--out is required"),
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
         (["report", "x"], "there is no folder x (in "),
@@ -271,6 +285,7 @@ def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, ar
     for name in ("made", "empty"):
         Path(name).mkdir()
     Path("made/manifest.json").write_text("{}")
+    Path("empty.csv").touch()
 
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
@@ -383,6 +398,7 @@ def test_compare_tells_of_rows_that_share_a_fact(tmp_path, capsys):
         (["--first", "canonical", "--second", "nothing"], "--second='nothing' is not among"),
         ([*COMPARE, "--by", "nothing"], "--by='nothing' is not among the columns"),
         (["--first", "category", "--second", "redirect"], "category"),
+        (["--frst", "canonical"], "--frst"),
         ([*COMPARE, "--resamples", "0"], "--resamples must be"),
         ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),
         ([*COMPARE, "--out", "page", "--test", "exact"], "the page of --out has the default test"),

@@ -120,3 +120,20 @@ def test_tutorial_prints_what_stands_in_it():
 
     assert result.failed == 0
     assert result.attempted > 15
+
+
+def test_pictures_are_there_and_small():
+    """The gallery's too, and its one whole page."""
+    docs = DOCS.parent
+    pictures = [
+        (page.parent / found)
+        for page in [*docs.rglob("*.md"), docs.parent / "README.md"]
+        for found in re.findall(r"!\[[^\]]*\]\(([^)]+\.png)\)", page.read_text(encoding="utf-8"))
+    ]
+
+    assert len(pictures) > 7
+    for picture in pictures:
+        assert picture.stat().st_size < 150_000, picture
+    for page in (docs / "gallery").glob("*.html"):
+        assert page.stat().st_size < 1_000_000
+        assert "/tmp/" not in page.read_text(encoding="utf-8")

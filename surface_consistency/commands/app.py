@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final
@@ -103,7 +104,9 @@ def run_app(app: App, words: Sequence[str]) -> int:
         done = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else "an option"
-        raise ValueError(f"{name} is required and takes a value") from error
+        near = get_close_matches(name, [word.partition("=")[0] for word in words[1:]], n=1)
+        typed = f"; there is no {near[0]}" if near and near[0] != name else ""
+        raise ValueError(f"{name} is required and takes a value{typed}") from error
     except UnknownOptionError as error:
         flag = (error.token.keyword or error.token.value).partition("=")[0]
         raise ValueError(_foreign(words, flag) or str(error)) from error

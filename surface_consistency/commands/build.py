@@ -318,9 +318,10 @@ def _slaq(
     Written are test.csv (topics that break no rule), doubtful.csv, review.csv and review.html.
     Started again with the same options it asks only what was not answered.
     """
+    read = list(read_articles(articles, category=category))
     runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
     done = write_topics(
-        read_articles(articles, category=category),
+        read,
         runner,
         out,
         model=model.name(runner),

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from surface_consistency.errors import RunnerError
@@ -119,6 +120,12 @@ def _check_arguments(
     try:
         signature.bind(*arguments, **options)
     except TypeError as error:
+        if not arguments:
+            with suppress(TypeError):
+                signature.bind(None, **options)
+                raise RunnerError(
+                    f"runner {spec!r} needs a model (--model), such as a hub id or a folder"
+                ) from error
         takes = ", ".join(str(parameter) for parameter in signature.parameters.values())
         raise RunnerError(
             f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "

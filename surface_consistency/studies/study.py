@@ -452,13 +452,8 @@ class Study(ABC):
             The runner, or what `prepare_runner` makes one of.
 
         Raises:
-            ValueError: If the runner needs a model and none is named.
-            RunnerError: If it cannot be loaded.
+            RunnerError: If it cannot be loaded, or needs a model and none is named.
         """
-        if name == "transformers" and model is None:
-            raise ValueError(
-                "--runner transformers needs --model, a hub id or the folder of a model"
-            )
         return load_runner(name, model=model, options=options)
 
     def prepare_runner(self, runner: Any, plan: Plan, settings: Any) -> Runner:  # noqa: ANN401

@@ -95,6 +95,11 @@ def read_verdicts(
     parts, metric = _without_samples(parts, sample_filter, is_long=is_long, correct=correct)
     verdict = correct or metric or "correct"
     rows = [row for part in parts for row in part]
+    if not rows:
+        named = "the source"
+        if files is not None or isinstance(source, str | os.PathLike):
+            named = " and ".join(map(os.fspath, files or [source]))
+        raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
     facts = [fact] if isinstance(fact, str) else list(fact)
     wanted = [cluster, pair_id, condition, *((verdict, *facts) if is_long else (first, second))]
     _rename_near(rows, [column for column in wanted if column is not None])
