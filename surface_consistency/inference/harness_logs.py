@@ -1,4 +1,4 @@
-"""Logs of other harnesses as rows of predictions: inspect_ai's, and samples of old lm-eval."""
+"""Logs of other harnesses as rows of predictions: inspect_ai's, and those of old lm-eval."""
 
 import json
 import re
@@ -9,13 +9,28 @@ from typing import Any, Final
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.reading import parse_json, read_document, read_start
 
-__all__ = ["array_rows", "inspect_rows", "is_array", "is_inspect_log", "task_of"]
+__all__ = [
+    "array_rows",
+    "inspect_rows",
+    "is_array",
+    "is_inspect_log",
+    "is_written_out",
+    "task_of",
+    "written_out_row",
+]
 
 _HEAD: Final = 4096
 _INSPECT: Final = re.compile(
     rb'\A\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:.*"eval"\s*:', re.DOTALL
 )
 _ARRAY: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[\s*\{")
+_WRITTEN_OUT: Final = "_write_out_info"
+# What stops an answer is joined to the prompt there, so that more may follow the mark.
+_ASKED: Final = re.compile(
+    r"(?:\A|\n)(?:Q|Question):[ ]?(?P<question>(?:(?!\n(?:Q|Question):).)*?)\s(?P<mark>A|Answer):"
+    r"(?P<stops>[^:]{0,40})\Z",
+    re.DOTALL,
+)
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+")
 
 
@@ -104,6 +119,60 @@ def array_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 f"{json.dumps(row)[:60]}"
             )
         yield number, row
+
+
+def is_written_out(row: Mapping[str, Any]) -> bool:
+    """Tell a document as lm-eval 0.3 wrote it with `--write_out`.
+
+    Args:
+        row: Any row of a file.
+
+    Returns:
+        Whether it holds what such a document does.
+    """
+    return "prompt_0" in row and "logit_0" in row
+
+
+def written_out_row(row: Mapping[str, Any], file: Path, number: int) -> dict[str, Any]:
+    r"""Lay out flat what lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
+
+    The number of a document (`doc_id`) is left out: documents were shuffled before they were
+    numbered. Its prompt goes on with what ends an answer, which is cut off behind "A:" or
+    "Answer:".
+
+    Args:
+        row: The document: prompt_0, logit_0 (the text, in tasks that generate), truth.
+        file: The file.
+        number: Which document.
+
+    Returns:
+        prompt; question, where the prompt ends with one; prediction, target and task.
+
+    Raises:
+        RecordError: If the document holds log-likelihoods, or no prompt.
+
+    Examples:
+        >>> row = {"doc_id": 0, "prompt_0": "Q: Who? A: I\n\nQ: What? A:\n", "logit_0": " It"}
+        >>> written_out_row(row, Path("x_write_out_info.json"), 1)["question"]
+        'What?'
+    """
+    prompt, text = row["prompt_0"], row["logit_0"]
+    if not isinstance(prompt, str):
+        raise RecordError(f"{file}:{number}: prompt_0 holds no text but {str(prompt)[:60]}")
+    if not isinstance(text, str):
+        raise RecordError(
+            f"{file}:{number}: logit_0 holds no generated text but {str(text)[:60]}; only logs of "
+            "generation tasks (greedy_until) hold one, and this layout does not tell where an "
+            "option begins; run the task in lm-eval 0.4 with --log_samples instead"
+        )
+    flat = {"prompt": prompt, "prediction": text, "target": row.get("truth")}
+    asked = _ASKED.search(prompt)
+    if asked is not None:
+        end = asked.end("mark") + 1
+        flat |= {"prompt": prompt[:end], "question": asked["question"].strip()}
+    if file.stem.endswith(_WRITTEN_OUT):
+        flat["task"] = file.stem.removesuffix(_WRITTEN_OUT)
+    return flat
 
 
 def task_of(file: Path, fields: Mapping[str, Any]) -> str | None:

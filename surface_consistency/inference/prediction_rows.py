@@ -10,6 +10,8 @@ from surface_consistency.inference.harness_logs import (
     inspect_rows,
     is_array,
     is_inspect_log,
+    is_written_out,
+    written_out_row,
 )
 from surface_consistency.reading import (
     delimited_rows,
@@ -78,6 +80,10 @@ class PredictionSettings(Settings):
     in_order: str | None = None
     """Digest of the questions' texts, where rows that name no question stand in their order."""
 
+    harness_filter: str | None = None
+    """Filter of samples of lm-evaluation-harness whose text is taken, such as strict-match; the
+    unfiltered text by default."""
+
 
 class PredictionRow(NamedTuple):
     """One row of a file."""
@@ -117,6 +123,9 @@ class Reading(NamedTuple):
     names: tuple[str, ...]
     """What the row calls its question, best first."""
 
+    n_texts: int = 1
+    """Texts that differ, of which this is the first."""
+
 
 def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Read the rows of a file by its suffix, or those of a folder of `datasets`.
@@ -125,7 +134,7 @@ def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         file: JSON, one object a line or a list of them, CSV, TSV, each of them packed (.gz) too;
             Parquet; or what `Dataset.save_to_disk` wrote. Results of OpenAI's batches are laid
             flat: `id` is what the request was called, `prediction` the text of the reply, null
-            where the request failed.
+            where the request failed; documents of lm-eval 0.3, see `written_out_row`, too.
 
     Yields:
         Line or row from 1, and the cells of each row.
@@ -135,7 +144,10 @@ def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         RecordError: If a row is broken; names file and line.
     """
     for number, row in _rows(file):
-        yield number, _batch_result(row, f"{file}:{number}") if _is_batch(row) else row
+        if _is_batch(row):
+            yield number, _batch_result(row, f"{file}:{number}")
+        else:
+            yield number, written_out_row(row, file, number) if is_written_out(row) else row
 
 
 def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -249,7 +261,8 @@ def find_columns(
         ColumnNotFoundError: If a named column is missing, none holds the text or several could.
     """
     if _is_sample(fields):
-        text = settings.text_column or ("resps" if "resps" in fields else "filtered_resps")
+        is_raw = "resps" in fields and settings.harness_filter is None
+        text = settings.text_column or ("resps" if is_raw else "filtered_resps")
         named = () if settings.id_column in (None, "doc_id") else (settings.id_column,)
         return PredictionColumns(tuple(filter(None, named)), text, None, is_sample=True)
     if settings.id_column is not None:
@@ -354,7 +367,8 @@ def _sample(row: PredictionRow, columns: PredictionColumns) -> Reading:
             "no prompt; name the field of `doc` that names the question by id_column"
         )
     names = _names(row, given, prompt, "arguments")
-    return Reading(_text_of(row, _response(row, columns.text)), prompt, names)
+    text = _text_of(row, _response(row, columns.text))
+    return Reading(text, prompt, names, _n_responses(row.fields.get(columns.text)))
 
 
 def _prompt(arguments: Any) -> str | None:  # noqa: ANN401
@@ -378,6 +392,13 @@ def _response(row: PredictionRow, name: str) -> str:
             "are read by `run` with --read multiple-choice --runner stored-scores"
         )
     return value
+
+
+def _n_responses(value: object) -> int:
+    """Count the different responses to the first request of a sample, as with `repeats`."""
+    first = value[0] if isinstance(value, list) and value else None
+    texts = {text for text in first if isinstance(text, str)} if isinstance(first, list) else set()
+    return max(len(texts), 1)
 
 
 def _names(

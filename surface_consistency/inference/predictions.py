@@ -9,7 +9,7 @@ import hashlib
 import re
 import warnings
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RecordError,
+    SurfaceConsistencyWarning,
     UnscoredWarning,
 )
 from surface_consistency.inference.harness_logs import task_of
@@ -259,7 +260,7 @@ class Predictions:
         wanted = {row for _, rows, _ in shared for row in rows}
         fields: dict[int, Mapping[str, Any]] = {}
         numbers: list[object] = []
-        for row, (_, cells) in enumerate(file_rows(self.path)):
+        for row, (_, cells) in enumerate(_taken_rows(self.path, self.settings)):
             numbers.append(cells.get("doc_id"))
             if row in wanted:
                 fields[row] = cells
@@ -401,7 +402,8 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     one. A JSONL file with the fields of lm-evaluation-harness (`doc`, `arguments`, `resps` or
     `filtered_resps`) is read as its samples: the question goes by `id`, `question_id` or `question`
     of `doc`, else by the prompt itself; the text is the first response, unfiltered where it is
-    there; those of its first versions, one JSON array, are read too. Logs of inspect_ai (`.eval`,
+    there, and the filtered one of `harness_filter`; those of its first versions, one JSON array,
+    and what lm-eval 0.3 wrote with `--write_out` are read too. Logs of inspect_ai (`.eval`,
     `.json`) are read by its own reader. Lone surrogates of a text, which no file in UTF-8 can hold,
     become "?".
 
@@ -425,7 +427,13 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         existing_file(file, "a file of stored predictions", "*.jsonl")
     read = Predictions(file, settings)
     columns: PredictionColumns | None = None
+    filters: set[str] = set()
+    n_several = 0
     for number, fields in file_rows(file):
+        if "filter" in fields:
+            filters.add(str(fields["filter"]))
+        if settings.harness_filter not in (None, fields.get("filter")):
+            continue
         if columns is None:
             columns = find_columns(fields, file, settings)
             read.columns, read.task = tuple(fields), task_of(file, fields)
@@ -433,7 +441,8 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
                 read.others = {name: [] for name in fields if name != columns.text}
         for name, values in read.others.items():
             values.append(str(fields.get(name, "")).strip())
-        text, prompt, names = read_row(PredictionRow(f"{file}:{number}", fields), columns)
+        text, prompt, names, n_texts = read_row(PredictionRow(f"{file}:{number}", fields), columns)
+        n_several += n_texts > 1
         is_echo = text is not None and bool(prompt) and text.startswith(prompt or "")
         if is_echo and text is not None and settings.strip_prompt:
             text = text[len(prompt or "") :]
@@ -441,12 +450,40 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         read.texts.append(text)
         read.names.append(names)
         read.is_cut.append(is_echo)
+    if settings.harness_filter is not None and columns is None:
+        there = ", ".join(sorted(filters)) or "none"
+        raise DataError(
+            f"{file} holds no samples of the filter {settings.harness_filter!r}; name one that is "
+            f"there by harness_filter: {there}"
+        )
     if columns is None:
         raise DataError(f"{file} holds no predictions; it is empty")
+    is_filtered = columns.is_sample and columns.text != "resps"
+    if is_filtered and len(filters) > 1 and settings.harness_filter is None:
+        raise DataError(
+            f"{file} holds the samples of {len(filters)} filters, {', '.join(sorted(filters))}; "
+            "choose one by harness_filter"
+        )
+    if n_several:
+        warnings.warn(
+            f"{file}: {n_several:,} of {len(read):,} samples hold several responses (repeats), of "
+            "which the first is taken",
+            SurfaceConsistencyWarning,
+            stacklevel=2,
+        )
     read.others = {
         name: values for name, values in read.others.items() if len(set(values)) == len(values)
     }
     return read
+
+
+def _taken_rows(
+    file: Path, settings: PredictionSettings
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Read the rows of a file, of samples those of the filter that is asked for."""
+    for number, fields in file_rows(file):
+        if settings.harness_filter in (None, fields.get("filter")):
+            yield number, fields
 
 
 def _fitting(fields: Mapping[str, Any], places: Sequence[int], asked: Asked) -> list[int]:

@@ -82,6 +82,7 @@ class StoredRunner:
         strip_prompt: Whether the prompt is cut off a text that begins with it; else such a text is
             refused.
         blank: Whether a blank text is a "missing" prediction or a "wrong" answer.
+        harness_filter: Filter of samples of lm-evaluation-harness; None for the unfiltered text.
 
     Raises:
         DataError: If the file cannot be read; see `read_predictions`.
@@ -106,9 +107,14 @@ class StoredRunner:
         text_column: str | None = None,
         strip_prompt: bool = False,
         blank: Literal["missing", "wrong"] = "missing",
+        harness_filter: str | None = None,
     ) -> None:
         settings = PredictionSettings(
-            id_column=id_column, text_column=text_column, strip_prompt=strip_prompt, blank=blank
+            id_column=id_column,
+            text_column=text_column,
+            strip_prompt=strip_prompt,
+            blank=blank,
+            harness_filter=harness_filter,
         )
         self._conflicts: dict[str, str] = {}
         if isinstance(predictions, Mapping):

@@ -12,6 +12,7 @@ from surface_consistency.errors import (
     DataError,
     RecordError,
     SourceNotFoundError,
+    SurfaceConsistencyWarning,
     UnscoredWarning,
 )
 from surface_consistency.inference import predictions
@@ -164,6 +165,59 @@ def test_lm_eval_samples_of_two_filters_agree(tmp_path):
     path = write_lines(tmp_path / "samples_t.jsonl", *lines)
 
     assert read_predictions(path) == {"q1": " 42\n"}
+
+
+def test_lm_eval_samples_of_a_filter_are_taken_by_its_name(tmp_path):
+    rows = [
+        {"doc": {"id": name}, "resps": [[f"So {name}."]], "filtered_resps": [text], "filter": how}
+        for name in ("a", "b")
+        for how, text in (("strict", "[invalid]"), ("flexible", name))
+    ]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    read = predictions.read_predictions(path, PredictionSettings(harness_filter="flexible"))
+
+    assert read.by_name() == ({"a": "a", "b": "b"}, {})
+    assert read.match(Asked(["b", "a"])) == ["b", "a"]
+    assert predictions.read_predictions(path).by_name()[0] == {"a": "So a.", "b": "So b."}
+    with pytest.raises(DataError, match=r"2 filters, flexible, strict; choose one by harness_fil"):
+        predictions.read_predictions(path, PredictionSettings(text_column="filtered_resps"))
+    with pytest.raises(DataError, match=r"no samples of the filter 'loose'.*: flexible, strict"):
+        predictions.read_predictions(path, PredictionSettings(harness_filter="loose"))
+
+
+def test_lm_eval_samples_of_several_responses_are_said(tmp_path):
+    rows = [{"doc": {"id": "a"}, "resps": [["x", "y"]]}, {"doc": {"id": "b"}, "resps": [["z"] * 2]}]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples hold several responses"):
+        read = predictions.read_predictions(path)
+
+    assert read.texts == ["x", "z"]
+
+
+def test_written_out_documents_of_the_old_harness(tmp_path):
+    path = tmp_path / "triviaqa_write_out_info.json"
+    rows = [
+        {"doc_id": 0, "prompt_0": "Question: Who\nwas it?\nAnswer:\n.,", "logit_0": " I"},
+        {"doc_id": 1, "prompt_0": "Q: Who: he? A: I\n\nQ: Who? A:until", "logit_0": " he"},
+    ]
+    path.write_text(json.dumps(rows))
+
+    read = predictions.read_predictions(path)
+
+    assert read.task == "triviaqa"
+    assert read.texts == [" I", " he"]
+    assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
+    with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
+        read.match(Asked(["q1"], ["What?"]))
+    path.write_text(json.dumps([{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]))
+    with pytest.raises(
+        RecordError, match=r"info.json:1: logit_0 holds no .*-1\.5; only logs of gen"
+    ):
+        predictions.read_predictions(path)
 
 
 def test_lm_eval_rejects_loglikelihoods(tmp_path):

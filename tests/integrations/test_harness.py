@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import random
 import re
 from pathlib import Path
 
@@ -126,6 +127,34 @@ def test_answers_end_at_the_newline_alone(planted):
     assert decoding["until"] == ["\n"]
     assert decoding["max_gen_toks"] == 15
     assert decoding["do_sample"] is False
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+@pytest.mark.parametrize("stops", [["\n"], {"until": ["\n"]}, ["\n", ".", ","]])
+def test_score_reads_what_the_harness_wrote_out_before_samples(planted, tmp_path: Path, stops):
+    """As `--write_out` of 0.3: documents shuffled, and the stops joined to the prompt."""
+    documents = []
+    samples = [*planted[2]]
+    random.Random(42).shuffle(samples)
+    for number, sample in enumerate(samples):
+        arguments = (sample["arguments"][0][0], stops)
+        documents.append(
+            {
+                "doc_id": number,
+                "prompt_0": "".join("".join(part) for part in arguments),
+                "logit_0": sample["resps"][0][0],
+                "truth": f" {sample['doc']['possible_answers'][0]}",
+                "em": "0.0",
+            }
+        )
+    file = tmp_path / "redirectqa_write_out_info.json"
+    file.write_text(json.dumps(documents, indent=4, ensure_ascii=False), encoding="utf-8")
+
+    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
+
+    scored = pd.read_parquet(tmp_path / "out" / "outcomes.parquet")
+    assert scored["first_correct"].notna().all()
+    assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
