@@ -288,7 +288,11 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
         repeated=repeated,
         scoring=scoring,
     )
-    checks = {**_agreement(answered, scoring), **_replies(answered, manifest.model)}
+    checks = {
+        **_agreement(answered, scoring),
+        **_replies(answered, manifest.model),
+        **_cut_answers(answered, verdicts, manifest.model),
+    }
     if repeated is not None:
         checks["noise_floor"] = retest_flip_rate(
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
@@ -547,6 +551,26 @@ def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
     row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
     row |= {f"n_{kind}": n for kind, n in kinds.items()}
     return {"replies": pd.DataFrame([row])}
+
+
+def _cut_answers(
+    answered: pd.DataFrame, verdicts: pd.DataFrame, model: str
+) -> dict[str, pd.DataFrame]:
+    """Count wrong answers that end at the limit of tokens within an accepted answer."""
+    if "answers" not in answered:
+        return {}
+    wrong = set(verdicts.loc[verdicts["is_correct"].eq(False).fillna(False), "target_id"])
+    is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
+    n_cut = 0
+    for text, accepted in answered.loc[is_cut, ["text", "answers"]].itertuples(index=False):
+        # A letter of several tokens may be cut too; what goes on in another line is whole.
+        said = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
+        if said and "\n" not in said:
+            n_cut += any(
+                len(said) < len(one) and one.casefold().startswith(said) for one in accepted
+            )
+    row = {"model": model, "n_cut": n_cut, "n_answers": len(answered)}
+    return {"cut_answers": pd.DataFrame([row])} if n_cut else {}
 
 
 def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:

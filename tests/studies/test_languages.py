@@ -5,12 +5,11 @@ import json
 import pandas as pd
 import pytest
 
-from surface_consistency import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import RecordError, SurfaceConsistencyWarning
 from surface_consistency.prompts import FRAMES
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.schemas import Prompt, read_jsonl
+from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.reporting import build_page
@@ -56,13 +55,29 @@ def rows(language):
     ]
 
 
-def asked(language, out, *, answer=" 東京都です", **settings):
+class Saying:
+    """Says the same to every prompt."""
+
+    name = "saying"
+
+    def __init__(self, text, finish_reason):
+        self.text, self.finish_reason = text, finish_reason
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        for prompt in prompts:
+            yield Generation(prompt_id=prompt.id, text=self.text, finish_reason=self.finish_reason)
+
+
+def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **settings):
     """Run the study, and give the folder and its prompts."""
     data = load_redirectqa(rows(language))
     folder = run_study(
         RedirectQAStudy(),
         data,
-        FakeRunner(lambda prompt: answer),
+        Saying(answer, finish_reason),
         out,
         model="m",
         settings=RedirectQASettings(repeat=0, **settings),
@@ -167,6 +182,28 @@ def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
     assert "surface-consistency score RUN --rule segmented" in said
     pytest.importorskip("icu4py")
     assert "京都 for 東京都" not in notes(folder, rule="segmented")
+
+
+@pytest.mark.parametrize(
+    ("answer", "finish_reason", "n_cut"),
+    [
+        (" 東京", "length", 2),
+        # Half of a letter, as tokens of bytes leave it.
+        (" 東\ufffd", "length", 2),
+        (" 東京", "stop", 0),
+        (" 大阪", "length", 0),
+        (" 東京都", "length", 0),
+        (" ", "length", 0),
+    ],
+)
+def test_answers_that_the_limit_cuts_in_the_midst_are_told(tmp_path, answer, finish_reason, n_cut):
+    """東京 is wrong for 東京都 by the paper's rule, though the model was about to say it."""
+    folder, _ = asked("ja", tmp_path / "run", answer=answer, finish_reason=finish_reason)
+
+    said = notes(folder)
+
+    assert ("in the midst of an accepted answer" in said) is (n_cut > 0)
+    assert (f"{n_cut} of 8 answers end at the limit of tokens" in said) is (n_cut > 0)
 
 
 def demonstrations(path, *lines):
