@@ -9,9 +9,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency import FakeRunner
 from surface_consistency.cli import main
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import RecordError
+from surface_consistency.schemas import Prompt, read_jsonl
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.dataset_build import BuildSettings, write_redirectqa
+from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.wiki_census import CensusSettings, census_tables, write_census
 from surface_consistency.wikimedia.wikis import WIKIS, load_wiki
 from tests.wikimedia import mini_ja
@@ -86,6 +91,22 @@ def test_the_draft_of_a_new_language_is_what_the_build_reads(dumps, tmp_path):
         "音羽山清水寺": "Redirects_from_long_names",
     }
     assert "仏国の首都はどこですか?" in set(rows["question"])
+    # What was built is asked in its language, to the last demonstration.
+    data = load_redirectqa(tmp_path / "out")
+    folder = run_study(
+        RedirectQAStudy(),
+        data,
+        FakeRunner(lambda prompt: " 東京都"),
+        tmp_path / "run",
+        model="m",
+        settings=RedirectQASettings(repeat=0),
+        progress=False,
+    )
+    assert (data.language, data.card_language) == ("ja", "ja")
+    assert folder.read_manifest().settings["frame"] == "ja"
+    prompts = [prompt.text for prompt in read_jsonl(folder.prompts, Prompt)]
+    assert "質問: 仏国の首都はどこですか? 回答:" in {text.split("\n\n")[-1] for text in prompts}
+    assert all(text.count("質問:") == text.count("か? 回答:") == 7 for text in prompts)
 
 
 def test_the_draft_of_the_english_wiki_builds_the_same_rows(tmp_path):
