@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,7 +29,7 @@ from surface_consistency.inference.predictions import (
     read_predictions,
 )
 from surface_consistency.inference.thoughts import separate_stored
-from surface_consistency.matching.verdict_records import rule_agreement
+from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_text
@@ -44,6 +45,7 @@ from surface_consistency.studies.asking import count_replies, make_manifest, wri
 from surface_consistency.studies.judging import judge_targets
 from surface_consistency.studies.options import reference_log_odds
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
+from surface_consistency.text import has_unspaced_script
 
 __all__ = [
     "align_predictions",
@@ -54,6 +56,7 @@ __all__ = [
     "score_run",
 ]
 
+_MANY_UNSPACED: Final = 0.02
 _UNANSWERED: Final = ("error", "unclosed_thought")
 """How a reply ends that is no answer and no refusal to give one."""
 
@@ -515,8 +518,14 @@ def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:
     """Compare the verdicts of all rules, where the scoring is by a rule and asks for it."""
     if not isinstance(scoring, RuleScoring) or not scoring.agreement:
         return {}
+    texts = answered["text"].tolist()
+    n_unspaced = sum(isinstance(text, str) and has_unspaced_script(text) for text in texts)
+    by_words = n_unspaced > _MANY_UNSPACED * len(texts) and find_spec("icu4py") is not None
     table = rule_agreement(
-        answered["text"].tolist(), answered["answers"].tolist(), region=scoring.region
+        texts,
+        answered["answers"].tolist(),
+        rules=(*COMPARED_RULES, "segmented") if by_words else COMPARED_RULES,
+        region=scoring.region,
     )
     return {str(name): rows for name, rows in table.groupby("compared")}
 

@@ -86,9 +86,9 @@ def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **s
     return folder, list(read_jsonl(folder.prompts, Prompt))
 
 
-def notes(folder, rule="popqa"):
+def notes(folder, rule="popqa", *, agreement=False):
     """Score, report, and give what the console says."""
-    score_run(folder, scoring=RuleScoring(rule=rule, agreement=False))
+    score_run(folder, scoring=RuleScoring(rule=rule, agreement=agreement))
     page, _, _ = build_page([folder.path], settings=ReportSettings(resamples=10))
     return " ".join(sentence_text(check.text) for check in page.checks if check.level != "fine")
 
@@ -180,8 +180,27 @@ def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
     said = notes(folder)
     assert "accepts a part of a word: 京都 for 東京都" in said
     assert "surface-consistency score RUN --rule segmented" in said
+    assert "see how many verdicts change" in said
     pytest.importorskip("icu4py")
     assert "京都 for 東京都" not in notes(folder, rule="segmented")
+
+
+def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
+    """京都 as a further name of 京都市 is found in 東京都, under both names of the fact."""
+    pytest.importorskip("icu4py")
+    made = [
+        row | ({"object_aliases": ["京都市", "京都"]} if row["object_surface"] == "京都市" else {})
+        for row in rows("ja")
+    ]
+    monkeypatch.setitem(globals(), "rows", lambda language: made)
+    folder, _ = asked("ja", tmp_path / "run", answer=" それは東京都です")
+
+    said = notes(folder, agreement=True)
+
+    assert "By words 2 of 8 verdicts are others: 2 right ones are wrong, 0 wrong ones right" in said
+    english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")
+    assert "segmented" not in notes(english, agreement=True)
+    assert "segmented" not in (english.checks / "rules.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
