@@ -161,6 +161,7 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
     for card, language in (
         ("---\nlanguage:\n- fr\n---\n", "fr"),
         ("---\nlanguage: fr\n---\n", "fr"),
+        ("---\nlanguage: pt-BR\n---\n", "pt-BR"),
         ("---\nlanguage: [fr, de]\n---\n", None),
         ("---\nlanguage: [\n---\n", None),
         ("no card", None),
@@ -171,6 +172,18 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
 
         assert data.language == language
         assert data.select(limit=1).language == language
+        if language is not None:
+            run_study(
+                RedirectQAStudy(),
+                data,
+                Saying("x", "stop"),
+                tmp_path / language,
+                model="m",
+                settings=RedirectQASettings(repeat=0, limit=1),
+                progress=False,
+            )
+            prompts = (tmp_path / language / "prompts.jsonl").read_text("utf-8")
+            assert FRAMES[language[:2]].partition(":")[0] in prompts
 
 
 def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
