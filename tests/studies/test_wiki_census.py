@@ -150,6 +150,22 @@ def test_a_wiki_of_which_nothing_is_known_has_a_draft_that_builds(dumps, tmp_pat
     assert set(tomllib.loads(given)["questions"]) == set(config.relations)
 
 
+def test_a_second_census_shows_what_is_left(dumps, tmp_path):
+    """With the mapping that the first one drafted; its questions stay."""
+    first = write_census(dumps, tmp_path / "first", CensusSettings(least=1))
+    mapping = first.folder / "mapping.toml"
+    mapping.write_text(filled(mapping.read_text("utf-8"), KINDS), encoding="utf-8")
+
+    second = write_census(dumps, tmp_path / "second", CensusSettings(least=1, wiki=str(mapping)))
+
+    assert first.census.kinds["n_mapped"].tolist() == [6, 4]
+    assert second.census.kinds["n_mapped"].tolist() == [18, 4]
+    names = second.census.names.set_index("name")
+    assert names.loc["保護された転送", "n_gained"] == 0
+    once, again = load_wiki(mapping), load_wiki(second.folder / "mapping.toml")
+    assert again.model_dump(exclude={"notes"}) == once.model_dump(exclude={"notes"})
+
+
 def test_a_kind_that_is_none_is_refused_by_its_name(dumps, tmp_path):
     written = write_census(dumps, tmp_path / "census", CensusSettings(least=1))
     mapping = written.folder / "mapping.toml"
@@ -179,6 +195,8 @@ def test_the_command_prints_the_counts_and_keeps_what_was_filled_in(dumps, tmp_p
     out = tmp_path / "census"
     arguments = ["build", "census", "--dumps", str(dumps), "--out", str(out), "--least", "1"]
 
+    assert main([*arguments, "--show", "0"]) == 2
+    assert "--show counts names and must be 1 or more, got 0" in capsys.readouterr().err
     assert main([*arguments, "--show", "2"]) == 0
     said = capsys.readouterr().out
     assert "21 redirects of jawiki (20260101) in the article namespace; 19 lead to" in said
