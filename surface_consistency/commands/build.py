@@ -165,6 +165,8 @@ def _census(
     For a language that is new here: census.csv tells what there is and what of it is mapped to the
     33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki` reads.
     """
+    if show < 1:
+        raise ValueError(f"--show counts names and must be 1 or more, got {show}")
     progress = None if quiet or json else _Reading()
     written = write_census(dumps, out, settings, progress=progress)
     census = written.census

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,15 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
 from surface_consistency.text import first_line, first_text_line
 
-__all__ = ["Region", "answer_region", "rule_agreement", "verdicts"]
+__all__ = ["COMPARED_RULES", "Region", "answer_region", "rule_agreement", "verdicts"]
 
 Region = Literal["first_line", "first_text_line", "whole"]
 """Which part of a generation is judged: its first line, its first line that is not blank, or all.
 """
 
 _ROWS_AT_ONCE = 2_048
-_COMPARED = ("popqa", "exact", "boundary", "token_f1", "fuzzy")
+COMPARED_RULES: Final = ("popqa", "exact", "boundary", "token_f1", "fuzzy")
+"""Rules that are compared with each other unless told."""
 
 
 def verdicts(
@@ -142,7 +143,7 @@ def rule_agreement(
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],
     *,
-    rules: Sequence[str | Rule[Any]] = _COMPARED,
+    rules: Sequence[str | Rule[Any]] = COMPARED_RULES,
     region: Region = "first_line",
 ) -> pd.DataFrame:
     r"""Count the verdicts that change with the matching rule or with the judged part.

@@ -247,9 +247,7 @@ def _check_scripts(run: "Run", texts: pd.Series) -> Iterator[Check]:
                     f"{run.label}: ",
                     Value(value=share),
                     " of the judged answers are in Chinese, Japanese, Thai, Lao, Khmer or "
-                    f"Burmese, where {run.judged_by} {wrong}. Judge them again by words: "
-                    "`surface-consistency score RUN --rule segmented` (extra `segment`), and see "
-                    "how many verdicts change.",
+                    f"Burmese, where {run.judged_by} {wrong}. {_by_words(run, rule)}",
                 ],
             )
     if rule in _WHOLE_WORDS:
@@ -268,6 +266,21 @@ def _check_scripts(run: "Run", texts: pd.Series) -> Iterator[Check]:
                     "cuts such words (see Matching answers in the documentation).",
                 ],
             )
+
+
+def _by_words(run: "Run", rule: str) -> str:
+    """Say how many verdicts change where words are cut, and how to judge so."""
+    remedy = "`surface-consistency score RUN --rule segmented` (extra `segment`)"
+    table = run.checks.get("rules", pd.DataFrame(columns=["first_rule", "second_rule"]))
+    pair = table[(table["first_rule"] == rule) & (table["second_rule"] == "segmented")]
+    if pair.empty:
+        return f"Judge them again by words, {remedy}, and see how many verdicts change."
+    row = pair.iloc[0]
+    return (
+        f"By words {int(row['n_differ']):,} of {int(row['n']):,} verdicts are others: "
+        f"{int(row['first_only']):,} right ones are wrong, {int(row['second_only']):,} wrong ones "
+        f"right; {remedy} judges so."
+    )
 
 
 def _share(texts: pd.Series, is_one: Callable[[str], bool]) -> float:

@@ -46,7 +46,8 @@ class PairedChecks(PairedTables):
         Returns:
             "look here" first.
         """
-        found = [*self._check_missing(), *self._check_replies(), *self._check_judges()]
+        found = [*self._check_missing(), *self._check_replies(), *self._check_cut()]
+        found += self._check_judges()
         found += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(found, key=lambda check: check.level != "look here")
 
@@ -102,6 +103,23 @@ class PairedChecks(PairedTables):
                         f"was told apart from the answer and not judged.{rest if n_without else ''}"
                     ],
                 )
+
+    def _check_cut(self) -> Iterator[Check]:
+        """Tell how many wrong answers are the beginning of a right one."""
+        for run in self.report.runs:
+            if "cut_answers" not in run.checks:
+                continue
+            row = run.checks["cut_answers"].iloc[0]
+            yield Check(
+                level="look here",
+                title="Answers that were cut off",
+                text=[
+                    f"{run.label}: {int(row['n_cut']):,} of {int(row['n_answers']):,} answers end "
+                    "at the limit of tokens in the midst of an accepted answer, and count as "
+                    "wrong. Ask again with a larger --max-new-tokens: tokenizers take several "
+                    "tokens for a letter of some scripts."
+                ],
+            )
 
     def _check_judges(self) -> Iterator[Check]:
         """Tell when runs were judged by different rules, so that they do not compare."""

@@ -437,8 +437,12 @@ def _demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
 def _frame_of(data: RedirectQA) -> str:
     """Choose the frame of the questions' language; where there is none, say so."""
     language = data.language
-    if language is not None and language in FRAMES:
-        return language
+    # "pt-BR" and "zh-Hans" have the frame of their language.
+    known = next(
+        (name for name in (language, (language or "").partition("-")[0]) if name in FRAMES), None
+    )
+    if known is not None:
+        return known
     what = (
         f"the questions are in {language!r}, a language without a frame here"
         if language

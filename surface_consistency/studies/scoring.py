@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,7 +29,7 @@ from surface_consistency.inference.predictions import (
     read_predictions,
 )
 from surface_consistency.inference.thoughts import separate_stored
-from surface_consistency.matching.verdict_records import rule_agreement
+from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_text
@@ -44,6 +45,7 @@ from surface_consistency.studies.asking import count_replies, make_manifest, wri
 from surface_consistency.studies.judging import judge_targets
 from surface_consistency.studies.options import reference_log_odds
 from surface_consistency.studies.study import Plan, RuleScoring, Scored, Study, find_study
+from surface_consistency.text import has_unspaced_script
 
 __all__ = [
     "align_predictions",
@@ -54,6 +56,7 @@ __all__ = [
     "score_run",
 ]
 
+_MANY_UNSPACED: Final = 0.02
 _UNANSWERED: Final = ("error", "unclosed_thought")
 """How a reply ends that is no answer and no refusal to give one."""
 
@@ -289,7 +292,11 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
         repeated=repeated,
         scoring=scoring,
     )
-    checks = {**_agreement(answered, scoring), **_replies(answered, manifest.model)}
+    checks = {
+        **_agreement(answered, scoring),
+        **_replies(answered, manifest.model),
+        **_cut_answers(answered, verdicts, manifest.model),
+    }
     if repeated is not None:
         checks["noise_floor"] = retest_flip_rate(
             targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
@@ -512,8 +519,14 @@ def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:
     """Compare the verdicts of all rules, where the scoring is by a rule and asks for it."""
     if not isinstance(scoring, RuleScoring) or not scoring.agreement:
         return {}
+    texts = answered["text"].tolist()
+    n_unspaced = sum(isinstance(text, str) and has_unspaced_script(text) for text in texts)
+    by_words = n_unspaced > _MANY_UNSPACED * len(texts) and find_spec("icu4py") is not None
     table = rule_agreement(
-        answered["text"].tolist(), answered["answers"].tolist(), region=scoring.region
+        texts,
+        answered["answers"].tolist(),
+        rules=(*COMPARED_RULES, "segmented") if by_words else COMPARED_RULES,
+        region=scoring.region,
     )
     return {str(name): rows for name, rows in table.groupby("compared")}
 
@@ -548,6 +561,26 @@ def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
     row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
     row |= {f"n_{kind}": n for kind, n in kinds.items()}
     return {"replies": pd.DataFrame([row])}
+
+
+def _cut_answers(
+    answered: pd.DataFrame, verdicts: pd.DataFrame, model: str
+) -> dict[str, pd.DataFrame]:
+    """Count wrong answers that end at the limit of tokens within an accepted answer."""
+    if "answers" not in answered:
+        return {}
+    wrong = set(verdicts.loc[verdicts["is_correct"].eq(False).fillna(False), "target_id"])
+    is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
+    n_cut = 0
+    for text, accepted in answered.loc[is_cut, ["text", "answers"]].itertuples(index=False):
+        # A letter of several tokens may be cut too; what goes on in another line is whole.
+        said = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
+        if said and "\n" not in said:
+            n_cut += any(
+                len(said) < len(one) and one.casefold().startswith(said) for one in accepted
+            )
+    row = {"model": model, "n_cut": n_cut, "n_answers": len(answered)}
+    return {"cut_answers": pd.DataFrame([row])} if n_cut else {}
 
 
 def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:

@@ -110,19 +110,19 @@ def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> Cens
     config, is_known = _config(wiki, wikis_of(names), place)
     found = {role: paths for role, paths in wiki_tables(names, config.wiki).items() if paths}
     if not found:
-        others = ", ".join(wikis_of(names)) or "no wiki"
+        there = ", ".join(wikis_of(names)) or "no wiki"
         raise SourceNotFoundError(
-            f"{place} holds no dump of {config.wiki}, but of {others}; name one with --wiki, or "
+            f"{place} holds no dump of {config.wiki}, but of {there}; name one with --wiki, or "
             f"fetch the tables from {_SITE}/{config.wiki}/"
         )
     date = table_date(found, config.wiki) or ""
     text = tuple(found.pop("pages_articles", ()))
     tables = {role: paths[0] for role, paths in found.items()}
     _check_redirects(tables, text, place, config.wiki, date)
-    notes = [*_unusable_links(tables), *_notes(tables, text, config)]
-    notes += _other_dates(names, tables, config.wiki, date)
+    others = [*_other_dates(names, tables, config.wiki, date)]
     if "page" not in tables or "redirect" not in tables:
         tables = {role: path for role, path in tables.items() if role not in {"page", "redirect"}}
+    notes = [*_unusable_links(tables), *_notes(tables, text, config), *others]
     is_text_needed = "page" not in tables or any(
         table not in tables for table in LINK_TABLES.values()
     )

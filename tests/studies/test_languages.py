@@ -5,12 +5,11 @@ import json
 import pandas as pd
 import pytest
 
-from surface_consistency import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import RecordError, SurfaceConsistencyWarning
 from surface_consistency.prompts import FRAMES
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.schemas import Prompt, read_jsonl
+from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.reporting import build_page
@@ -56,13 +55,29 @@ def rows(language):
     ]
 
 
-def asked(language, out, *, answer=" 東京都です", **settings):
+class Saying:
+    """Says the same to every prompt."""
+
+    name = "saying"
+
+    def __init__(self, text, finish_reason):
+        self.text, self.finish_reason = text, finish_reason
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        for prompt in prompts:
+            yield Generation(prompt_id=prompt.id, text=self.text, finish_reason=self.finish_reason)
+
+
+def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **settings):
     """Run the study, and give the folder and its prompts."""
     data = load_redirectqa(rows(language))
     folder = run_study(
         RedirectQAStudy(),
         data,
-        FakeRunner(lambda prompt: answer),
+        Saying(answer, finish_reason),
         out,
         model="m",
         settings=RedirectQASettings(repeat=0, **settings),
@@ -71,9 +86,9 @@ def asked(language, out, *, answer=" 東京都です", **settings):
     return folder, list(read_jsonl(folder.prompts, Prompt))
 
 
-def notes(folder, rule="popqa"):
+def notes(folder, rule="popqa", *, agreement=False):
     """Score, report, and give what the console says."""
-    score_run(folder, scoring=RuleScoring(rule=rule, agreement=False))
+    score_run(folder, scoring=RuleScoring(rule=rule, agreement=agreement))
     page, _, _ = build_page([folder.path], settings=ReportSettings(resamples=10))
     return " ".join(sentence_text(check.text) for check in page.checks if check.level != "fine")
 
@@ -146,6 +161,7 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
     for card, language in (
         ("---\nlanguage:\n- fr\n---\n", "fr"),
         ("---\nlanguage: fr\n---\n", "fr"),
+        ("---\nlanguage: pt-BR\n---\n", "pt-BR"),
         ("---\nlanguage: [fr, de]\n---\n", None),
         ("---\nlanguage: [\n---\n", None),
         ("no card", None),
@@ -156,6 +172,18 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
 
         assert data.language == language
         assert data.select(limit=1).language == language
+        if language is not None:
+            run_study(
+                RedirectQAStudy(),
+                data,
+                Saying("x", "stop"),
+                tmp_path / language,
+                model="m",
+                settings=RedirectQASettings(repeat=0, limit=1),
+                progress=False,
+            )
+            prompts = (tmp_path / language / "prompts.jsonl").read_text("utf-8")
+            assert FRAMES[language[:2]].partition(":")[0] in prompts
 
 
 def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
@@ -165,8 +193,49 @@ def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
     said = notes(folder)
     assert "accepts a part of a word: 京都 for 東京都" in said
     assert "surface-consistency score RUN --rule segmented" in said
+    assert "see how many verdicts change" in said
     pytest.importorskip("icu4py")
     assert "京都 for 東京都" not in notes(folder, rule="segmented")
+
+
+def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
+    """京都 as a further name of 京都市 is found in 東京都, under both names of the fact."""
+    pytest.importorskip("icu4py")
+    made = [
+        row | ({"object_aliases": ["京都市", "京都"]} if row["object_surface"] == "京都市" else {})
+        for row in rows("ja")
+    ]
+    monkeypatch.setitem(globals(), "rows", lambda language: made)
+    folder, _ = asked("ja", tmp_path / "run", answer=" それは東京都です")
+
+    said = notes(folder, agreement=True)
+
+    assert "By words 2 of 8 verdicts are others: 2 right ones are wrong, 0 wrong ones right" in said
+    english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")
+    assert "segmented" not in notes(english, agreement=True)
+    assert "segmented" not in (english.checks / "rules.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("answer", "finish_reason", "n_cut"),
+    [
+        (" 東京", "length", 2),
+        # Half of a letter, as tokens of bytes leave it.
+        (" 東\ufffd", "length", 2),
+        (" 東京", "stop", 0),
+        (" 大阪", "length", 0),
+        (" 東京都", "length", 0),
+        (" ", "length", 0),
+    ],
+)
+def test_answers_that_the_limit_cuts_in_the_midst_are_told(tmp_path, answer, finish_reason, n_cut):
+    """東京 is wrong for 東京都 by the paper's rule, though the model was about to say it."""
+    folder, _ = asked("ja", tmp_path / "run", answer=answer, finish_reason=finish_reason)
+
+    said = notes(folder)
+
+    assert ("in the midst of an accepted answer" in said) is (n_cut > 0)
+    assert (f"{n_cut} of 8 answers end at the limit of tokens" in said) is (n_cut > 0)
 
 
 def demonstrations(path, *lines):

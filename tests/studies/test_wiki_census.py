@@ -9,9 +9,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency import FakeRunner
 from surface_consistency.cli import main
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import RecordError
+from surface_consistency.schemas import Prompt, read_jsonl
+from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.dataset_build import BuildSettings, write_redirectqa
+from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.wiki_census import CensusSettings, census_tables, write_census
 from surface_consistency.wikimedia.wikis import WIKIS, load_wiki
 from tests.wikimedia import mini_ja
@@ -86,6 +91,22 @@ def test_the_draft_of_a_new_language_is_what_the_build_reads(dumps, tmp_path):
         "音羽山清水寺": "Redirects_from_long_names",
     }
     assert "仏国の首都はどこですか?" in set(rows["question"])
+    # What was built is asked in its language, to the last demonstration.
+    data = load_redirectqa(tmp_path / "out")
+    folder = run_study(
+        RedirectQAStudy(),
+        data,
+        FakeRunner(lambda prompt: " 東京都"),
+        tmp_path / "run",
+        model="m",
+        settings=RedirectQASettings(repeat=0),
+        progress=False,
+    )
+    assert (data.language, data.card_language) == ("ja", "ja")
+    assert folder.read_manifest().settings["frame"] == "ja"
+    prompts = [prompt.text for prompt in read_jsonl(folder.prompts, Prompt)]
+    assert "質問: 仏国の首都はどこですか? 回答:" in {text.split("\n\n")[-1] for text in prompts}
+    assert all(text.count("質問:") == text.count("か? 回答:") == 7 for text in prompts)
 
 
 def test_the_draft_of_the_english_wiki_builds_the_same_rows(tmp_path):
@@ -129,6 +150,22 @@ def test_a_wiki_of_which_nothing_is_known_has_a_draft_that_builds(dumps, tmp_pat
     assert set(tomllib.loads(given)["questions"]) == set(config.relations)
 
 
+def test_a_second_census_shows_what_is_left(dumps, tmp_path):
+    """With the mapping that the first one drafted; its questions stay."""
+    first = write_census(dumps, tmp_path / "first", CensusSettings(least=1))
+    mapping = first.folder / "mapping.toml"
+    mapping.write_text(filled(mapping.read_text("utf-8"), KINDS), encoding="utf-8")
+
+    second = write_census(dumps, tmp_path / "second", CensusSettings(least=1, wiki=str(mapping)))
+
+    assert first.census.kinds["n_mapped"].tolist() == [6, 4]
+    assert second.census.kinds["n_mapped"].tolist() == [18, 4]
+    names = second.census.names.set_index("name")
+    assert names.loc["保護された転送", "n_gained"] == 0
+    once, again = load_wiki(mapping), load_wiki(second.folder / "mapping.toml")
+    assert again.model_dump(exclude={"notes"}) == once.model_dump(exclude={"notes"})
+
+
 def test_a_kind_that_is_none_is_refused_by_its_name(dumps, tmp_path):
     written = write_census(dumps, tmp_path / "census", CensusSettings(least=1))
     mapping = written.folder / "mapping.toml"
@@ -158,6 +195,8 @@ def test_the_command_prints_the_counts_and_keeps_what_was_filled_in(dumps, tmp_p
     out = tmp_path / "census"
     arguments = ["build", "census", "--dumps", str(dumps), "--out", str(out), "--least", "1"]
 
+    assert main([*arguments, "--show", "0"]) == 2
+    assert "--show counts names and must be 1 or more, got 0" in capsys.readouterr().err
     assert main([*arguments, "--show", "2"]) == 0
     said = capsys.readouterr().out
     assert "21 redirects of jawiki (20260101) in the article namespace; 19 lead to" in said

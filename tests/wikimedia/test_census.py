@@ -144,6 +144,22 @@ def test_a_real_export_is_counted_by_its_text(tmp_path, data_files):
     assert any("name in their own text" in note for note in found.notes)
 
 
+def test_text_stands_in_for_the_table_of_redirects(tmp_path):
+    """The mini wiki's text says of its redirects what its tables say."""
+    for path in MINI.glob("enwiki-*"):
+        shutil.copy(path, tmp_path)
+    by_tables = census_of(tmp_path)
+    dump(tmp_path, "redirect").unlink()
+
+    by_text = census_of(tmp_path)
+
+    assert "page" not in by_text.plan.tables
+    assert any("without page no number of page_props" in note for note in by_text.notes)
+    assert by_text.n_redirects == by_tables.n_redirects
+    columns = ["kind", "name", "n_redirects", "n_usable", "n_gained"]
+    pd.testing.assert_frame_equal(by_text.names[columns], by_tables.names[columns])
+
+
 def test_a_real_export_of_another_wiki_goes_with_its_table_of_categories(tmp_path, data_files):
     """The aawiki has no linktarget here: its categorylinks cannot be named, and that is said."""
     for name in ("categorylinks.sql.gz", "pages-meta-current.xml.bz2"):
