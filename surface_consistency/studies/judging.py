@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
+from pydantic import JsonValue
 
 import surface_consistency
 from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
@@ -52,6 +53,7 @@ __all__ = [
     "ask_logged",
     "facts_of",
     "judge_targets",
+    "logged_answers",
 ]
 
 NO_ANSWER: Final = "there is no answer to judge"
@@ -399,9 +401,11 @@ def ask_logged(
     manifest_path: Path,
     model: str,
     data: DataSource,
+    study: str = "judge",
+    settings: Mapping[str, JsonValue] | None = None,
     progress: bool | Callable[[Progress], None] = True,
 ) -> dict[str, Generation]:
-    """Ask a model beside a run, such as a judge, what its log does not answer yet.
+    """Ask a model beside a run, such as a judge or a writer, what its log does not answer yet.
 
     Args:
         runner: Who is asked.
@@ -411,6 +415,8 @@ def ask_logged(
         manifest_path: Where the log's manifest is.
         model: Label of the model.
         data: What the prompts are, for the manifest.
+        study: What the model is asked for, for the manifest.
+        settings: What the prompts depend on besides, for the manifest.
         progress: As for `run_prompts`.
 
     Returns:
@@ -423,17 +429,34 @@ def ask_logged(
     if not prompts:
         return {}
     manifest = RunManifest(
-        study="judge",
+        study=study,
         model=model,
         data=data,
         decoding={"answers": params.model_dump(mode="json")},
         runner=dict(runner.fingerprint()),
+        settings=dict(settings or {}),
         package_version=surface_consistency.__version__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     log.parent.mkdir(parents=True, exist_ok=True)
     with RunLog.open(log, manifest, manifest_path=manifest_path) as opened:
         run_prompts(runner, prompts, params, opened, progress=progress)
+    return logged_answers(log, prompts)
+
+
+def logged_answers(log: Path, prompts: Iterable[Prompt]) -> dict[str, Generation]:
+    """Read what a log answers of some prompts.
+
+    Args:
+        log: The run log.
+        prompts: What was asked.
+
+    Returns:
+        The answers by the key of their prompt.
+
+    Raises:
+        RunLogError: If the log is damaged.
+    """
     wanted = {prompt.key for prompt in prompts}
     return {
         answer.prompt_key: answer

@@ -8,13 +8,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field
 
-import surface_consistency
 from surface_consistency.data.paraphrases import (
     DROP_REASONS,
     ParaphraseCandidate,
@@ -30,13 +29,12 @@ from surface_consistency.data.readers import Place
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.review_sheet import ReviewSheet, mark_of
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.paraphrase import paraphrase_prompt
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas import GenerationParams, Prompt
+from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.settings_options import Settings
+from surface_consistency.studies.judging import ask_logged, logged_answers
 from surface_consistency.taxonomy import TEMPLATES
 
 __all__ = [
@@ -168,28 +166,28 @@ def write_paraphrases(
     data, units = _units(data, settings)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    manifest = RunManifest(
-        study="paraphrases",
-        model=model,
-        data=data.source,
-        decoding={"answers": settings.params.model_dump(mode="json")},
-        runner=dict(runner.fingerprint()),
-        settings=settings.model_dump(mode="json"),
-        package_version=surface_consistency.__version__,
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    with RunLog.open(folder / _LOG, manifest) as log:
+    log = folder / _LOG
 
-        def ask(prompts: Sequence[Prompt]) -> dict[str, str]:
-            run_prompts(runner, prompts, settings.params, log, progress=progress)
-            return _answers(folder / _LOG, prompts)
+    def ask(prompts: Sequence[Prompt]) -> Mapping[str, Generation]:
+        return ask_logged(
+            runner,
+            prompts,
+            settings.params,
+            log,
+            manifest_path=log.with_suffix(".manifest.json"),
+            model=model,
+            data=data.source,
+            study="paraphrases",
+            settings=settings.model_dump(mode="json"),
+            progress=progress,
+        )
 
-        drafts = _drafts(units, settings, ask)
+    drafts = _drafts(units, settings, ask)
     if not any(draft.taken for draft in drafts):
         told = ", ".join(f"{n} {reason}" for reason, n in _dropped(drafts).items())
         raise DataError(
             f"no paraphrase of {len(drafts)} wordings holds ({told or 'nothing was written'}); "
-            f"take a model that follows instructions; its answers are in {folder / _LOG}"
+            f"take a model that follows instructions; its answers are in {log}"
         )
     _SHEET.write(folder / "review.csv", (row for draft in drafts for row in _rows(draft)))
     return _finish(data, units, drafts, settings, folder)
@@ -269,7 +267,7 @@ def _units(data: RedirectQA, settings: ParaphraseSettings) -> tuple[RedirectQA, 
 def _drafts(
     units: ParaphraseUnits,
     settings: ParaphraseSettings,
-    ask: Callable[[Sequence[Prompt]], Mapping[str, str]],
+    ask: Callable[[Sequence[Prompt]], Mapping[str, Generation]],
 ) -> list[_Draft]:
     """Ask until there are enough paraphrases, or the attempts are used up."""
     drafts = [_Draft(unit) for unit in units.units]
@@ -278,8 +276,9 @@ def _drafts(
         prompts = [_prompt(draft, settings, attempt) for draft in pending]
         answers = ask(prompts) if prompts else {}
         for draft, prompt in zip(pending, prompts, strict=True):
-            number = "1. " if settings.completion else ""
-            draft.texts += parse_paraphrases(number + answers.get(prompt.key, ""))
+            answer = answers.get(prompt.key)
+            text = (answer.text if answer is not None else None) or ""
+            draft.texts += parse_paraphrases(f"1. {text}" if settings.completion else text)
             draft.candidates = select_candidates(
                 draft.texts, draft.unit, number=settings.paraphrases
             )
@@ -296,16 +295,6 @@ def _prompt(draft: _Draft, settings: ParaphraseSettings, attempt: int) -> Prompt
         taken=tuple(dict.fromkeys(draft.texts)),
         prompt_format="completion" if settings.completion else "chat",
     )
-
-
-def _answers(log: Path, prompts: Sequence[Prompt]) -> dict[str, str]:
-    """Read the answers to some prompts by their key."""
-    wanted = {prompt.key for prompt in prompts}
-    return {
-        answer.prompt_key: answer.text
-        for answer in read_generations(log)
-        if answer.prompt_key in wanted and answer.text is not None
-    }
 
 
 def _rows(draft: _Draft) -> list[tuple[str, ...]]:
@@ -338,7 +327,7 @@ def _written(
             f"the questions are not those that {folder} was written from "
             f"({manifest.data.id}); give the same `source`"
         )
-    return settings, _drafts(units, settings, lambda asked: _answers(log, asked)), data, units
+    return settings, _drafts(units, settings, partial(logged_answers, log)), data, units
 
 
 def _read_sheet(path: Path, drafts: Sequence[_Draft]) -> dict[str, tuple[Place, Mapping[str, str]]]:

@@ -8,13 +8,11 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, model_validator
 
-import surface_consistency
 from surface_consistency.data.slaq import popularity_halves
 from surface_consistency.data.slaq_articles import is_long_enough
 from surface_consistency.data.slaq_review import (
@@ -26,15 +24,13 @@ from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.data.slaq_rules import check_topic
 from surface_consistency.data.slaq_written import WrittenTopic, parse_written, topic_from_written
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.inference.generate import run_prompts
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.prompts.slaq_writer import PAPER_LAYOUT, WriterLayout, writer_prompt
-from surface_consistency.runs.log import RunLog, read_generations
-from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas import DataSource, GenerationParams, Prompt
+from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqTopic
 from surface_consistency.settings_options import Settings
+from surface_consistency.studies.judging import ask_logged
 
 __all__ = [
     "ReviewSummary",
@@ -176,14 +172,23 @@ def write_topics(
     drafts, too_short = _drafts(articles, settings)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    manifest = _manifest(drafts, runner, model, settings)
-    with RunLog.open(folder / "writer.jsonl", manifest) as log:
-        for attempt in range(1, settings.attempts + 1):
-            pending = [draft for draft in drafts if draft.item is None or draft.item.violations]
-            prompts = [_prompt(draft, settings, attempt) for draft in pending]
-            if prompts:
-                run_prompts(runner, prompts, settings.params, log, progress=progress)
-            _take(pending, prompts, folder / "writer.jsonl")
+    log = folder / "writer.jsonl"
+    for attempt in range(1, settings.attempts + 1):
+        pending = [draft for draft in drafts if draft.item is None or draft.item.violations]
+        prompts = [_prompt(draft, settings, attempt) for draft in pending]
+        answers = ask_logged(
+            runner,
+            prompts,
+            settings.params,
+            log,
+            manifest_path=log.with_suffix(".manifest.json"),
+            model=model,
+            data=_articles(drafts),
+            study="slaq-writer",
+            settings=settings.model_dump(include={"layout", "prompts", "max_characters"}),
+            progress=progress,
+        )
+        _take(pending, prompts, answers)
     return _finish(drafts, too_short, folder)
 
 
@@ -277,24 +282,13 @@ def _drafts(
     return list(drafts.values()), too_short
 
 
-def _manifest(
-    drafts: Sequence[_Draft], runner: Runner, model: str, settings: WriterSettings
-) -> RunManifest:
-    """Write down what the log depends on."""
+def _articles(drafts: Sequence[_Draft]) -> DataSource:
+    """Sum up what is written from."""
     digest = hashlib.sha256()
     for draft in sorted(drafts, key=lambda one: one.article.topic_id):
         digest.update(draft.article.model_dump_json().encode("utf-8", "replace"))
-    return RunManifest(
-        study="slaq-writer",
-        model=model,
-        data=DataSource(
-            id="articles", revision=None, digest=digest.hexdigest(), n_questions=len(drafts)
-        ),
-        decoding={"answers": settings.params.model_dump(mode="json")},
-        runner=runner.fingerprint(),
-        settings=settings.model_dump(include={"layout", "prompts", "max_characters"}),
-        package_version=surface_consistency.__version__,
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    return DataSource(
+        id="articles", revision=None, digest=digest.hexdigest(), n_questions=len(drafts)
     )
 
 
@@ -312,16 +306,13 @@ def _prompt(draft: _Draft, settings: WriterSettings, attempt: int) -> Prompt:
     )
 
 
-def _take(drafts: Sequence[_Draft], prompts: Sequence[Prompt], log: Path) -> None:
+def _take(
+    drafts: Sequence[_Draft], prompts: Sequence[Prompt], answers: Mapping[str, Generation]
+) -> None:
     """Read the answers; one that breaks as many rules as the one before is not taken."""
-    wanted = {prompt.key for prompt in prompts}
-    answers = {
-        answer.prompt_key: answer.text
-        for answer in read_generations(log)
-        if answer.prompt_key in wanted and answer.text is not None
-    }
     for draft, prompt in zip(drafts, prompts, strict=True):
-        text = answers.get(prompt.key)
+        answer = answers.get(prompt.key)
+        text = None if answer is None else answer.text
         if text is None:
             continue
         item = _item(draft.article, text)
