@@ -113,7 +113,9 @@ def test_groups_complete_the_deletion(published):
 
 
 def test_incomplete_deletion_warns_where_asked(published):
-    with pytest.warns(IncompleteClosureWarning, match="deletion INCOMPLETE: 20 of 240 leave an entry"):
+    with pytest.warns(
+        IncompleteClosureWarning, match="deletion INCOMPLETE: 20 of 240 leave an entry"
+    ):
         report_of(*published["politicians/alias"], warn=True)
 
 
