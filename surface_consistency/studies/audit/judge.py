@@ -123,8 +123,11 @@ class AuditJudge:
             answers = pd.Series([row.get("prediction") for row in found], dtype=object)
             shown = targets.reset_index(drop=True).assign(text=answers)
             said = self._by.judge(shown).astype(object)
-            said = said.where(said.notna(), None).to_dict("records")
-            found = [self._decided(*each) for each in zip(rows, found, said, strict=True)]
+            words = said.where(said.notna(), None).to_dict("records")
+            found = [
+                self._decided(row, ruled, word)
+                for row, ruled, word in zip(rows, found, words, strict=True)
+            ]
         own = [
             name
             for name in AuditVerdict.model_fields

@@ -18,8 +18,8 @@ from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.prompts.judge import judge_free
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Prompt
+from surface_consistency.studies.chosen_judges import make_chosen_judge
 from surface_consistency.studies.judging import NO_ANSWER, Judge, LLMJudge, facts_of
-from surface_consistency.studies.labels import make_chosen_judge
 
 if TYPE_CHECKING:
     from surface_consistency.studies.slaq.study import SlaqScoring

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.inference import FakeRunner
 from surface_consistency.schemas import Generation
-from surface_consistency.studies import labels
+from surface_consistency.studies import chosen_judges
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
@@ -42,7 +42,7 @@ def reply(prompt):
 def judge(monkeypatch):
     """The judging model; every `load_runner` of a judge gives it."""
     judging = FakeRunner(reply)
-    monkeypatch.setattr(labels, "load_runner", lambda name, **options: judging)
+    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: judging)
 
 
 @pytest.fixture
