@@ -19,7 +19,7 @@ import filelock
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.retrieval.alias_groups import (
     CACHED_KEYS,
     KEYS,
@@ -253,7 +253,10 @@ def open_database(
             # Another process may have made it while this one waited.
             meta = _read_meta(place, fingerprint) or _make(files, fingerprint, source, place)
     except OSError as error:
-        raise writing_error(place, error) or error from error
+        raise writing_error(place, error) or DataError(
+            f"{place}: the index cannot be written ({error}); free disk space, or give another "
+            "folder (cache_dir)"
+        ) from error
     return MappedDatabase(place, meta)
 
 
@@ -268,7 +271,8 @@ def _read_meta(place: Path, fingerprint: str) -> _Meta | None:
         _LOG.warning("%s: no whole index (%s); made again", place, str(error).splitlines()[0])
         return None
     if meta.format != _FORMAT or meta.source != fingerprint:
-        print(f"{place}: the file has changed since it was indexed", file=sys.stderr, flush=True)
+        what = "this package" if meta.source == fingerprint else "the file"
+        print(f"{place}: {what} has changed since it was indexed", file=sys.stderr, flush=True)
         return None
     if sizes != meta.sizes:
         _LOG.warning("%s: a file of the index is torn; made again", place)

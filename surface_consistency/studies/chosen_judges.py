@@ -104,6 +104,9 @@ class HumanJudge:
     name = "human"
     """Short name."""
 
+    judges_again = False
+    """Labels are of the first answers; the repeated sample has none."""
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = Path(path).name
         self._labels = read_labels(path).set_index(["prompt_id", "question_id"])

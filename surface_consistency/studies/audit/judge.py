@@ -106,6 +106,8 @@ class AuditJudge:
         self._rules = {"cleaner": cleaner, "equivalence": equivalence}
         self._shown = None if n_facts is None else accepted_candidates(n_facts)
         self._by = by
+        self.judges_again: bool = getattr(by, "judges_again", True)
+        """Whether it can judge the repeated sample."""
         self.name = f"{cleaner} cleaner, {by.name if by else f'{equivalence} equivalence'}"
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
