@@ -83,7 +83,7 @@ def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path
     assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 0
 
     printed = capsys.readouterr().out
-    assert "L (leakage, %)" in printed
+    assert "Leakage (L, %)" in printed
     by_origin = pd.read_csv(out / "tables" / "attribution_by_topology.csv")
     assert "same_object" in by_origin.to_csv()
     for name in ("outcomes.parquet", "per_state_metrics.csv", "cross_state_metrics.csv"):
@@ -97,7 +97,12 @@ def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path
     assert overall["leakage"] == 0
 
 
-def test_audit_takes_filters_and_prints_json(databases, reader, tmp_path, capsys):
+def test_audit_takes_parquet_and_filters_and_prints_json(databases, reader, tmp_path, capsys):
+    file = databases / "countries" / "base.json"
+    triplets = json.loads(file.read_text(encoding="utf-8"))["triplets"]
+    frame = pd.DataFrame(triplets, columns=["head", "relation", "tail"])
+    frame.to_parquet(file.with_suffix(".parquet"))
+    file.unlink()
     capsys.readouterr()
     chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--label", "mine"]
 
@@ -115,7 +120,9 @@ def test_audit_takes_filters_and_prints_json(databases, reader, tmp_path, capsys
         == 0
     )
 
-    printed = json.loads(capsys.readouterr().out)
+    output = capsys.readouterr()
+    assert "indexing the triplets of" in output.err
+    printed = json.loads(output.out)
     assert printed["tables"]["overall"][0]["n"] == 10
     assert printed["tables"]["overall"][0]["model"] == "mine"
 
@@ -269,3 +276,25 @@ def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     assert (frame.loc[by_retrieval, "attribution"] == "same_object").mean() > 0.9
     # Forgetting: the rest is gone with its entry.
     assert (full & ~on & ~off)[~is_leaked].mean() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (
+            ["--threshold", "0.4"],
+            "--as-published sets --threshold 0.6, and 0.4 was given; leave out",
+        ),
+        (["--no-stop", "--k", "9"], "--as-published sets --k 5, and 9 was given"),
+        (["--cleaner", "audit"], "--as-published sets --cleaner published, and audit was given"),
+        (["--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
+    ],
+    ids=["threshold", "k", "cleaner", "judge"],
+)
+def test_as_published_is_refused_beside_another_value(tmp_path, capsys, option, said):
+    out = tmp_path / "out"
+
+    assert audit(tmp_path, out, "--runner", "nowhere:Nobody", "--as-published", *option) == 2
+
+    assert said in capsys.readouterr().err
+    assert not out.exists()

@@ -11,18 +11,15 @@ import os
 import shutil
 import sys
 import time
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Final, overload
 
 import filelock
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.reading import find_column
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.retrieval.alias_groups import (
     CACHED_KEYS,
     KEYS,
@@ -32,19 +29,21 @@ from surface_consistency.retrieval.alias_groups import (
     Role,
     name_key,
 )
-from surface_consistency.retrieval.retriever import content_digest, lookup_part
-from surface_consistency.retrieval.triplet_index import (
-    Ids,
-    NameColumn,
-    TripletIndex,
-    group_entries,
+from surface_consistency.retrieval.index_files import (
+    ARRAYS,
+    BLOCK,
+    hash_key,
+    map_array,
+    write_index,
 )
+from surface_consistency.retrieval.retriever import content_digest
+from surface_consistency.retrieval.triplet_index import Ids, NameColumn, TripletIndex
 from surface_consistency.runs.files import file_digest
 from surface_consistency.schemas.jsonl import part_beside, remove_abandoned, writing_error
 from surface_consistency.schemas.memory import Triplet
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["MappedDatabase", "MappedTriplets", "open_database"]
 
@@ -52,15 +51,6 @@ _LOG = logging.getLogger(__name__)
 
 _FORMAT: Final = 1
 _META: Final = "meta.json"
-_COLUMNS: Final[Mapping[Role, tuple[str, ...]]] = {
-    "subject": ("head", "subject", "entity"),
-    "relation": ("relation", "relationship"),
-    "object": ("tail", "object", "return_value", "value"),
-}
-_PARTS: Final = (*ROLES, "key")
-_ARRAYS: Final = ("ids", "starts", "members")
-_LONGEST: Final = 10_000
-_BLOCK: Final = 1 << 16
 
 
 class _Meta(BaseModel):
@@ -114,8 +104,8 @@ class _Names(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         """Read all texts, block by block."""
-        for start in range(0, len(self), _BLOCK):
-            yield from self[start : start + _BLOCK]
+        for start in range(0, len(self), BLOCK):
+            yield from self[start : start + BLOCK]
 
     def take(self, numbers: Ids) -> list[str]:
         """Read the texts of some numbers."""
@@ -131,12 +121,12 @@ class _MappedColumn(NameColumn):
     _hashes: Mapping[KeyName, tuple[Ids, Ids]]
 
     def __init__(self, folder: Path, part: str) -> None:
-        arrays = {name: _mapped(folder / f"{part}_{name}.npy") for name in _ARRAYS}
+        arrays = {name: map_array(folder / f"{part}_{name}.npy") for name in ARRAYS}
         super().__init__(names=_Names(folder / f"{part}_names.arrow"), **arrays)
         hashes = {
             label: (
-                _mapped(folder / f"{part}_{label}_hash.npy"),
-                _mapped(folder / f"{part}_{label}_id.npy"),
+                map_array(folder / f"{part}_{label}_hash.npy"),
+                map_array(folder / f"{part}_{label}_id.npy"),
             )
             for label in (KEYS if part in ROLES else ())
         }
@@ -152,7 +142,7 @@ class _MappedColumn(NameColumn):
         of = CACHED_KEYS[key] if isinstance(key, str) else name_key(key)
         if isinstance(key, str):
             hashes, numbers = self._hashes[key]
-            own = np.array([_hash(one) for one in wanted], np.uint32)
+            own = np.array([hash_key(one) for one in wanted], np.uint32)
             lows, highs = (np.searchsorted(hashes, own, side) for side in ("left", "right"))
             for one, low, high in zip(wanted, lows, highs, strict=True):
                 for number in sorted(numbers[low:high].tolist()):
@@ -193,8 +183,8 @@ class MappedTriplets(Sequence[Triplet]):
 
     def __iter__(self) -> Iterator[Triplet]:
         """Read all entries, block by block."""
-        for start in range(0, len(self), _BLOCK):
-            yield from self[start : start + _BLOCK]
+        for start in range(0, len(self), BLOCK):
+            yield from self[start : start + BLOCK]
 
 
 class MappedDatabase(TripletIndex):
@@ -263,7 +253,10 @@ def open_database(
             # Another process may have made it while this one waited.
             meta = _read_meta(place, fingerprint) or _make(files, fingerprint, source, place)
     except OSError as error:
-        raise writing_error(place, error) or error from error
+        raise writing_error(place, error) or DataError(
+            f"{place}: the index cannot be written ({error}); free disk space, or give another "
+            "folder (cache_dir)"
+        ) from error
     return MappedDatabase(place, meta)
 
 
@@ -278,7 +271,8 @@ def _read_meta(place: Path, fingerprint: str) -> _Meta | None:
         _LOG.warning("%s: no whole index (%s); made again", place, str(error).splitlines()[0])
         return None
     if meta.format != _FORMAT or meta.source != fingerprint:
-        print(f"{place}: the file has changed since it was indexed", file=sys.stderr, flush=True)
+        what = "this package" if meta.source == fingerprint else "the file"
+        print(f"{place}: {what} has changed since it was indexed", file=sys.stderr, flush=True)
         return None
     if sizes != meta.sizes:
         _LOG.warning("%s: a file of the index is torn; made again", place)
@@ -298,12 +292,14 @@ def _make(files: Sequence[Path], fingerprint: str, source: Path, place: Path) ->
     draft = part_beside(place)
     try:
         draft.mkdir()
-        content, n_triplets = _write_index(files, draft)
+        write_index(files, draft)
+        columns: dict[Role, NameColumn] = {role: _MappedColumn(draft, role) for role in ROLES}
+        entries = MappedTriplets(columns, columns["subject"], "")
         meta = _Meta(
             format=_FORMAT,
             source=fingerprint,
-            content=content,
-            n_triplets=n_triplets,
+            content=content_digest(iter(entries)),
+            n_triplets=len(entries),
             sizes={file.name: file.stat().st_size for file in sorted(draft.iterdir())},
         )
         (draft / _META).write_text(meta.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -312,186 +308,8 @@ def _make(files: Sequence[Path], fingerprint: str, source: Path, place: Path) ->
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     took = time.monotonic() - began
-    print(f"indexed {n_triplets:,} triplets in {took:.0f} s", file=sys.stderr, flush=True)
+    print(f"indexed {meta.n_triplets:,} triplets in {took:.0f} s", file=sys.stderr, flush=True)
     return meta
-
-
-def _write_index(files: Sequence[Path], draft: Path) -> tuple[str, int]:
-    """Write the files of an index; return the digest and the number of the entries."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted = _find_columns(files)
-    joined: list[tuple[pa.Array, Ids]] = []
-    for role in ROLES:
-        names, ids = _encoded(_read_column(files, wanted[role]), files[0], wanted[role])
-        parts = _write_keys(draft, role, names, ids, files[0])
-        if role != "object":
-            joined.append((pa.concat_arrays(parts), ids))
-        _write_column(draft, role, names, ids)
-    keys = pa.chunked_array(
-        [
-            pc.binary_join_element_wise(
-                *(
-                    parts.take(pa.array(numbers[start : start + _BLOCK]))
-                    for parts, numbers in joined
-                ),
-                pa.scalar(" ", pa.large_string()),
-            )
-            for start in range(0, len(ids), _BLOCK)
-        ]
-    )
-    _write_column(draft, "key", *_numbered(keys))
-    columns: dict[Role, NameColumn] = {
-        role: NameColumn(
-            names=_Names(draft / f"{role}_names.arrow"),
-            **{name: _mapped(draft / f"{role}_{name}.npy") for name in _ARRAYS},
-        )
-        for role in ROLES
-    }
-    entries = MappedTriplets(columns, columns["subject"], "")
-    return content_digest(iter(entries)), len(entries)
-
-
-def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
-    """Find the columns of the three parts, which all shards must have."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    found: dict[Role, str] = {}
-    for file in files:
-        try:
-            schema = pq.read_schema(file)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(
-                f"{file} cannot be read as Parquet ({str(error).splitlines()[0]}); write or fetch "
-                "it again"
-            ) from error
-        for role, names in _COLUMNS.items():
-            known = [one for name in names if (one := find_column(name, schema.names))]
-            if len(known) != 1:
-                several = f"could be {' or '.join(map(repr, known))}" if known else "is missing"
-                raise ColumnNotFoundError(
-                    f"{file}: the column of the {role} {several}; a store of triplets has the "
-                    f"columns head, relation and tail (or {', '.join(names[1:])}), and this file "
-                    f"has {', '.join(map(repr, schema.names)) or 'none'}: rename its columns"
-                )
-            kind = schema.field(known[0]).type
-            texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-            plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-            if not any(is_text(plain) for is_text in texts):
-                raise DataError(
-                    f"{file}: column {known[0]!r} holds {kind}; a triplet is three texts: write "
-                    "the column as strings"
-                )
-            if found.setdefault(role, known[0]) != known[0]:
-                raise ColumnNotFoundError(
-                    f"{file}: the {role} stands in {known[0]!r}, in {files[0].name} it stands in "
-                    f"{found[role]!r}; give all shards the same columns"
-                )
-    return found
-
-
-def _read_column(files: Sequence[Path], name: str) -> "pa.ChunkedArray":
-    """Read a column of all files as texts."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    chunks = []
-    for file in files:
-        try:
-            with pq.ParquetFile(file) as table:
-                for batch in table.iter_batches(columns=[name], batch_size=_BLOCK):
-                    chunks.append(batch.column(0).cast(pa.large_string()))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(
-                f"{file} cannot be read as Parquet ({str(error).splitlines()[0]}); write or fetch "
-                "it again"
-            ) from error
-    return pa.chunked_array(chunks, pa.large_string())
-
-
-def _numbered(texts: "pa.ChunkedArray") -> tuple["pa.Array", Ids]:
-    """Number texts in order of their first place."""
-    # All chunks have one dictionary, since they are encoded in one call.
-    encoded = texts.dictionary_encode()
-    ids = [chunk.indices.to_numpy() for chunk in encoded.chunks]
-    return encoded.chunk(0).dictionary, np.concatenate(ids)
-
-
-def _encoded(texts: "pa.ChunkedArray", file: Path, column: str) -> tuple["pa.Array", Ids]:
-    """Number the texts of a column; refuse missing ones and bytes that are no text."""
-    import pyarrow as pa
-
-    if not len(texts):
-        raise DataError(f"{file}: no triplets; a database needs at least one")
-    if texts.null_count:
-        row = int(np.flatnonzero(texts.is_null().to_numpy())[0])
-        raise DataError(f"{file}: row {row} has no {column}; drop the row, or fill the cell")
-    names, ids = _numbered(texts)
-    try:
-        names.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise DataError(
-            f"{file}: column {column!r} holds bytes that are not UTF-8 ({error}); write it as UTF-8"
-        ) from error
-    return names, ids
-
-
-def _write_keys(
-    draft: Path, role: Role, names: "pa.Array", ids: Ids, file: Path
-) -> list["pa.Array"]:
-    """Check the names of a part, write the hashes of their keys, and return their lookup forms."""
-    import pyarrow as pa
-
-    functions = {label: name_key(label) for label in KEYS}
-    hashes = {label: np.empty(len(names), np.uint32) for label in KEYS}
-    parts: list[pa.Array] = []
-    for start in range(0, len(names), _BLOCK):
-        block = names[start : start + _BLOCK].to_pylist()
-        for number, name in enumerate(block, start):
-            if not name.strip() or len(name) > _LONGEST:
-                row = int(np.flatnonzero(ids == number)[0])
-                size = f"of {len(name):,} characters, more than {_LONGEST:,}"
-                raise DataError(
-                    f"{file}: row {row} has {'an empty ' + role if not name.strip() else role}"
-                    f"{' ' + size if name.strip() else ''}; drop the row, or mend the cell"
-                )
-        for label, of in functions.items():
-            hashes[label][start : start + len(block)] = [_hash(of(name)) for name in block]
-        if role != "object":
-            parts.append(pa.array(map(lookup_part, block), pa.large_string()))
-    for label, found in hashes.items():
-        order = np.argsort(found, kind="stable")
-        np.save(draft / f"{role}_{label}_hash.npy", found[order])
-        np.save(draft / f"{role}_{label}_id.npy", order.astype(np.int32))
-    return parts
-
-
-def _write_column(draft: Path, part: str, names: "pa.Array", ids: Ids) -> None:
-    """Write the names of a part, and where each stands."""
-    import pyarrow as pa
-
-    batch = pa.record_batch([names], ["names"])
-    with (
-        (draft / f"{part}_names.arrow").open("wb") as file,
-        pa.ipc.new_file(file, batch.schema) as writer,
-    ):
-        writer.write_batch(batch)
-    places = group_entries(ids, len(names))
-    for name, array in {"ids": ids, **places}.items():
-        np.save(draft / f"{part}_{name}.npy", array if name == "starts" else array.astype(np.int32))
-
-
-def _mapped(path: Path) -> Ids:
-    """Map an array."""
-    array: npt.NDArray[np.integer[Any]] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array.view(np.ndarray)
-
-
-def _hash(key: str) -> int:
-    """Return a hash of a key that every version of Python and all libraries agree on."""
-    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
 
 
 def _fingerprint(files: Sequence[Path]) -> str:

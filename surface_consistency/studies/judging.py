@@ -65,7 +65,11 @@ _MANY_EMPTY: Final = 0.02
 
 @runtime_checkable
 class Judge(Protocol):
-    """Judges answers; any class with these two members is a judge."""
+    """Judges answers; any class with these two members is a judge.
+
+    One that knows the first answers alone, as labels of people do, has `judges_again = False`: the
+    repeated sample, and with it the noise floor, is then left out.
+    """
 
     name: str
     """What stands in every verdict, such as "popqa on first_line" or "llm:gpt-4"."""

@@ -282,7 +282,8 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
     again = answered_targets(folder, targets, repeat=True)
     again = again[again["text"].notna()].reset_index(drop=True)
-    repeated = judge_targets(judge, again, study.verdict) if len(again) else None
+    is_judged = len(again) and getattr(judge, "judges_again", True)
+    repeated = judge_targets(judge, again, study.verdict) if is_judged else None
     scored = Scored(
         folder=folder,
         model=manifest.model,

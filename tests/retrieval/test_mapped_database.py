@@ -21,6 +21,7 @@ from surface_consistency.retrieval import (
     alias_closures,
     content_digest,
     database_coverage,
+    index_files,
     mapped_database,
     open_database,
     similarity_closures,
@@ -298,7 +299,8 @@ def test_index_goes_to_the_cache_where_nothing_can_be_written_beside(tmp_path, f
 
 
 def test_colliding_hashes_are_told_apart(tmp_path, facts, fact, monkeypatch):
-    monkeypatch.setattr(mapped_database, "_hash", lambda key: len(key))
+    for module in (mapped_database, index_files):
+        monkeypatch.setattr(module, "hash_key", len)
     mapped = open_database(write(tmp_path / "s.parquet", facts))
 
     chad = fact("chad", "capital", "N'Djamena")

@@ -106,6 +106,8 @@ class AuditJudge:
         self._rules = {"cleaner": cleaner, "equivalence": equivalence}
         self._shown = None if n_facts is None else accepted_candidates(n_facts)
         self._by = by
+        self.judges_again: bool = getattr(by, "judges_again", True)
+        """Whether it can judge the repeated sample."""
         self.name = f"{cleaner} cleaner, {by.name if by else f'{equivalence} equivalence'}"
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
@@ -123,8 +125,11 @@ class AuditJudge:
             answers = pd.Series([row.get("prediction") for row in found], dtype=object)
             shown = targets.reset_index(drop=True).assign(text=answers)
             said = self._by.judge(shown).astype(object)
-            said = said.where(said.notna(), None).to_dict("records")
-            found = [self._decided(*each) for each in zip(rows, found, said, strict=True)]
+            words = said.where(said.notna(), None).to_dict("records")
+            found = [
+                self._decided(row, ruled, word)
+                for row, ruled, word in zip(rows, found, words, strict=True)
+            ]
         own = [
             name
             for name in AuditVerdict.model_fields

@@ -11,7 +11,7 @@ from surface_consistency.retrieval.policy import Fallback, check_policy
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.labels import JudgeScoring
+from surface_consistency.studies.chosen_judges import JudgeScoring
 from surface_consistency.studies.study import OptionSettings
 
 __all__ = [

@@ -51,12 +51,12 @@ from surface_consistency.studies.audit.tables import (
     judge_table,
     lookup_table,
 )
-from surface_consistency.studies.labels import (
+from surface_consistency.studies.chosen_judges import (
     check_labelling,
     export_labels,
-    labels_by_target,
     make_chosen_judge,
 )
+from surface_consistency.studies.labels import labels_by_target
 from surface_consistency.studies.organisms import train_memory_organism
 from surface_consistency.studies.study import Plan, Scored, Study
 

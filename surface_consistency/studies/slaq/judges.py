@@ -21,8 +21,8 @@ from surface_consistency.prompts.judge import judge_free, judge_long, judge_shor
 from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import DataSource, Prompt
+from surface_consistency.studies.chosen_judges import make_chosen_judge
 from surface_consistency.studies.judging import NO_ANSWER, Judge, LLMJudge, facts_of
-from surface_consistency.studies.labels import make_chosen_judge
 
 if TYPE_CHECKING:
     from surface_consistency.studies.slaq.study import SlaqScoring

@@ -28,13 +28,13 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.slaq import SlaqForm, SlaqOutcome, SlaqTopic, SlaqVerdict
 from surface_consistency.settings_options import Settings
-from surface_consistency.studies.judging import Judge
-from surface_consistency.studies.labels import (
+from surface_consistency.studies.chosen_judges import (
     JudgeScoring,
     check_labelling,
     export_labels,
-    read_labels,
 )
+from surface_consistency.studies.judging import Judge
+from surface_consistency.studies.labels import read_labels
 from surface_consistency.studies.slaq.judges import make_judge
 from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SlaqReport

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.inference import FakeRunner
 from surface_consistency.schemas import Generation
-from surface_consistency.studies import labels
+from surface_consistency.studies import chosen_judges
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
@@ -42,7 +42,7 @@ def reply(prompt):
 def judge(monkeypatch):
     """The judging model; every `load_runner` of a judge gives it."""
     judging = FakeRunner(reply)
-    monkeypatch.setattr(labels, "load_runner", lambda name, **options: judging)
+    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: judging)
 
 
 @pytest.fixture
@@ -115,9 +115,13 @@ def test_a_judge_asks_nothing_twice_and_is_told_all_names(answered, score, judge
     assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
 
 
-def test_a_sheet_of_people_is_written_by_state_and_read_back(answered, score, study, tmp_path):
+def test_a_sheet_of_people_is_written_by_state_and_read_back(
+    audit, settings, score, study, tmp_path
+):
+    answered = audit(known=KNOWN, chosen=settings(repeat=10))
     sheet = tmp_path / "sheet.csv"
     score(answered, scoring=AuditScoring(labelling_sheet=sheet, labelling_sample=4))
+    assert "noise_floor" in answered.read_scoring().checks
     rows = pd.read_csv(sheet, dtype=str, keep_default_na=False)
     assert rows["state"].value_counts().to_dict() == {"FULL": 4, "DEL-ON": 4, "DEL-OFF": 4}
     assert list(rows) == [
@@ -146,6 +150,8 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(answered, score, st
     found = pd.read_parquet(answered.verdicts).set_index("target_id")
     assert found.loc[rows["prompt_id"], "is_correct"].astype(bool).tolist() == said.tolist()
     assert found["is_correct"].notna().sum() == 12
+    # Labels are of the first answers, so that the second ones have no verdict.
+    assert "noise_floor" not in answered.read_scoring().checks
     rows.assign(prompt_id="elsewhere", is_correct="1").iloc[:1].to_csv(sheet, index=False)
     with pytest.raises(DataError, match="give the labels of this run"):
         score(answered, scoring=AuditScoring(labels=sheet))

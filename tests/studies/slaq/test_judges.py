@@ -14,8 +14,8 @@ from surface_consistency.errors import (
 )
 from surface_consistency.inference import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
+from surface_consistency.studies.chosen_judges import HumanJudge
 from surface_consistency.studies.judging import Judge, LLMJudge, judge_targets
-from surface_consistency.studies.labels import HumanJudge
 from surface_consistency.studies.slaq.judges import (
     MatcherJudge,
     SlaqLLMJudge,

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.studies.labels import HumanJudge, read_labels, write_labelling_sheet
+from surface_consistency.studies.chosen_judges import HumanJudge
+from surface_consistency.studies.labels import read_labels, write_labelling_sheet
 
 
 def rows_of(path):
