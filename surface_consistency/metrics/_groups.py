@@ -13,6 +13,8 @@ import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics._inputs import (
+    MISSING,
+    Codes,
     Floats,
     Integers,
     check_confidence_level,
@@ -24,6 +26,7 @@ from surface_consistency.metrics.bootstrap import (
     IntervalMethod,
     Statistic,
     check_interval_method,
+    cluster_sums,
     group_values,
 )
 from surface_consistency.metrics.intervals import FEW_CLUSTERS
@@ -36,6 +39,7 @@ __all__ = [
     "check_pair_ids",
     "cluster_codes",
     "column_names",
+    "counted_cells",
     "group_frame",
     "group_name",
     "group_positions",
@@ -304,6 +308,17 @@ def group_frame(
         rows.append(row)
     warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
     return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def counted_cells(
+    cells: Codes, clusters: Integers, names: Sequence[str]
+) -> tuple[dict[str, object], Floats]:
+    """Return the counts of four cells in a group by name, and the sums of its clusters."""
+    scored = cells != MISSING
+    sums = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
+    n = int(np.count_nonzero(scored))
+    row: dict[str, object] = {"n": n, "n_clusters": len(sums), "n_missing": cells.size - n}
+    return row | dict(zip(names, sums.sum(axis=0).astype(int).tolist(), strict=True)), sums
 
 
 def bound_columns(statistics: Iterable[str]) -> list[str]:

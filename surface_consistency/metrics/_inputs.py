@@ -29,6 +29,7 @@ __all__ = [
     "numeric_vector",
     "outcome_cells",
     "refuse_missing",
+    "scores_and_verdicts",
     "verdict_codes",
     "warn_undefined",
     "warn_unscored",
@@ -154,6 +155,19 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
         dtype=np.int8,
         count=array.size,
     )
+
+
+def scores_and_verdicts(scores: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[Floats, Codes]:
+    """Return scores, shape `(n_instances, n_scores)`, and the verdicts on the same instances."""
+    features = np.asarray(scores, dtype=np.float64)
+    features = features[:, None] if features.ndim == 1 else features
+    codes = verdict_codes(correct, "correct")
+    if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
+        raise ValueError(
+            "scores must have one row a verdict, shape (n_instances, n_scores); got "
+            f"{features.shape} for {codes.size} verdicts"
+        )
+    return features, codes
 
 
 def is_missing(value: object) -> bool:

@@ -12,6 +12,7 @@ from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
     cluster_codes,
+    counted_cells,
     group_frame,
     group_positions,
     grouping_columns,
@@ -28,7 +29,7 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.bootstrap import IntervalMethod, cluster_sums
+from surface_consistency.metrics.bootstrap import IntervalMethod
 from surface_consistency.metrics.intervals import Part, of_shares
 from surface_consistency.metrics.paired_tables import CountRatio
 
@@ -310,20 +311,11 @@ def linking_by(
     clusters = cluster_codes(frame, cluster)
     n_missing = int(np.count_nonzero(cells == MISSING))
     warn_unscored(n_missing, cells.size, what="linking examples", stacklevel=2)
-
-    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
-        """Return the counts and the sums of the clusters of a group."""
-        scored = positions[cells[positions] != MISSING]
-        counts = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
-        row: dict[str, object] = {"n": len(scored), "n_clusters": len(counts)}
-        row |= {"n_missing": len(positions) - len(scored)}
-        return row | dict(zip(_CELLS, counts.sum(axis=0).astype(int).tolist(), strict=True)), counts
-
     return group_frame(
         group_positions(frame, keys),
         keys,
         LINKING_RATES,
-        summed,
+        lambda where: counted_cells(cells[where], clusters[where], _CELLS),
         columns=_COLUMNS,
         confidence_level=confidence_level,
         n_resamples=n_resamples,

@@ -11,6 +11,7 @@ from surface_consistency.metrics._groups import (
     check_frame,
     check_pair_ids,
     cluster_codes,
+    counted_cells,
     group_frame,
     group_positions,
     grouping_columns,
@@ -26,7 +27,6 @@ from surface_consistency.metrics.bootstrap import (
     IntervalMethod,
     Statistic,
     check_interval_method,
-    cluster_sums,
 )
 from surface_consistency.metrics.mcnemar_tests import TEST_COLUMNS, PairedTest, check_test, run_test
 from surface_consistency.metrics.paired_tables import PAIRED_RATES, CountRatio
@@ -143,11 +143,7 @@ def paired_by(
 
     def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
         """Return the counts, the test and the sums of the clusters of a group."""
-        scored = positions[cells[positions] != MISSING]
-        counts = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
-        row: dict[str, object] = {"n": len(scored), "n_clusters": len(counts)}
-        row |= {"n_missing": len(positions) - len(scored)}
-        row |= zip(_CELLS, counts.sum(axis=0).astype(int).tolist(), strict=True)
+        row, counts = counted_cells(cells[positions], clusters[positions], _CELLS)
         row |= dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True))
         return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
 

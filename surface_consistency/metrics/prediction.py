@@ -18,6 +18,7 @@ from surface_consistency.metrics._inputs import (
     Integers,
     check_count,
     label_codes,
+    scores_and_verdicts,
     verdict_codes,
     warn_undefined,
 )
@@ -209,14 +210,7 @@ def predict_correctness(
         >>> result.auc > 0.8, result.gain > 0.2
         (True, True)
     """
-    features = np.asarray(scores, dtype=np.float64)
-    features = features[:, None] if features.ndim == 1 else features
-    codes = verdict_codes(correct, "correct")
-    if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
-        raise ValueError(
-            "scores must have one row a verdict, shape (n_instances, n_scores); got "
-            f"{features.shape} for {codes.size} verdicts"
-        )
+    features, codes = scores_and_verdicts(scores, correct)
     if not np.isfinite(features).all():
         row = int(np.argmin(np.isfinite(features).all(axis=1)))
         raise ValueError(f"scores[{row}] is not finite: leave the instance out first")
@@ -226,7 +220,7 @@ def predict_correctness(
         )
     if codes.size == 0 or (codes == codes[0]).all():
         raise ValueError("correct must hold both right and wrong answers")
-    features, labels = features, codes.astype(np.int64)
+    labels = codes.astype(np.int64)
     if classifier not in ("logistic", "svm"):
         raise ValueError(f"classifier must be 'logistic' or 'svm'; got {classifier!r}")
     owners = label_codes(groups, labels.size, "groups", row="instance")

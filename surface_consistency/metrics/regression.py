@@ -27,7 +27,7 @@ from surface_consistency.metrics._inputs import (
     check_missing,
     label_codes,
     refuse_missing,
-    verdict_codes,
+    scores_and_verdicts,
     warn_undefined,
 )
 from surface_consistency.metrics.frequency_rows import number_column
@@ -218,14 +218,7 @@ def correctness_regression(
         (-0.5, True)
     """
     check_confidence_level(confidence_level)
-    features = np.asarray(scores, dtype=np.float64)
-    features = features[:, None] if features.ndim == 1 else features
-    codes = verdict_codes(correct, "correct")
-    if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
-        raise ValueError(
-            "scores must have one row a verdict, shape (n_instances, n_scores); got "
-            f"{features.shape} for {codes.size} verdicts"
-        )
+    features, codes = scores_and_verdicts(scores, correct)
     terms = list(names) or [f"score_{number + 1}" for number in range(features.shape[1])]
     if len(terms) != features.shape[1]:
         raise ValueError(f"names must name {features.shape[1]} scores; got {len(terms)}")

@@ -318,7 +318,7 @@ def test_keyboard_alone_sorts_switches_and_turns(browser):
     assert browser.texts(".where") == ["page 2 of 6"]
 
     browser.find(".squares a").send_keys(Keys.ENTER)
-    assert browser.run("return document.querySelector('select[name=cell]').value") == "both"
+    browser.wait_until("return document.querySelector('select[name=cell]').value === 'both'")
 
 
 def test_labels_of_the_reader_are_saved_as_csv(browser):
