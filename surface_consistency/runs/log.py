@@ -31,7 +31,15 @@ from surface_consistency.schemas.scoring import ScoredText
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ANSWER_COLUMNS", "RunLog", "lock_log", "log_owner", "read_answers", "read_generations"]
+__all__ = [
+    "ANSWER_COLUMNS",
+    "RunLog",
+    "lock_log",
+    "log_owner",
+    "read_answers",
+    "read_generations",
+    "read_manifest",
+]
 
 _logger = logging.getLogger(__name__)
 
@@ -480,7 +488,7 @@ def _plain_answer(line: bytes) -> _Answer | None:
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:
     """Compare with the settings on disk, or write them for a new run; return those on disk."""
     if settings.is_file():
-        stored = _read_manifest(settings)
+        stored = read_manifest(settings)
         if stored.schema_version != manifest.schema_version:
             raise RunMismatchError(
                 f"{settings} is of a run of format version {stored.schema_version}, which can be "
@@ -507,8 +515,18 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     return manifest
 
 
-def _read_manifest(settings: Path) -> RunManifest:
-    """Read the settings of a run."""
+def read_manifest(settings: Path) -> RunManifest:
+    """Read the manifest beside a log.
+
+    Args:
+        settings: The file.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        RunLogError: If it is none.
+    """
     try:
         return RunManifest.model_validate_json(settings.read_bytes())
     except ValidationError as error:

@@ -31,7 +31,7 @@ from surface_consistency.data.review_sheet import ReviewSheet, mark_of
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.inference.runner import Runner
 from surface_consistency.prompts.paraphrase import paraphrase_prompt
-from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.runs.log import read_manifest
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.settings_options import Settings
 from surface_consistency.studies.judging import ask_logged, logged_answers
@@ -45,6 +45,7 @@ __all__ = [
     "write_paraphrases",
 ]
 
+_STUDY: Final = "paraphrases"
 _LOG: Final = "writer.jsonl"
 _SHEET: Final = ReviewSheet(
     shown=("id", "relation", "n_facts", "question", "paraphrase", "dropped"),
@@ -177,7 +178,7 @@ def write_paraphrases(
             manifest_path=log.with_suffix(".manifest.json"),
             model=model,
             data=data.source,
-            study="paraphrases",
+            study=_STUDY,
             settings=settings.model_dump(mode="json"),
             progress=progress,
         )
@@ -220,8 +221,9 @@ def apply_paraphrase_review(
         RecordError: If a row is none of those that were written, stands twice, or was changed
             outside the columns that are to be filled in; if a correction breaks a rule, or what was
             dropped is kept without one. Names file and line.
-        DataError: If the questions are others, rows are gone, nothing was reviewed, or no
-            paraphrase is left.
+        RunLogError: If the log or its manifest is damaged.
+        DataError: If the questions or the log are others, rows are gone, nothing was reviewed, or
+            no paraphrase is left.
     """
     settings = settings or ParaphraseReviewSettings()
     path = Path(sheet)
@@ -319,7 +321,12 @@ def _written(
             f"{folder} holds no {_LOG} with its manifest; name the folder that `build paraphrases` "
             "wrote by `written`"
         )
-    manifest = RunManifest.model_validate_json(described.read_bytes())
+    manifest = read_manifest(described)
+    if manifest.study != _STUDY:
+        raise DataError(
+            f"{log} is of {manifest.study}, not of {_STUDY}; name the folder that `build "
+            "paraphrases` wrote by `written`"
+        )
     settings = ParaphraseSettings.model_validate(manifest.settings)
     data, units = _units(data, settings)
     if data.source.digest != manifest.data.digest:
@@ -327,7 +334,13 @@ def _written(
             f"the questions are not those that {folder} was written from "
             f"({manifest.data.id}); give the same `source`"
         )
-    return settings, _drafts(units, settings, partial(logged_answers, log)), data, units
+    drafts = _drafts(units, settings, partial(logged_answers, log))
+    if not any(draft.candidates for draft in drafts):
+        raise DataError(
+            f"{log} answers none of the requests of this version of the package; it was written "
+            f"by {manifest.package_version}; take that version, or write the paraphrases again"
+        )
+    return settings, drafts, data, units
 
 
 def _read_sheet(path: Path, drafts: Sequence[_Draft]) -> dict[str, tuple[Place, Mapping[str, str]]]:

@@ -16,6 +16,7 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RecordError,
+    RunLogError,
     RunMismatchError,
     SourceNotFoundError,
 )
@@ -362,6 +363,24 @@ def test_a_sheet_of_other_questions_or_without_a_column_is_refused(written, tmp_
     settings = ParaphraseReviewSettings(written=tmp_path)
     with pytest.raises(SourceNotFoundError, match=r"holds no writer\.jsonl"):
         apply_paraphrase_review(sheet, DATA, tmp_path / "done", settings=settings)
+
+
+def test_a_log_of_something_else_is_refused(written, tmp_path):
+    fill(written, row1={"keep": "yes"}, row2={"keep": "no"})
+    manifest = written / "writer.manifest.json"
+    text = manifest.read_text("utf-8")
+
+    for changed, error, says in (
+        (text.replace('"paraphrases",', '"slaq-writer",', 1), DataError, "is of slaq-writer, not"),
+        ("{}", RunLogError, "not the settings of a run"),
+    ):
+        manifest.write_text(changed, "utf-8")
+        with pytest.raises(error, match=says):
+            apply_paraphrase_review(written / "review.csv", DATA, tmp_path / "done")
+    manifest.write_text(text, "utf-8")
+    (written / "writer.jsonl").write_text("", "utf-8")
+    with pytest.raises(DataError, match="answers none of the requests of this version"):
+        apply_paraphrase_review(written / "review.csv", DATA, tmp_path / "done")
 
 
 def test_no_paraphrase_left_is_refused(written, tmp_path):
