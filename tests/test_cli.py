@@ -252,7 +252,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
         (["score", "nowhere"], "there is no folder nowhere (in "),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
-        (["score", "x", "--limit", "3"], "--limit belong to --predictions"),
+        (["score", "x", "--limit", "3"], "--limit belongs to --predictions"),
         (["score", "x", "--judge", "llm"], "there is no folder x (in "),
         (["report"], "no run folder is given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),

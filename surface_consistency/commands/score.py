@@ -193,6 +193,6 @@ def _refuse_data_options(*records: Any, **own: object) -> None:  # noqa: ANN401
         foreign += [o.flags[0] for o in options if o.path[0] in record.model_fields_set]
     if foreign:
         raise ValueError(
-            f"{', '.join(sorted(foreign))} belong to --predictions; a run is scored where it is, "
-            "against its own questions"
+            f"{', '.join(sorted(foreign))} {'belongs' if len(foreign) == 1 else 'belong'} to "
+            "--predictions; a run is scored where it is, against its own questions"
         )

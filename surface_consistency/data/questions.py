@@ -134,17 +134,16 @@ def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
 
 
 def tell_limit(limit: int | None, n_asked: int, n_held: int, what: str) -> None:
-    """Say in the log of the package how much of the data a limit takes.
+    """Say in the log of the package where a limit takes all, since there are not so many.
 
     Args:
-        limit: The limit; None for none, of which nothing is said.
+        limit: The limit; None for none.
         n_asked: What is asked.
         n_held: What there is.
         what: What is counted, such as "topics".
     """
-    if limit is not None:
-        told = "all there are" if n_asked == n_held else f"of {n_held:,}"
-        _LOG.info("--limit %s: %s %s are asked (%s)", limit, f"{n_asked:,}", what, told)
+    if limit not in (None, n_held) and n_asked == n_held:
+        _LOG.info("--limit %s: all %s %s are asked, there are no more", limit, f"{n_held:,}", what)
 
 
 def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:

@@ -126,7 +126,7 @@ def _check_arguments(
                 raise RunnerError(
                     f"runner {spec!r} needs a model (--model), such as a hub id or a folder"
                 ) from error
-        takes = ", ".join(str(parameter) for parameter in signature.parameters.values())
+        takes = ", ".join(signature.parameters)
         raise RunnerError(
             f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
             "being the model"

@@ -96,9 +96,8 @@ def read_verdicts(
     verdict = correct or metric or "correct"
     rows = [row for part in parts for row in part]
     if not rows:
-        named = "the source"
-        if files is not None or isinstance(source, str | os.PathLike):
-            named = " and ".join(map(os.fspath, files or [source]))
+        paths = [source] if isinstance(source, str | os.PathLike) else files or []
+        named = " and ".join(map(str, paths)) or "the source"
         raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
     facts = [fact] if isinstance(fact, str) else list(fact)
     wanted = [cluster, pair_id, condition, *((verdict, *facts) if is_long else (first, second))]

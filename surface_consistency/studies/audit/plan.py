@@ -75,7 +75,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     n_asked, n_held = (
         sum(len(one.prompts) for one in some) for some in (conditions, data.conditions)
     )
-    tell_limit(settings.limit, n_asked, n_held, "prompts of all files")
+    tell_limit(settings.limit, n_asked, n_held, "prompts")
     sources = _databases(conditions)
     contents = {name: content_digest(item.triplets) for name, item in sources.items()}
     _warn_equal(contents)
