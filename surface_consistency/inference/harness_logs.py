@@ -65,7 +65,9 @@ def inspect_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
-        raise MissingDependencyError("Reading a log of inspect_ai", "it", "inspect") from error
+        raise MissingDependencyError(
+            "Reading a log of inspect_ai", "inspect-ai", "inspect"
+        ) from error
     try:
         task = read_eval_log(file, header_only=True).eval.task
         samples = list(read_eval_log_samples(file, all_samples_required=False))

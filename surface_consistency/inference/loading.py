@@ -393,7 +393,7 @@ def load_model(
             f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16', "
             "quantization='int8' or 'int4', device_map='auto', or a smaller model"
         ) from error
-    except UNREADABLE as error:
+    except (*UNREADABLE, import_module("safetensors").SafetensorError) as error:
         raise _failed(source, "model", error) from error
     return model.eval(), tokenizer
 
