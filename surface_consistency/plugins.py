@@ -4,6 +4,7 @@ Packages register them as entry points. The studies of this package are register
 its runners and rules are built in.
 """
 
+import difflib
 import re
 import sys
 from collections.abc import Mapping
@@ -152,7 +153,9 @@ class Plugins:
             owners = ", ".join(f"{distribution_of(point)}:{name}" for point in points)
             raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
         if not points:
-            raise self._error(f"no {self.what} {name!r}; {self._remedy()}")
+            near = difflib.get_close_matches(name, self.names(), n=1, cutoff=0.7)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise self._error(f"no {self.what} {name!r}; {meant}{self._remedy()}")
         return (ours or points)[0]
 
     def check(self, spec: str, found: Any, members: tuple[str, ...]) -> Any:  # noqa: ANN401
@@ -176,6 +179,17 @@ class Plugins:
                 f"{type(found).__name__}"
             )
         return found
+
+    def require(self, spec: str) -> None:
+        """Refuse a name that nothing registers; nothing is imported.
+
+        Args:
+            spec: As for `load`; what is importable is not looked for.
+
+        Raises:
+            PluginError: If it is a bare name that nothing, or more than one package, registers.
+        """
+        self._point(spec)
 
     def owner(self, spec: str) -> str:
         """Say whose a name is, for messages.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
+    "DTYPES",
     "ModelSource",
     "check_dependencies",
     "find_model",
@@ -43,7 +44,8 @@ _TOKENIZER_FILES = (
     "spiece.model",
     "tekken.json",
 )
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+"""Number formats of `TransformersRunner`."""
 _QUANTIZATIONS = (None, "int8", "int4")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
@@ -247,8 +249,8 @@ def check_dependencies(
         MissingDependencyError: If a library is missing.
         RunnerError: If quantised loading is asked for without a CUDA GPU.
     """
-    if dtype not in _DTYPES:
-        raise ValueError(f"`dtype` is one of {', '.join(_DTYPES)}, got {dtype!r}")
+    if dtype not in DTYPES:
+        raise ValueError(f"`dtype` is one of {', '.join(DTYPES)}, got {dtype!r}")
     if quantization not in _QUANTIZATIONS:
         raise ValueError(f"`quantization` is None, 'int8' or 'int4', got {quantization!r}")
     if isinstance(device_map, str) and device_map not in _DEVICE_MAPS:
