@@ -280,3 +280,12 @@ def test_libraries_of_another_version_are_refused(tmp_path, monkeypatch, tool, i
 
     with pytest.raises((MissingDependencyError, UnsupportedVersionError), match=message):
         ConsistencyCallback("sample", out=tmp_path)
+
+
+def test_source_tree_that_is_not_installed_has_no_bounds(tmp_path, monkeypatch):
+    def requires(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "requires", requires)
+
+    ConsistencyCallback("sample", out=tmp_path)
