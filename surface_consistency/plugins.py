@@ -191,6 +191,17 @@ class Plugins:
             )
         return found
 
+    def require(self, spec: str) -> None:
+        """Refuse a name that nothing registers; nothing is imported.
+
+        Args:
+            spec: As for `load`; what is importable is not looked for.
+
+        Raises:
+            PluginError: If it is a bare name that nothing, or more than one package, registers.
+        """
+        self._point(spec)
+
     def owner(self, spec: str) -> str:
         """Say whose a name is, for messages.
 

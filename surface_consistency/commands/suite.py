@@ -78,6 +78,7 @@ def _suite(
     suite = read_suite(shipped if not file.exists() and shipped.is_file() else file)
     states = suite_states(suite, out)
     print(_plan_text(states, out, shards, devices), flush=True)
+    _print_failures(states, "failed so far")
     if dry_run:
         return 0
     if tasks is None:
@@ -87,9 +88,7 @@ def _suite(
         states = suite_states(suite, out)
     counts = Counter(one.state for one in states)
     print(f"\n{', '.join(f'{n} {state}' for state, n in counts.items())}")
-    for one in states:
-        if one.state == "failed":
-            print(f"failed: {one.cell.folder}: {one_line(one.told)}")
+    _print_failures(states, "failed")
     print(f"report: {out / 'report.html'}")
     return _FAILED if counts["failed"] else UNANSWERED if counts["unanswered"] else 0
 
@@ -123,6 +122,13 @@ def _plan_text(states: Sequence[CellState], out: Path, shards: int, devices: Seq
     if shards > 1:
         told.append(f"each run in {shards} shards")
     return "\n".join(told)
+
+
+def _print_failures(states: Sequence[CellState], state: str) -> None:
+    """Say why runs have failed, those of a model whose revisions are not there before the start."""
+    for one in states:
+        if one.state == "failed":
+            print(f"{state}: {one.cell.folder}: {one_line(one.told)}", flush=True)
 
 
 def _run_tasks(

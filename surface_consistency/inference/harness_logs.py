@@ -15,6 +15,7 @@ __all__ = [
     "is_array",
     "is_inspect_log",
     "is_written_out",
+    "refuse_summary",
     "task_of",
     "written_out_row",
 ]
@@ -23,7 +24,8 @@ _HEAD: Final = 4096
 _INSPECT: Final = re.compile(
     rb'\A\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:.*"eval"\s*:', re.DOTALL
 )
-_ARRAY: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[\s*\{")
+_ARRAY: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[\s*[{\]]")
+_SUMMARY: Final = re.compile(rb'\A\s*\{\s*"results"\s*:\s*\{')
 _WRITTEN_OUT: Final = "_write_out_info"
 # What stops an answer is joined to the prompt there, so that more may follow the mark.
 _ASKED: Final = re.compile(
@@ -65,7 +67,9 @@ def inspect_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
-        raise MissingDependencyError("Reading a log of inspect_ai", "it", "inspect") from error
+        raise MissingDependencyError(
+            "Reading a log of inspect_ai", "inspect-ai", "inspect"
+        ) from error
     try:
         task = read_eval_log(file, header_only=True).eval.task
         samples = list(read_eval_log_samples(file, all_samples_required=False))
@@ -95,9 +99,25 @@ def is_array(file: Path) -> bool:
         file: A JSONL file by its name.
 
     Returns:
-        Whether it begins with an object in brackets.
+        Whether it begins with an object in brackets, or holds empty ones.
     """
     return _ARRAY.match(read_start(file)) is not None
+
+
+def refuse_summary(file: Path) -> None:
+    """Refuse the results of lm-eval, which hold no answers, in favour of its samples.
+
+    Args:
+        file: Any file.
+
+    Raises:
+        DataError: If it is such a file; says where samples are.
+    """
+    if file.suffix.lower() == ".json" and file.is_file() and _SUMMARY.match(_head(file)):
+        raise DataError(
+            f"{file} holds the results of lm-evaluation-harness and no answers; give the samples, "
+            "such as samples_<task>_*.jsonl beside it, which the harness writes with --log_samples"
+        )
 
 
 def array_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
+    "DTYPES",
     "ModelSource",
     "check_dependencies",
     "find_model",
@@ -44,7 +45,8 @@ _TOKENIZER_FILES = (
     "spiece.model",
     "tekken.json",
 )
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+"""Number formats of `TransformersRunner`."""
 _QUANTIZATIONS = (None, "int8", "int4")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
@@ -253,8 +255,8 @@ def check_dependencies(
         MissingDependencyError: If a library is missing.
         RunnerError: If quantised loading is asked for without a CUDA GPU.
     """
-    if dtype not in _DTYPES:
-        raise ValueError(f"`dtype` is one of {', '.join(_DTYPES)}, got {dtype!r}")
+    if dtype not in DTYPES:
+        raise ValueError(f"`dtype` is one of {', '.join(DTYPES)}, got {dtype!r}")
     if quantization not in _QUANTIZATIONS:
         raise ValueError(f"`quantization` is None, 'int8' or 'int4', got {quantization!r}")
     if isinstance(device_map, str) and device_map not in _DEVICE_MAPS:
@@ -402,7 +404,7 @@ def load_model(
             f"{source.label} does not fit into the memory of {place}; use dtype='bfloat16', "
             "quantization='int8' or 'int4', device_map='auto', or a smaller model"
         ) from error
-    except UNREADABLE as error:
+    except (*UNREADABLE, import_module("safetensors").SafetensorError) as error:
         raise _failed(source, "model", error) from error
     return model.eval(), tokenizer
 

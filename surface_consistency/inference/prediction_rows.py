@@ -11,6 +11,7 @@ from surface_consistency.inference.harness_logs import (
     is_array,
     is_inspect_log,
     is_written_out,
+    refuse_summary,
     written_out_row,
 )
 from surface_consistency.reading import (
@@ -140,7 +141,8 @@ def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         Line or row from 1, and the cells of each row.
 
     Raises:
-        DataError: If the kind of file is unknown, or the folder holds several splits.
+        DataError: If the kind of file is unknown, it holds the results of lm-eval without its
+            samples, or the folder holds several splits.
         RecordError: If a row is broken; names file and line.
     """
     for number, row in _rows(file):
@@ -152,6 +154,7 @@ def file_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Read the rows of a file as they are."""
+    refuse_summary(file)
     if is_inspect_log(file):
         return inspect_rows(file)
     if file.is_dir():

@@ -9,7 +9,7 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.inference.runner import Runner
 from surface_consistency.plugins import Plugins
 
-__all__ = ["GROUP", "available_runners", "check_runner_options", "load_runner"]
+__all__ = ["GROUP", "available_runners", "check_runner", "check_runner_options", "load_runner"]
 
 GROUP = "surface_consistency.runners"
 """Entry point group under which packages register runners."""
@@ -40,6 +40,18 @@ def available_runners() -> tuple[str, ...]:
         ('fake', 'openai', 'stored')
     """
     return _RUNNERS.names()
+
+
+def check_runner(spec: str) -> None:
+    """Refuse a runner that is not registered, before anything is loaded.
+
+    Args:
+        spec: As for `load_runner`.
+
+    Raises:
+        RunnerError: If it is a bare name that nothing registers; names the nearest.
+    """
+    _RUNNERS.require(spec)
 
 
 def load_runner(

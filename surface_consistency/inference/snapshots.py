@@ -29,6 +29,8 @@ _KINDS: Final = (".safetensors", ".bin", ".pt", ".gguf", ".msgpack", ".h5")
 _OTHERS: Final = re.compile(r"(training_args|optimizer|scheduler|rng_state).*")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _SHOWN: Final = 8
+_HEAD_LENGTH: Final = 8
+_LONGEST_HEAD: Final = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +152,8 @@ def check_whole(folder: Path, label: str) -> None:
         label: Its name, for the message.
 
     Raises:
-        SourceNotFoundError: If files of weights are missing, or there are none; says how to get
-            them.
+        SourceNotFoundError: If files of weights are missing or cut short, or there are none; says
+            how to get them.
     """
     files = weight_files(folder)
     wanted = set(files)
@@ -166,13 +168,40 @@ def check_whole(folder: Path, label: str) -> None:
                 ) from error
             wanted |= set(shards)
     missing = sorted(name for name in wanted if not (folder / name).exists())
-    if missing or not wanted:
-        told = f"{len(missing)} of {len(wanted)} files" if wanted else "the files"
-        example = f", such as {missing[0]}" if missing else ""
-        raise SourceNotFoundError(
-            f"{label} is half downloaded: {told} of its weights are missing in {folder}{example}; "
-            f"go on with `hf download {label}` and the same --revision"
-        )
+    torn = [name for name, path in files.items() if name not in missing and _is_torn(path)]
+    if not (missing or torn) and wanted:
+        return
+    told = f"{len(missing) or len(torn)} of {len(wanted)} files" if wanted else "the files"
+    example = f", such as {(missing or torn)[0]}" if missing or torn else ""
+    state = "cut short" if torn and not missing else "missing"
+    in_cache = folder.parent.name == "snapshots"
+    remedy = (
+        f"go on with `hf download {label}` and the same --revision"
+        if in_cache
+        else "save, copy or download them again"
+    )
+    raise SourceNotFoundError(
+        f"{label} is half downloaded: {told} of its weights are {state} in {folder}{example}; "
+        f"{remedy}"
+    )
+
+
+def _is_torn(path: Path) -> bool:
+    """Tell whether a safetensors file ends before the last of the weights that its head lists."""
+    if path.suffix != ".safetensors":
+        return False
+    size = path.stat().st_size
+    with path.open("rb") as content:
+        start = content.read(_HEAD_LENGTH)
+        length = int.from_bytes(start, "little")
+        if len(start) < _HEAD_LENGTH or length > _LONGEST_HEAD:
+            return False
+        try:
+            head = json.loads(content.read(length))
+            ends = [tensor["data_offsets"][1] for name, tensor in head.items() if name[:2] != "__"]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return size < _HEAD_LENGTH + length
+    return size < _HEAD_LENGTH + length + max(ends, default=0)
 
 
 def _few(names: list[str]) -> str:

@@ -29,7 +29,12 @@ def check_tool(feature: str, tool: str, extra: str) -> None:
         installed = version(tool)
     except PackageNotFoundError:
         raise MissingDependencyError(feature, tool, extra) from None
-    for line in requires(_PACKAGE) or ():
+    try:
+        bounds = requires(_PACKAGE) or ()
+    except PackageNotFoundError:
+        # A source tree that is not installed tells none.
+        bounds = ()
+    for line in bounds:
         needed = Requirement(line)
         is_tool = re.sub(r"[-_.]+", "-", needed.name).lower() == tool
         if not is_tool or needed.marker is None or not needed.marker.evaluate({"extra": extra}):

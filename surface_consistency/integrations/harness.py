@@ -17,7 +17,7 @@ from surface_consistency.schemas import Prompt
 
 __all__ = ["lm_eval_path", "run_lm_eval", "task_class"]
 
-_FEATURE: Final = "The task files for lm-evaluation-harness"
+_FEATURE: Final = "The integration with lm-evaluation-harness"
 _EXTRA: Final = "lm-eval"
 _KEYS: Final = ("task", "class", "study", "options", "metadata", "tag", "num_fewshot", "repeats")
 

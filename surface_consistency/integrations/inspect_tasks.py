@@ -16,7 +16,7 @@ from surface_consistency.integrations.paired_task import Document, PairedTask, t
 
 __all__ = ["register"]
 
-_FEATURE: Final = "The tasks for inspect_ai"
+_FEATURE: Final = "The integration with inspect_ai"
 _VERDICTS: Final = "verdicts"
 
 

@@ -15,13 +15,13 @@ import pandas as pd
 
 from surface_consistency.errors import (
     DataError,
-    MissingDependencyError,
     SurfaceConsistencyError,
     SurfaceConsistencyWarning,
 )
 from surface_consistency.inference.options import OptionRunner, OptionScore
 from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
 from surface_consistency.runs.files import output_folder, write_text
 from surface_consistency.runs.frames import write_frame
@@ -54,6 +54,7 @@ class StepEvaluator:
     Raises:
         DataError: If `out` is a file.
         MissingDependencyError: If torch or transformers is not installed.
+        UnsupportedVersionError: If the version of one is too old or too new.
     """
 
     def __init__(
@@ -65,12 +66,8 @@ class StepEvaluator:
         options: Mapping[str, object] = MappingProxyType({}),
         batch_size: int = 32,
     ) -> None:
-        try:
-            import torch  # noqa: F401
-            import transformers  # noqa: F401
-        except ImportError as error:
-            missing = str(error.name or error)
-            raise MissingDependencyError("ConsistencyCallback", missing, "inference") from error
+        for tool in ("torch", "transformers"):
+            check_tool("ConsistencyCallback", tool, "inference")
         self._given = (study, dict(options), data)
         self._batch_size = batch_size
         self.folder = output_folder(out)
@@ -308,6 +305,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         ValueError: If `every` is less than 1, `on_error` is unknown, or an option is wrong.
         DataError: As for `StepEvaluator`.
         MissingDependencyError: As for `StepEvaluator`.
+        UnsupportedVersionError: As for `StepEvaluator`.
     """
 
     def __init__(

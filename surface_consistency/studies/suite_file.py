@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from surface_consistency.errors import DataError, PluginError
+from surface_consistency.errors import DataError, PluginError, RunnerError
+from surface_consistency.inference.loading import DTYPES
+from surface_consistency.inference.registry import check_runner
 from surface_consistency.plugins import STUDIES
 from surface_consistency.reading import decode_text, existing_file, parse_toml, read_document
 from surface_consistency.settings_options import RecordOption, record_from_options, record_options
@@ -175,6 +177,13 @@ def _model(where: str, table: Mapping[str, Any]) -> ModelSettings:
         raise DataError(f"{where}: needs `model`, or a `label` where the runner needs none")
     if made.model == "organism":
         raise DataError(f"{where}: a suite asks models that are there, and trains no organism")
+    if made.runner is not None:
+        try:
+            check_runner(made.runner)
+        except RunnerError as error:
+            raise DataError(f"{where}: {error}") from error
+    if made.runner in (None, "transformers") and made.dtype not in (None, *DTYPES):
+        raise DataError(f"{where}: dtype is one of {', '.join(DTYPES)}, got {made.dtype!r}")
     return made
 
 
@@ -266,6 +275,8 @@ def _value(where: str, value: Any, option: RecordOption) -> object:  # noqa: ANN
             name: item if isinstance(item, str) else json.dumps(item)
             for name, item in value.items()
         }
+    if isinstance(value, str) and get_origin(option.annotation) is tuple:
+        return (value,)
     if "Path" in str(option.annotation):
         try:
             return TypeAdapter(option.annotation).validate_python(value)

@@ -220,6 +220,22 @@ def test_written_out_documents_of_the_old_harness(tmp_path):
         predictions.read_predictions(path)
 
 
+def test_results_without_samples_are_refused_with_the_name_of_those(tmp_path):
+    path = tmp_path / "results_2026-11-22T10-54-36.927396.json"
+    path.write_text(json.dumps({"results": {"redirectqa": {"acc,none": 0.5}}}, indent=2))
+
+    with pytest.raises(DataError, match=r"no answers; give the samples, such as samples_<task>_"):
+        read_predictions(path)
+
+
+def test_an_empty_list_holds_no_predictions(tmp_path):
+    path = tmp_path / "triviaqa_write_out_info.json"
+    path.write_text("[]")
+
+    with pytest.raises(DataError, match="holds no predictions; it is empty"):
+        read_predictions(path)
+
+
 def test_lm_eval_rejects_loglikelihoods(tmp_path):
     path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(resps=[[[-1.5, False]]]))
 

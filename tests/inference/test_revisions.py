@@ -95,7 +95,7 @@ def test_all_revisions_that_are_missing_are_told_at_once(cache):
     assert "hf download owner/name --revision step7" in lines[0]
 
 
-@pytest.mark.parametrize("kind", ["broken link", "missing shard", "no weights"])
+@pytest.mark.parametrize("kind", ["broken link", "missing shard", "no weights", "cut short"])
 def test_a_half_download_is_refused_before_loading(cache, kind):
     """Whatever a stopped download leaves: a link without its end, an index without its shards."""
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
@@ -104,11 +104,14 @@ def test_a_half_download_is_refused_before_loading(cache, kind):
         files["model.safetensors"] = b"half"
     elif kind == "missing shard":
         files |= {"model.safetensors.index.json": index, "model-1.safetensors": b"one"}
+    elif kind == "cut short":
+        head = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+        files["model.safetensors"] = len(head).to_bytes(8, "little") + head + b"half"
     commit(cache, "3" * 40, files, refs=["half"])
     if kind == "broken link":
         (cache / "snapshots" / ("3" * 40) / "model.safetensors").resolve().unlink()
 
-    with pytest.raises(SourceNotFoundError, match=r"^owner/name is half downloaded: .*missing in"):
+    with pytest.raises(SourceNotFoundError, match=r"^owner/name is half .*(missing|cut short) in"):
         find_revisions(cache, ["half"])
 
 

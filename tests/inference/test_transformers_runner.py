@@ -503,7 +503,12 @@ def test_the_fingerprint_names_what_decides_the_answers(neox, tiny_models):
 
 def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
     shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
-    (tmp_path / "m" / "model.safetensors").unlink()
+    weights = tmp_path / "m" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(RunnerError, match=r"the model of m cannot be loaded \(SafetensorError: "):
+        TransformersRunner(tmp_path / "m", device="cpu")
+
+    weights.unlink()
     with pytest.raises(
         RunnerError, match=r"the model of m cannot be loaded \(OSError: .*check tha"
     ):

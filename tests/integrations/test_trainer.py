@@ -1,5 +1,6 @@
 """The callback of the Trainer: what it logs and keeps, and that training does not notice it."""
 
+import importlib.metadata
 import random
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
+    MissingDependencyError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
+    UnsupportedVersionError,
 )
-from surface_consistency.integrations import trainer as trainer_module
+from surface_consistency.integrations import extras, trainer as trainer_module
 from surface_consistency.integrations.trainer import StepEvaluator, read_curve
 from surface_consistency.metrics import PAIRED_RATES, paired_by
 from surface_consistency.schemas import Generation
@@ -257,3 +260,32 @@ def test_callback_rejects_what_it_cannot_do(tmp_path):
         ConsistencyCallback("sample", out=tmp_path, on_error="stop")
     with pytest.raises(DataError, match=r"holds no curve\.csv"):
         read_curve(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tool", "installed", "message"),
+    [
+        ("transformers", "4.57.1", r"works with transformers <6,>=5\.0, and 4\.57\.1 is installed"),
+        ("torch", "2.5.0", r"works with torch >=2\.6, and 2\.5\.0 is installed"),
+        ("torch", None, r"ConsistencyCallback needs torch.*surface-consistency\[inference\]"),
+    ],
+)
+def test_libraries_of_another_version_are_refused(tmp_path, monkeypatch, tool, installed, message):
+    def version(name):
+        if name == tool and installed is None:
+            raise extras.PackageNotFoundError(name)
+        return installed if name == tool else importlib.metadata.version(name)
+
+    monkeypatch.setattr(extras, "version", version)
+
+    with pytest.raises((MissingDependencyError, UnsupportedVersionError), match=message):
+        ConsistencyCallback("sample", out=tmp_path)
+
+
+def test_source_tree_that_is_not_installed_has_no_bounds(tmp_path, monkeypatch):
+    def requires(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "requires", requires)
+
+    ConsistencyCallback("sample", out=tmp_path)

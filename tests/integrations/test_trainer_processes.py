@@ -12,6 +12,8 @@ from tests.integrations.processes import OPTIONS, run_on_two, train_and_evaluate
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:

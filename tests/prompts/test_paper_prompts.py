@@ -16,7 +16,6 @@ from surface_consistency.prompts.paper_prompts import (
 )
 from surface_consistency.prompts.slaq_writer import writer_prompt
 from surface_consistency.schemas.slaq import SlaqArticle, SlaqQuestion
-from surface_consistency.studies.redirectqa import RedirectQASettings
 
 QUESTIONS = [
     SlaqQuestion(id=f"t/{k}", index=k, question=f"Who is {{q{k}}}?", answer=f"N{k}", is_entity=None)
@@ -67,7 +66,7 @@ def test_own_words_that_papers_print_are_theirs(printed):
     redirectqa, lexical = printed("redirectqa_prompts"), printed("lexical_prompts")
     system, user = meaning_prompt("m", "sentence_A", "sentence_B").messages
 
-    frame = FRAMES[RedirectQASettings().frame].replace("{question}", "<question>")
+    frame = FRAMES["en"].replace("{question}", "<question>")
     assert f"“{frame}” in a 15-shot setting" in redirectqa
     assert f"“{frame}” を用いて, 14-shot" in printed("redirectqa_ja_prompts")
     names = ("<redirect surface>", "<canonical surface>")

@@ -351,7 +351,7 @@ def test_models_revisions_studies_and_variants_are_multiplied(tmp_path):
     assert suite.models[1].options == {"batch": 3, "name": "x", "quantization": "int8"}
 
 
-def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path):
+def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path, capsys):
     """The other model is asked all the same."""
     for name, weights in (("step1", "a"), ("step2", "a")):
         folder = tmp_path / "model" / name
@@ -378,6 +378,10 @@ def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path)
     assert [one.state for one in states] == ["new", "same weights", "failed", "failed"]
     assert states[1].told == "step1"
     assert "holds no checkpoint 'step3'" in states[3].told
+    file.write_text(file.read_text().replace('["step1", "step3"]', '"step3"'))
+    assert main(["suite", str(file), "--dry-run", "--out", str(tmp_path / "out")]) == 0
+    told = "failed so far: redirectqa/missing@step3: "
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -393,7 +397,17 @@ def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path)
         ("shots = 0", "zzz = 0", r"no key 'zzz'; there are .*limit"),
         ("shots = 0", "shots = -1", r"redirectqa\): shots must be 0 or more, got -1"),
         ("shots = 0", 'shots = "many"', r"redirectqa\): shots: input should be a valid integer"),
-        ('study = "redirectqa"', 'study = "redirectq"', "study 1: .*redirectq"),
+        ('= "redirectqa"', '= "redirectq"', r"study 1: no study .*did you mean 'redirectqa'\?"),
+        (
+            'runner = "{runner}"',
+            'runner = "transformer"',
+            r"model 1: no runner 'transformer'; did you mean 'transformers'\?",
+        ),
+        (
+            'runner = "{runner}"',
+            'dtype = "bf16"',
+            "model 1: dtype is one of auto, float32, bfloat16, float16, got 'bf16'",
+        ),
         ('study = "redirectqa"', "", "study 1: needs `study`, one of audit"),
         ('label = "broken"', 'label = "knowing"', "two runs are redirectqa/knowing"),
         ('model = "broken"', 'model = "organism"', "model 2: a suite asks models that are there"),
