@@ -270,7 +270,7 @@ def test_a_frame_stands_around_every_question(frame, text):
     "frame", ["xx", "{question}", "Q: {question} A: ", "{question} {question}."]
 )
 def test_what_is_no_frame_is_refused(frame):
-    with pytest.raises(ValueError, match="a frame is one of en, ar, cs, .*, zh, or a text"):
+    with pytest.raises(ValueError, match=r"a frame is one of en, ar, cs, .*, zh, or a text"):
         resolve_frame(frame)
     with pytest.raises(ValueError, match="a frame is one of"):
         RedirectQASettings(frame=frame)
