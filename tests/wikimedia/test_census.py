@@ -343,6 +343,21 @@ def test_a_dump_that_ends_early_is_refused_or_counted_as_far_as_it_goes(japan):
         found = census_of(japan, allow_truncated=True)
 
     assert 0 < found.kinds.set_index("kind").loc["category", "n_carrying"] < 20
+    assert any("categorylinks.sql.gz is cut off or damaged" in note for note in found.notes)
+
+
+def test_a_plain_dump_of_which_nothing_tells_the_end_is_said_or_refused(japan):
+    path = dump(japan, "redirect")
+    plain = gzip.decompress(path.read_bytes())
+    bare = b"".join(line for line in plain.splitlines(keepends=True) if not line.startswith(b"--"))
+    path.unlink()
+    path.with_suffix("").write_bytes(bare)
+
+    found = census_of(japan)
+
+    assert any("redirect.sql is not packed and has no mark" in note for note in found.notes)
+    with pytest.raises(DumpError, match="--require-end-mark"):
+        census_of(japan, require_end_mark=True)
 
 
 def test_other_tables_under_these_names_are_refused(japan):
