@@ -154,7 +154,8 @@ class RuleScoring(Settings):
     """How answers are judged: by a matching rule."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
-    """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
+    """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
+    them), or one of another package as package:name."""
 
     region: Region = "first_line"
     """Judged part of the output; first_text_line passes over blank lines before the answer."""

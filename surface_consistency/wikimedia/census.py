@@ -30,7 +30,7 @@ from surface_consistency.wikimedia.construction.database import open_database, q
 from surface_consistency.wikimedia.pages_xml import RedirectPage, read_redirects
 from surface_consistency.wikimedia.rcat_templates import ENWIKI_SHELLS, ENWIKI_TABLE, template_key
 from surface_consistency.wikimedia.sql import read_create_table, read_sql
-from surface_consistency.wikimedia.streams import ProgressHook
+from surface_consistency.wikimedia.streams import ProgressHook, ReadProgress
 from surface_consistency.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _PAGE, _REDIRECT, _ARTICLE, _CATEGORY, _TEMPLATE = 1, 2, 4, 8, 16
 _OF_NAMESPACE: Final = {0: _ARTICLE, 14: _CATEGORY, 10: _TEMPLATE}
 _LARGEST_PAGE_ID: Final = (1 << 31) - 1
 _LEAST_KNOWN: Final = 0.5
-_LEAST_ALIKE: Final = 0.9
+_LEAST_ALIKE: Final = 0.95
 _EXAMPLES: Final = 3
 _ROWS: Final = 20_000
 _SHELLS: Final = frozenset(map(template_key, ENWIKI_SHELLS))
@@ -136,7 +136,21 @@ def take_census(
         TruncatedDumpWarning: If a dump ends early and that is allowed.
     """
     import_arrow()
-    options = {"allow_truncated": allow_truncated, "threads": threads, "progress": progress}
+    ends: dict[Path, str] = {}
+
+    def watch(state: ReadProgress) -> None:
+        """Remember how dumps end, and pass on how far they are read."""
+        if state.is_truncated:
+            ends[state.path] = "is cut off or damaged; what came before counts"
+        elif state.is_end_unmarked:
+            ends[state.path] = (
+                "is not packed and has no mark at its end, so that a cut between two lines or "
+                "statements cannot be told"
+            )
+        if progress is not None:
+            progress(state)
+
+    options = {"allow_truncated": allow_truncated, "threads": threads, "progress": watch}
     with (
         tempfile.TemporaryDirectory(prefix="census-", dir=work) as folder,
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
@@ -147,7 +161,8 @@ def take_census(
         for table in _STAGED:
             file = quoted(str(Path(folder, f"{table}.parquet")))
             connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({file})")
-        return _Counter(plan, connection, reader.notes).census()
+        notes = [*reader.notes, *(f"{path.name} {how}" for path, how in ends.items())]
+        return _Counter(plan, connection, notes).census()
 
 
 class _Pages:

@@ -179,7 +179,7 @@ def test_a_new_language_is_counted_by_hand(tmp_path, is_older):
 
     found = census_of(tmp_path)
 
-    assert (found.n_redirects, found.n_usable) == (21, 19)
+    assert (found.n_redirects, found.n_usable) == (23, 21)
     rows = {(row["kind"], row["name"]): row for row in found.names.to_dict("records")}
     assert len(rows) == 16
     short = rows["category", "略称からの転送"]
@@ -209,8 +209,8 @@ def test_a_new_language_is_counted_by_hand(tmp_path, is_older):
     assert ("template", "転送") not in rows
     sums = found.kinds.set_index("kind")
     columns = ["n_names", "n_carrying", "n_mapped", "n_unmapped", "n_untagged"]
-    assert sums.loc["category", columns].tolist() == [8, 18, 6, 12, 1]
-    assert sums.loc["template", columns].tolist() == [8, 18, 4, 14, 1]
+    assert sums.loc["category", columns].tolist() == [8, 20, 6, 14, 1]
+    assert sums.loc["template", columns].tolist() == [8, 20, 4, 16, 1]
 
 
 def test_the_same_dumps_give_the_same_census(japan):
@@ -329,7 +329,7 @@ def test_redirects_that_carry_nothing_are_counted(japan):
     found = census_of(japan)
 
     assert found.names.empty
-    assert found.kinds["n_untagged"].tolist() == [19, 19]
+    assert found.kinds["n_untagged"].tolist() == [21, 21]
 
 
 def test_a_dump_that_ends_early_is_refused_or_counted_as_far_as_it_goes(japan):
@@ -342,7 +342,22 @@ def test_a_dump_that_ends_early_is_refused_or_counted_as_far_as_it_goes(japan):
     with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
         found = census_of(japan, allow_truncated=True)
 
-    assert 0 < found.kinds.set_index("kind").loc["category", "n_carrying"] < 18
+    assert 0 < found.kinds.set_index("kind").loc["category", "n_carrying"] < 20
+    assert any("categorylinks.sql.gz is cut off or damaged" in note for note in found.notes)
+
+
+def test_a_plain_dump_of_which_nothing_tells_the_end_is_said_or_refused(japan):
+    path = dump(japan, "redirect")
+    plain = gzip.decompress(path.read_bytes())
+    bare = b"".join(line for line in plain.splitlines(keepends=True) if not line.startswith(b"--"))
+    path.unlink()
+    path.with_suffix("").write_bytes(bare)
+
+    found = census_of(japan)
+
+    assert any("redirect.sql is not packed and has no mark" in note for note in found.notes)
+    with pytest.raises(DumpError, match="--require-end-mark"):
+        census_of(japan, require_end_mark=True)
 
 
 def test_other_tables_under_these_names_are_refused(japan):
@@ -358,7 +373,7 @@ def test_titles_that_are_no_text_are_left_out_and_counted(japan):
 
     found = census_of(japan)
 
-    assert found.n_redirects == 21
+    assert found.n_redirects == 23
     assert "1 rows are left out: title is no UTF-8" in found.notes
 
 
@@ -376,7 +391,7 @@ def test_repeated_rows_count_once(japan):
 
     found = census_of(japan)
 
-    assert (found.n_redirects, found.n_usable) == (21, 19)
+    assert (found.n_redirects, found.n_usable) == (23, 21)
     assert found.names.set_index("name").loc["略称からの転送", "n_redirects"] == 4
 
 
