@@ -3,8 +3,6 @@ from .canonical import CanonicalDatabase as CanonicalDatabase, canonicalise as c
 from .closure import (
     Closure as Closure,
     alias_closures as alias_closures,
-    deleted_entries as deleted_entries,
-    deletion_masks as deletion_masks,
     similarity_closures as similarity_closures,
 )
 from .embedding_index import (

@@ -24,14 +24,12 @@ from surface_consistency.retrieval.alias_groups import (
     names_in,
 )
 from surface_consistency.retrieval.triplet_index import NameFinder, TripletIndex, key_column
-from surface_consistency.schemas.memory import AuditPrompt, FactDatabase, MemoryState
+from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 
 __all__ = [
     "Closure",
     "Embed",
     "alias_closures",
-    "deleted_entries",
-    "deletion_masks",
     "similarity_closures",
 ]
 
@@ -55,16 +53,6 @@ class Closure:
 
     by_similarity: npt.NDArray[np.int64] = field(default_factory=lambda: _NO_ENTRIES)
     """Those of `indices` that no alias found, but the similarity to an entry that one did."""
-
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """Mark the entries.
-
-        Returns:
-            True for each entry of the closure, shape (n_triplets,).
-        """
-        marked = np.zeros(self.n_triplets, dtype=np.bool_)
-        marked[self.indices] = True
-        return marked
 
 
 def alias_closures(
@@ -118,48 +106,6 @@ def alias_closures(
             known[names] = Closure(indices=entries, n_triplets=len(index.triplets))
         closures.append(known[names])
     return closures
-
-
-def deleted_entries(
-    closures: Iterable[Closure], *, state: MemoryState = "DEL-ON"
-) -> list[npt.NDArray[np.int64] | None]:
-    """Give what a retriever takes as `deleted`, one item a fact.
-
-    Args:
-        closures: What shall be gone.
-        state: State of the store; "FULL" deletes nothing.
-
-    Returns:
-        For each fact the indices of its deleted entries; None where all exist.
-
-    Examples:
-        >>> closure = Closure(indices=np.array([1]), n_triplets=3)
-        >>> deleted_entries([closure], state="FULL"), deleted_entries([closure])
-        ([None], [array([1])])
-    """
-    return [None if state == "FULL" else closure.indices for closure in closures]
-
-
-def deletion_masks(closures: Sequence[Closure]) -> npt.NDArray[np.bool_]:
-    """Mark the deleted entries of several facts, for searches that score all entries at once.
-
-    Args:
-        closures: Closures in one database, at least one.
-
-    Returns:
-        True where an entry is deleted, shape (n_facts, n_triplets): one byte each, so take the
-        facts by batches where the database is large.
-
-    Raises:
-        ValueError: If there are none, or they are of databases of different sizes.
-    """
-    sizes = {closure.n_triplets for closure in closures}
-    if len(sizes) != 1:
-        raise ValueError(f"closures must be of one database, got sizes {sorted(sizes)}")
-    masks = np.zeros((len(closures), sizes.pop()), dtype=np.bool_)
-    for row, closure in enumerate(closures):
-        masks[row, closure.indices] = True
-    return masks
 
 
 def similarity_closures(

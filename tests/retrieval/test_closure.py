@@ -11,8 +11,6 @@ from surface_consistency.retrieval import (
     AliasGroups,
     Closure,
     alias_closures,
-    deleted_entries,
-    deletion_masks,
     similarity_closures,
 )
 from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase
@@ -212,33 +210,6 @@ def test_wrong_scope_is_rejected(make, fact, scope):
 def test_unknown_key_is_rejected(make, fact):
     with pytest.raises(ValueError, match="key must be one of published, strict or a function"):
         alias_closure(make(), fact("a", "b", "c"), key="loose")
-
-
-@pytest.mark.parametrize("name", ["countries/alias", "sports/collision", "released"])
-def test_masks_and_indices_say_the_same(published, name):
-    closures = alias_closures(*published[name])
-
-    masks = deletion_masks(closures)
-
-    assert masks.dtype == np.bool_
-    for row, closure, entries in zip(masks, closures, deleted_entries(closures), strict=True):
-        assert np.flatnonzero(row).tolist() == closure.indices.tolist() == entries.tolist()
-        assert (closure.mask() == row).all()
-
-
-def test_full_state_deletes_nothing(published):
-    closures = alias_closures(*published["sports/base"])
-
-    assert deleted_entries(closures, state="FULL") == [None] * 100
-    assert all(item is not None for item in deleted_entries(closures, state="DEL-OFF"))
-
-
-@pytest.mark.parametrize("sizes", [(), (3, 4)])
-def test_masks_reject_closures_of_several_databases(sizes):
-    closures = [Closure(indices=np.array([0]), n_triplets=size) for size in sizes]
-
-    with pytest.raises(ValueError, match="closures must be of one database"):
-        deletion_masks(closures)
 
 
 def letters(texts):

@@ -17,7 +17,12 @@ from surface_consistency.data.audit_files import read_audit_prompts, read_databa
 from surface_consistency.data.audit_topologies import TOPOLOGIES
 from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
 from surface_consistency.prompts.audit_styles import AUDIT_STYLES
-from surface_consistency.retrieval import DatabaseCoverage, database_coverage, open_database
+from surface_consistency.retrieval import (
+    DatabaseCoverage,
+    TripletIndex,
+    database_coverage,
+    open_database,
+)
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 
 __all__ = ["AuditCondition", "AuditData", "ConditionLabel", "condition_label", "find_conditions"]
@@ -265,14 +270,16 @@ def _read(
 ) -> list[AuditCondition]:
     """Read conditions, each database once."""
     databases: dict[Path, FactDatabase] = {}
+    indices: dict[Path, TripletIndex] = {}
     conditions = []
     for label, (file, prompt_file) in files.items():
         if file not in databases:
             is_mapped = file.suffix == _PARQUET
             databases[file] = open_database(file) if is_mapped else read_database(file)
-        prompts = tuple(read_audit_prompts(prompt_file, database=databases[file]))
+            indices[file] = TripletIndex.of(databases[file])
+        prompts = tuple(read_audit_prompts(prompt_file, database=indices[file]))
         try:
-            fit = database_coverage(databases[file], prompts, max_missing=max_missing)
+            fit = database_coverage(indices[file], prompts, max_missing=max_missing)
         except DataError as error:
             raise DataError(f"{prompt_file}: {error}") from error
         conditions.append(
