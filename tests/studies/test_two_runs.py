@@ -205,7 +205,7 @@ def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
     [
         (["{before}"], "give the folders of two runs"),
         (["{before}", "{after}", "--correct", "x"], "--correct say how to read files of verdicts"),
-        (["{before}", "nowhere.csv"], "is not a run folder"),
+        (["{before}", "nowhere.csv"], "there is no folder nowhere.csv"),
         (["some.csv", "--first", "a"], "--second is required"),
         (["some.csv", "--first", "a", "--second", "b", "--common"], "--common is for the folders"),
     ],
