@@ -55,7 +55,8 @@ def pooled_rates(
         confidence_level: Posterior probability of each interval, in (0, 1).
 
     Returns:
-        Pooled rates with the central posterior interval of each, and the fitted distribution.
+        Pooled rates with the central posterior interval of each, and the fitted distribution. Where
+        a posterior is so skew that its mean lies outside, the interval is widened to hold it.
 
     Raises:
         ValueError: When the lengths differ, a number is missing, infinite or negative, a group has
@@ -113,9 +114,14 @@ def pooled_rates(
             concentration=concentration,
         )
     right, wrong = x + concentration * mean, n - x + concentration * (1.0 - mean)
+    rates = right / (right + wrong)
     low, high = _beta_bounds(right, wrong, confidence_level)
     return PooledRatesResult(
-        rates=right / (right + wrong), low=low, high=high, mean=mean, concentration=concentration
+        rates=rates,
+        low=np.minimum(low, rates),
+        high=np.maximum(high, rates),
+        mean=mean,
+        concentration=concentration,
     )
 
 

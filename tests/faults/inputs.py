@@ -76,6 +76,10 @@ def command(words):
     return code, out.getvalue(), err.getvalue()
 
 
+_KINDS = ("error: ", "warning: ", "--limit ")
+"""How lines begin; the last tells that fewer are asked, or all."""
+
+
 def disorder(code, out, err):
     """Say what is wrong with how a command ended, whatever it was given; None if nothing."""
     if code not in (0, 2, 3):
@@ -83,7 +87,7 @@ def disorder(code, out, err):
     if raw := _RAW.search(out + err):
         return f"raw {raw[0]!r} on the terminal"
     lines = [line for line in err.split("\n") if line]
-    strange = [line for line in lines if not line.startswith(("error: ", "warning: "))]
+    strange = [line for line in lines if not line.startswith(_KINDS)]
     if strange:
         return f"a line of another kind: {strange[0][:300]}"
     if (code == 2) != any(line.startswith("error: ") for line in lines):

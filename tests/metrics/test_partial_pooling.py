@@ -84,6 +84,16 @@ def test_pooled_rates_lie_between_their_own_and_the_mean(groups):
         assert (result.rates <= result.high + 1e-9).all()
 
 
+@pytest.mark.parametrize("events", [[0, 1, 2], [0, 0, 2]])
+def test_an_interval_of_a_skew_posterior_holds_its_rate(events):
+    """Groups of a trial or two that are all or nothing: the mean is beyond the 97.5th percentile."""
+    result = pooled_rates(events, [1, 1, 2])
+
+    assert result.concentration == pytest.approx(0.01)
+    assert (result.low <= result.rates).all()
+    assert (result.rates <= result.high).all()
+
+
 def test_pooling_errs_less_where_groups_are_small():
     """33 categories of 23 to 35 pairs: the squared error of the rates shrinks."""
     rng = np.random.default_rng(5)

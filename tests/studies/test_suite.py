@@ -401,7 +401,7 @@ def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path,
         (
             'runner = "{runner}"',
             'runner = "transformer"',
-            r"model 1: no runner 'transformer'; did you mean 'transformers'\?",
+            r"model 1: no runner 'transformer' \(did you mean 'transformers'\?\)",
         ),
         (
             'runner = "{runner}"',
