@@ -86,7 +86,7 @@ def test_pooled_rates_lie_between_their_own_and_the_mean(groups):
 
 @pytest.mark.parametrize("events", [[0, 1, 2], [0, 0, 2]])
 def test_an_interval_of_a_skew_posterior_holds_its_rate(events):
-    """Groups of a trial or two that are all or nothing: the mean is beyond the 97.5th percentile."""
+    """Groups of a trial or two, all or nothing: the mean is beyond the 97.5th percentile."""
     result = pooled_rates(events, [1, 1, 2])
 
     assert result.concentration == pytest.approx(0.01)
