@@ -61,7 +61,12 @@ _RUNS = (
 )
 
 
-_ENGLISH = re.compile(r"\b(?:what|who|whom|whose|which|where|when|why|how|the)\b", re.IGNORECASE)
+_ASKING = "what|who|whom|whose|which|where|when|why|how"
+# A capital within a text is that of a name, such as "The Who" or "The Hobbit".
+_ENGLISH = re.compile(
+    rf"\A\W*(?i:{_ASKING}|the)\b|\b(?:{_ASKING})\b|\b(?:is|was|are|were|name|tell me) the\b"
+)
+_CHINESE = re.compile("[的是在于於了为為哪谁誰什么麼吗嗎几幾]")
 _SCRIPTS = {
     "ja": "\u3041-\u309f\u30a1-\u30fa",
     "zh": "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
@@ -255,9 +260,11 @@ def has_unspaced_script(text: str) -> bool:
 def guess_language(texts: Sequence[str]) -> str | None:
     """Guess the language of questions from their words and letters, where these leave no doubt.
 
-    A text is English if it holds an English question word or "the", whatever the names in it are;
-    else its language is that of the script in which most of its letters are, where one language is
-    written in it. Han with a twentieth of Kana or more is Japanese.
+    A text is English if it begins with an English question word or "the", or holds one that is no
+    part of a name (a question word in small letters, "is the"), whatever the names in it are; else
+    its language is that of the script in which most of its letters are, where one language is
+    written in it. Han with a twentieth of Kana or more is Japanese, Han with a function word of
+    Chinese is Chinese, and other Han may be either.
 
     Args:
         texts: Questions or other sentences.
@@ -282,6 +289,8 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 def _language_of(text: str) -> str:
     """Guess the language of one text."""
+    # Marks apart from their letters would end words: "the" is no word of "thế nào".
+    text = unicodedata.normalize("NFC", text)
     if _ENGLISH.search(text):
         return "en"
     if text.isascii():
@@ -293,6 +302,8 @@ def _language_of(text: str) -> str:
     kana, han = found["ja"], found["zh"]
     found["ja"], found["zh"] = (kana + han, 0) if kana > 0.05 * (kana + han) else (0, han)
     most = max(found, key=lambda language: found[language])
+    if most == "zh" and not _CHINESE.search(text):
+        return _OTHER
     return most if 2 * found[most] > sum(map(str.isalpha, text)) else _OTHER
 
 

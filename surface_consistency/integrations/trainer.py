@@ -94,24 +94,24 @@ class StepEvaluator:
             DataError: If a new training begins in the folder of another, or the data cannot be
                 read.
         """
-        _together(lambda: self._start(model, tokenizer, step))
-
-    def _start(self, model: Any, tokenizer: Any, step: int) -> None:  # noqa: ANN401
-        """Take the folder in one process, lay out what is asked in all."""
         self._last = None
-        if _rank() == 0:
-            later = [path for path in self._steps() if int(path.stem) > step]
-            if later and step == 0:
-                raise DataError(
-                    f"{self.folder} holds the steps of another training, up to "
-                    f"{int(later[-1].stem):,}; choose another `out`, or delete the folder"
-                )
-            for path in later:
-                path.unlink()
-            if later:
-                self._write_curve([row for row in self._rows() if row["step"] <= step])
+        # One after the other: laying out gathers weights that are shared out, in all processes.
+        _together(lambda: self._take_folder(step))
         with _left_as_found(model):
-            self._laid_out(model, tokenizer)
+            _together(lambda: bool(self._laid_out(model, tokenizer)))
+
+    def _take_folder(self, step: int) -> None:
+        """Delete the later steps of an earlier course, in the first process."""
+        later = [path for path in self._steps() if int(path.stem) > step] if _rank() == 0 else []
+        if later and step == 0:
+            raise DataError(
+                f"{self.folder} holds the steps of another training, up to "
+                f"{int(later[-1].stem):,}; choose another `out`, or delete the folder"
+            )
+        for path in later:
+            path.unlink()
+        if later:
+            self._write_curve([row for row in self._rows() if row["step"] <= step])
 
     def evaluate(
         self,

@@ -19,10 +19,11 @@ from surface_consistency.metrics._inputs import is_missing
 __all__ = ["outcomes_frame", "to_verdict"]
 
 _NAMES_A_FACT: Final = re.compile(
-    r"(?i)(\w+[_ -])?(fact|triplet|triple|item|question|subject|entity|topic|doc|document|instance|"
-    r"example|prompt)s?[_ -]?(id|uri|key|number|index)?"
+    r"(?i)(?!(?:n|num|number[_ -]of|max|min|is|has)[_ -])(\w+[_ -])?"
+    r"(fact|triplet|triple|item|question|subject|entity|topic|doc|document|instance|example|prompt)"
+    r"s?[_ -]?(id|uri|key|number|index)?"
 )
-"""Columns that name what several rows may be about."""
+"""Columns that name what several rows may be about; counts and flags of such things do not."""
 
 _WORDS: Final = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)

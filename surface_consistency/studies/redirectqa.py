@@ -268,7 +268,8 @@ class RedirectQAStudy(Study):
             One group of prompts, one target a question, one pair a redirect.
 
         Raises:
-            DataError: If no pair is left to ask.
+            DataError: If no pair is left to ask, or the demonstrations that were given may stand
+                before none of some questions.
         """
         asked = data
         held = sorted(pc.unique(data.table.column("template")).to_pylist())
@@ -426,7 +427,15 @@ def _demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
             f"{place}: demonstrations have the columns {', '.join(sorted(known))} and no "
             f"{', '.join(unknown)}; rename or drop them"
         )
-    cells = {name: str(cell).strip() for name, cell in row.items() if cell not in (None, "")}
+    # A cell without a number of a Parquet file is NaN, which is not equal to itself.
+    held = {name: cell for name, cell in row.items() if cell is not None and cell == cell}
+    for name, cell in held.items():
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+            raise RecordError(
+                f"{place}: {name} holds no text but {str(cell)[:60]}; give one text, such as the "
+                "first of several answers"
+            )
+    cells = {name: text for name, cell in held.items() if (text := str(cell).strip())}
     if not cells.get("question") or not cells.get("answer"):
         raise RecordError(f"{place}: a demonstration needs a question and an answer; got {cells}")
     if "relation" in cells:
@@ -499,7 +508,15 @@ def _shots(
     if settings.shots is not None:
         return settings.shots
     if isinstance(pool, GivenDemonstrations):
-        return min(map(pool.available, questions))
+        least = min(questions, key=pool.available)
+        if not (shots := pool.available(least)):
+            raise DataError(
+                f"no demonstration of {settings.demonstration_file} may stand before questions of "
+                f"{least.triple.relation!r} under template {least.template!r} (none of their own "
+                "relation or fact may), so that all would be asked without; give more, or ask for "
+                "none by --shots 0"
+            )
+        return shots
     column = data.table.column("template")
     asked = settings.templates_of(pc.unique(column).to_pylist())
     is_asked = pc.is_in(column, pa.array(asked))

@@ -74,7 +74,8 @@ class Census:
 
     n_usable: int
     """Of these, the ones that lead to a whole article: not to a section, to another namespace or
-    wiki, or nowhere. Chains count as their first step."""
+    wiki, or nowhere. Chains count as their first step; whether a page of the target's title is
+    there is not looked up."""
 
     kinds: pd.DataFrame
     """One row a kind ("category", "template") that was counted: `kind`, `source` (table or "text"),

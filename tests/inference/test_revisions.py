@@ -95,6 +95,17 @@ def test_all_revisions_that_are_missing_are_told_at_once(cache):
     assert "hf download owner/name --revision step7" in lines[0]
 
 
+@pytest.mark.parametrize(
+    "head",
+    ['{"w": {"data_offsets": [0, "8"]}}', '{"w": 3}', "[]", "no JSON", "[" * 99_000],
+)
+def test_a_strange_head_of_weights_is_left_to_who_loads_them(cache, head):
+    content = len(head).to_bytes(8, "little") + head.encode()
+    commit(cache, "4" * 40, model(content), refs=["odd"])
+
+    assert [one.name for one in find_revisions(cache, ["odd"])] == ["odd"]
+
+
 @pytest.mark.parametrize("kind", ["broken link", "missing shard", "no weights", "cut short"])
 def test_a_half_download_is_refused_before_loading(cache, kind):
     """Whatever a stopped download leaves: a link without its end, an index without its shards."""

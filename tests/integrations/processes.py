@@ -186,6 +186,9 @@ def share_out(rank: int, *, tiny_model: Path, out: Path) -> dict[str, Any]:
 
 def fail(rank: int, *, tiny_model: Path, out: Path) -> dict[str, str]:
     """Let one of the processes fail in several places; tell how each call ended here."""
+    import torch
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
     from surface_consistency.errors import RunnerOutOfMemoryError
     from surface_consistency.integrations import trainer as trainer_module
 
@@ -218,6 +221,9 @@ def fail(rank: int, *, tiny_model: Path, out: Path) -> dict[str, str]:
     trainer_module.write_frame = write
     call("afterwards", lambda: evaluator.evaluate(model, tokenizer, step=3))
     call("start", lambda: evaluator.start(model, tokenizer, step=0))
+    # Its weights are gathered in all processes or in none.
+    shared_out = FullyShardedDataParallel(model, device_id=torch.device("cpu"))
+    call("start shared out", lambda: evaluator.start(shared_out, tokenizer, step=0))
     return ended
 
 

@@ -1,9 +1,12 @@
 """What each rule does where words are not what stands between spaces, as the documentation says."""
 
+import unicodedata
+
 import pytest
 
 from surface_consistency.matching import match, match_segmented
 from surface_consistency.text import guess_language
+from surface_consistency.wikimedia.wikis import WIKIS
 
 RULES = ("popqa", "boundary", "segmented", "token_f1", "squad_f1")
 # Language, prediction, accepted answer, whether it is right, and the rules that judge it wrongly.
@@ -84,6 +87,15 @@ def test_a_segmenter_of_ones_own_cuts_words_that_have_spaces_too(prediction, is_
             ],
             "ja",
         ),
+        # Titles in English do not make questions English.
+        (["Qui a réalisé The Hobbit ?", "Quel est le genre de Doctor Who ?"], None),
+        (["¿Quién escribió The Lord of the Rings?", "¿Cuál es el género de The Who?"], None),
+        (["Wer ist der Autor von Where the Wild Things Are?"], None),
+        # Letters and their marks apart: "the" is no word of "thế nào".
+        ([unicodedata.normalize("NFD", "Thủ đô của Pháp như thế nào?")], None),
+        # Han alone may be Japanese without Kana.
+        (["愛因斯坦出生於哪座城市?", "谁写了罗生门？"], "zh"),
+        (["東京都 首都", "羅生門 著者"], None),
         # One script, several languages.
         (["В каком городе родился Пушкин?"], None),
         (["Quelle est la capitale de la France ?"], None),
@@ -94,3 +106,18 @@ def test_a_segmenter_of_ones_own_cuts_words_that_have_spaces_too(prediction, is_
 )
 def test_the_language_of_questions_is_told_where_it_leaves_no_doubt(texts, language):
     assert guess_language(texts) == language
+
+
+@pytest.mark.parametrize("wiki", ["enwiki", "zhwiki", "jawiki"])
+@pytest.mark.parametrize("name", ["夏目漱石", "Ann"])
+def test_every_question_of_a_wiki_is_in_its_language_whatever_the_name(wiki, name):
+    config = WIKIS[wiki]
+    asked = [
+        config.question(relation, name, template=template)
+        for relation in config.relations
+        for template in config.question_templates
+    ]
+
+    assert guess_language(asked) == config.language
+    if wiki == "enwiki":
+        assert {guess_language([question]) for question in asked} == {"en"}

@@ -377,6 +377,7 @@ def test_rows_that_share_a_fact_are_told(wide, column):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         outcomes_frame(plain, **names)
+        outcomes_frame(plain.assign(n_items=[5, 5, 6, 7], is_question=[1, 1, 1, 0]), **names)
         outcomes_frame(plain.assign(**{column: ["a", "b", "c", "d"]}), **names)
         outcomes_frame(shared, **names, cluster=column)
 

@@ -1,12 +1,13 @@
 """RedirectQA in another language: frame, demonstrations, rule, and what is said of each."""
 
 import json
+import math
 
 import pandas as pd
 import pytest
 
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.errors import RecordError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
 from surface_consistency.prompts import FRAMES
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
@@ -299,6 +300,8 @@ def test_the_members_of_a_pair_share_the_demonstrations_that_were_given(tmp_path
     [
         ({"question": "Who?"}, "own.jsonl:1: a demonstration needs a question and an answer"),
         ({"question": "Who?", "answer": " "}, "needs a question and an answer"),
+        ({"question": "Who?", "answer": ["x", "y"]}, "answer holds no text but .*give one text"),
+        ({"question": "Who?", "answer": math.nan}, "needs a question and an answer"),
         ({"question": "Who?", "gold": "x"}, "answer, question, relation, template and no gold"),
     ],
 )
@@ -314,6 +317,8 @@ def test_more_shots_than_demonstrations_and_both_ways_to_have_them_are_refused(t
         tmp_path / "own.jsonl", {"question": "Who?", "answer": "x", "relation": "capital"}
     )
 
+    with pytest.raises(DataError, match=r"own.jsonl may stand before questions of 'capital'"):
+        asked("ja", tmp_path / "run", demonstration_file=file)
     with pytest.raises(ValueError, match="only 0 of the 1 demonstrations may stand before"):
         asked("ja", tmp_path / "run", demonstration_file=file, shots=1)
     with pytest.raises(ValueError, match="leave one of the two out"):
