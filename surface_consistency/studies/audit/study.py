@@ -266,16 +266,14 @@ class AuditStudy(Study):
             )
         labels = scored.scoring.labels or scored.folder.labels
         if labels.is_file() and scored.scoring.judge != "human":
-            checks["judge_agreement"] = judge_table(
-                scored.targets, scored.verdicts, labels_by_target(scored.targets, labels)
-            )
+            truth = labels_by_target(_shown_answers(scored), labels)
+            checks["judge_agreement"] = judge_table(scored.targets, scored.verdicts, truth)
         return checks
 
     def export(self, scored: Scored) -> None:
         """Write answers and means in the published formats, and labels and sheet of people."""
         export_published(scored)
-        answers = scored.targets.assign(text=scored.verdicts["prediction"].to_numpy(object))
-        export_labels(scored.scoring, scored.folder, answers, kind="state", fill=())
+        export_labels(scored.scoring, scored.folder, _shown_answers(scored), kind="state", fill=())
 
 
 class LookupModel:
@@ -327,6 +325,11 @@ class LookupModel:
                 **self._others,  # type: ignore[arg-type]
             )
         return self._loaded.with_store(source)
+
+
+def _shown_answers(scored: Scored) -> pd.DataFrame:
+    """Give the targets with the cleaned answers, which people and models are shown."""
+    return scored.targets.assign(text=scored.verdicts["prediction"].to_numpy(object))
 
 
 def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
