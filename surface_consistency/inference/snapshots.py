@@ -199,9 +199,10 @@ def _is_torn(path: Path) -> bool:
         try:
             head = json.loads(content.read(length))
             ends = [tensor["data_offsets"][1] for name, tensor in head.items() if name[:2] != "__"]
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return bool(size < _HEAD_LENGTH + length + max(ends, default=0))
+        except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError):
+            # Whoever loads it says what is wrong with a head.
             return size < _HEAD_LENGTH + length
-    return size < _HEAD_LENGTH + length + max(ends, default=0)
 
 
 def _few(names: list[str]) -> str:
