@@ -294,12 +294,12 @@ class LookupModel:
     def __init__(self, model: str | os.PathLike[str], **options: object) -> None:
         known = {field.name for field in fields(LookupSettings)}
         self._model = model
-        self.decoding = {name: value for name, value in options.items() if name in known}
-        """Fields of `LookupSettings` that were given."""
+        decoding = {name: value for name, value in options.items() if name in known}
         self._others = {name: value for name, value in options.items() if name not in known}
         self._loaded: LookupRunner | None = None
         try:
-            self._settings = LookupSettings(**self.decoding)  # type: ignore[arg-type]
+            self.settings = LookupSettings(**decoding)  # type: ignore[arg-type]
+            """The decoding, as of `LookupRunner.settings`."""
             signature(LookupRunner).bind(model, store=None, **self._others)
         except TypeError as error:
             raise RunnerError(f"the lookup runner cannot be made: {error}") from error
@@ -321,7 +321,7 @@ class LookupModel:
             self._loaded = LookupRunner(
                 self._model,
                 store=source,
-                settings=self._settings,
+                settings=self.settings,
                 **self._others,  # type: ignore[arg-type]
             )
         return self._loaded.with_store(source)
@@ -339,8 +339,9 @@ def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
             "--as-published is of models that look facts up themselves; take --runner lookup, or "
             "leave out --as-published"
         )
+    given = getattr(runner, "settings", None)
     published = asdict(LookupSettings())
-    for name, value in getattr(runner, "decoding", {}).items():
+    for name, value in asdict(given).items() if isinstance(given, LookupSettings) else ():
         if value != published[name]:
             raise ValueError(
                 f"--as-published decodes with {name}={published[name]}, and --runner-option "
