@@ -135,7 +135,7 @@ def find_units(
             left_out[fact] = found.removeprefix(_NONE)
             continue
         relation = asked[0].triple.relation
-        digest = hashlib.sha256(f"{relation}\0{found}".encode()).hexdigest()[:8]
+        digest = hashlib.sha256(f"{relation}\0{found}".encode()).hexdigest()[:16]
         name = f"{relation}/{digest if sharing == 'wording' else fact}"
         sharing_facts.setdefault((name, relation, found), []).append(fact)
     units = (
@@ -307,8 +307,8 @@ def _shown_name(wording: str, facts: Sequence[Sequence[QuestionRealization]]) ->
 
 def _stands_once(name: str, text: str) -> bool:
     """Tell whether a name stands in a text exactly as it is, once, and not within a word."""
-    words, name_words = padded_words([text, name])
-    return text.count(name) == 1 and name_words in words
+    words, apart = padded_words([text, text.replace(name, f" {name} ")])
+    return text.count(name) == 1 and words.split() == apart.split()
 
 
 def _wording(question: QuestionRealization) -> str | None:

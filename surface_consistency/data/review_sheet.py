@@ -95,13 +95,12 @@ class ReviewSheet:
             raise DataError(f"{path} holds no rows")
 
     def _is_filled(self, path: Path) -> bool:
-        """Tell whether a reviewer has written into a sheet."""
+        """Tell whether a reviewer has written into a sheet, or a program saved it otherwise."""
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            return any(
-                (row.get(name) or "").strip()
-                for row in csv.DictReader(lines)
-                for name in self.filled
-            )
+            rows = csv.DictReader(lines)
+            if tuple(rows.fieldnames or ()) != self.columns:
+                return True
+            return any((row.get(name) or "").strip() for row in rows for name in self.filled)
 
 
 def mark_of(cell: str) -> bool | None:

@@ -29,6 +29,7 @@ _COLUMNS: Final[Mapping[Role, tuple[str, ...]]] = {
     "object": ("tail", "object", "return_value", "value"),
 }
 _LONGEST: Final = 10_000
+_MOST: Final = 2**31 - 1
 
 
 def write_index(files: Sequence[Path], folder: Path) -> None:
@@ -49,8 +50,8 @@ def write_index(files: Sequence[Path], folder: Path) -> None:
     wanted = _find_columns(files)
     joined: list[tuple[pa.Array, Ids]] = []
     for role in ROLES:
-        names, ids = _encoded(_read_column(files, wanted[role]), files[0], wanted[role])
-        parts = _write_keys(folder, role, names, ids, files[0])
+        names, ids = _encoded(_read_column(files, wanted[role]), files, wanted[role])
+        parts = _write_keys(folder, role, names, ids, files)
         if role != "object":
             joined.append((pa.concat_arrays(parts), ids))
         _write_column(folder, role, names, ids)
@@ -84,7 +85,8 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
                 "it again"
             ) from error
         for role, names in _COLUMNS.items():
-            known = [one for name in names if (one := find_column(name, schema.names))]
+            meant = {find_column(name, schema.names) for name in names}
+            known = [name for name in schema.names if name in meant]
             if len(known) != 1:
                 several = f"could be {' or '.join(map(repr, known))}" if known else "is missing"
                 raise ColumnNotFoundError(
@@ -135,27 +137,56 @@ def _numbered(texts: "pa.ChunkedArray") -> tuple["pa.Array", Ids]:
     return encoded.chunk(0).dictionary, np.concatenate(ids)
 
 
-def _encoded(texts: "pa.ChunkedArray", file: Path, column: str) -> tuple["pa.Array", Ids]:
+def _encoded(
+    texts: "pa.ChunkedArray", files: Sequence[Path], column: str
+) -> tuple["pa.Array", Ids]:
     """Number the texts of a column; refuse missing ones and bytes that are no text."""
     import pyarrow as pa
 
-    if not len(texts):
-        raise DataError(f"{file}: no triplets; a database needs at least one")
+    if not 0 < len(texts) <= _MOST:
+        raise DataError(
+            f"{files[0]}: {len(texts) or 'no'} triplets; a database has 1 to {_MOST:,} of them"
+        )
     if texts.null_count:
-        row = int(np.flatnonzero(texts.is_null().to_numpy())[0])
-        raise DataError(f"{file}: row {row} has no {column}; drop the row, or fill the cell")
+        place = _place(files, texts.is_null().to_numpy())
+        raise DataError(f"{place} has no {column}; drop the row, or fill the cell")
     names, ids = _numbered(texts)
     try:
         names.validate(full=True)
     except pa.ArrowInvalid as error:
+        raw = names.view(pa.large_binary()).to_pylist()
+        broken = next(place for place, name in enumerate(raw) if not _is_text(name))
         raise DataError(
-            f"{file}: column {column!r} holds bytes that are not UTF-8 ({error}); write it as UTF-8"
+            f"{_place(files, ids == broken)}: column {column!r} holds bytes that are not UTF-8; "
+            "write it as UTF-8"
         ) from error
     return names, ids
 
 
+def _is_text(raw: bytes) -> bool:
+    """Tell whether bytes are UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _place(files: Sequence[Path], is_meant: npt.NDArray[np.bool_]) -> str:
+    """Name the shard and the row in it, from 1, of the first of some rows of all shards."""
+    import pyarrow.parquet as pq
+
+    row = int(np.flatnonzero(is_meant)[0])
+    for file in files:
+        n_rows = pq.read_metadata(file).num_rows
+        if row < n_rows:
+            break
+        row -= n_rows
+    return f"{file}: row {row + 1}"
+
+
 def _write_keys(
-    folder: Path, role: Role, names: "pa.Array", ids: Ids, file: Path
+    folder: Path, role: Role, names: "pa.Array", ids: Ids, files: Sequence[Path]
 ) -> list["pa.Array"]:
     """Check the names of a part, write the hashes of their keys, and return their lookup forms."""
     import pyarrow as pa
@@ -167,10 +198,10 @@ def _write_keys(
         block = names[start : start + BLOCK].to_pylist()
         for number, name in enumerate(block, start):
             if not name.strip() or len(name) > _LONGEST:
-                row = int(np.flatnonzero(ids == number)[0])
+                place = _place(files, ids == number)
                 size = f"of {len(name):,} characters, more than {_LONGEST:,}"
                 raise DataError(
-                    f"{file}: row {row} has {'an empty ' + role if not name.strip() else role}"
+                    f"{place} has {'an empty ' + role if not name.strip() else role}"
                     f"{' ' + size if name.strip() else ''}; drop the row, or mend the cell"
                 )
         for label, of in functions.items():

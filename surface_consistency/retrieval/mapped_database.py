@@ -11,9 +11,10 @@ import os
 import shutil
 import sys
 import time
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, overload
+from typing import Final, overload
 
 import filelock
 import numpy as np
@@ -42,14 +43,12 @@ from surface_consistency.runs.files import file_digest
 from surface_consistency.schemas.jsonl import part_beside, remove_abandoned, writing_error
 from surface_consistency.schemas.memory import Triplet
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["MappedDatabase", "MappedTriplets", "open_database"]
 
 _LOG = logging.getLogger(__name__)
 
-_FORMAT: Final = 1
+# Keys of names hang on what Unicode says of case and letters, which Python renews.
+_FORMAT: Final = f"2, Unicode {unicodedata.unidata_version}"
 _META: Final = "meta.json"
 
 
@@ -58,8 +57,8 @@ class _Meta(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    format: int
-    """Version of the layout."""
+    format: str
+    """Version of the layout, and of Unicode."""
 
     source: str
     """Digest of the Parquet files."""
@@ -228,7 +227,8 @@ def open_database(
         SourceNotFoundError: If there is no such file.
         ColumnNotFoundError: If a column is missing, or two could be it.
         DataError: If the file is no Parquet, holds no entry, a cell is empty, missing, longer than
-            10,000 characters or not UTF-8, or the index cannot be written; names file and row.
+            10,000 characters or not UTF-8 (names file and row, from 1), or the index cannot be
+            written, as where something else bears its name.
     """
     source = Path(path)
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
@@ -271,7 +271,7 @@ def _read_meta(place: Path, fingerprint: str) -> _Meta | None:
         _LOG.warning("%s: no whole index (%s); made again", place, str(error).splitlines()[0])
         return None
     if meta.format != _FORMAT or meta.source != fingerprint:
-        what = "this package" if meta.source == fingerprint else "the file"
+        what = "this package or Python" if meta.source == fingerprint else "the file"
         print(f"{place}: {what} has changed since it was indexed", file=sys.stderr, flush=True)
         return None
     if sizes != meta.sizes:
@@ -282,6 +282,11 @@ def _read_meta(place: Path, fingerprint: str) -> _Meta | None:
 
 def _make(files: Sequence[Path], fingerprint: str, source: Path, place: Path) -> _Meta:
     """Make an index beside its place and move it there whole."""
+    if place.exists() and not _is_index(place):
+        raise DataError(
+            f"{place} is in the way of the index and is none; move it, or give another folder "
+            "(cache_dir)"
+        )
     n_bytes, began = sum(file.stat().st_size for file in files), time.monotonic()
     print(
         f"indexing the triplets of {source} ({n_bytes / 1e6:,.0f} MB), once: {place}",
@@ -310,6 +315,13 @@ def _make(files: Sequence[Path], fingerprint: str, source: Path, place: Path) ->
     took = time.monotonic() - began
     print(f"indexed {meta.n_triplets:,} triplets in {took:.0f} s", file=sys.stderr, flush=True)
     return meta
+
+
+def _is_index(place: Path) -> bool:
+    """Tell whether a folder holds files of an index alone, so that it may be replaced."""
+    return place.is_dir() and all(
+        one.name == _META or one.suffix in (".npy", ".arrow") for one in place.iterdir()
+    )
 
 
 def _fingerprint(files: Sequence[Path]) -> str:

@@ -16,8 +16,13 @@ from surface_consistency.inference.registry import load_runner
 from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.settings_options import Settings, values_of_items
-from surface_consistency.studies.judging import LLMJudge
-from surface_consistency.studies.labels import check_labels, read_labels, write_labelling_sheet
+from surface_consistency.studies.judging import NO_ANSWER, LLMJudge
+from surface_consistency.studies.labels import (
+    check_labelled_answers,
+    check_labels,
+    read_labels,
+    write_labelling_sheet,
+)
 
 __all__ = [
     "HumanJudge",
@@ -89,9 +94,10 @@ class JudgeScoring(Settings):
 class HumanJudge:
     """Takes labels from a CSV file with the columns prompt_id, question_id and is_correct.
 
+    Where a column answer tells what was labelled, labels of another answer are refused.
     A label is 1 or 0, true or false, yes or no, right or wrong, in any case; an empty cell is a
     fact that was not labelled. A further column is_recalled, of the same form, is for free answers.
-    Facts that the file does not hold are unjudged.
+    Facts that the file does not hold are unjudged, and so are answers that were never given.
 
     Args:
         path: The file, UTF-8.
@@ -110,7 +116,7 @@ class HumanJudge:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = Path(path).name
-        self._labels = read_labels(path).set_index(["prompt_id", "question_id"])
+        self._labels = read_labels(path)
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.
@@ -120,15 +126,22 @@ class HumanJudge:
 
         Returns:
             prediction, is_correct, is_recalled and reason.
+
+        Raises:
+            DataError: If the labels are of other answers.
         """
+        check_labelled_answers(self._labels, targets)
         keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
-        given = self._labels.reindex(keys).reset_index(drop=True)
-        is_labelled = given["is_correct"].notna()
-        reason = pd.Series([f"no label in {self._file}"] * len(targets), dtype="str")
+        known = self._labels.set_index(["prompt_id", "question_id"])
+        given = known.reindex(keys).reset_index(drop=True)
+        is_answered = pd.Series(targets["text"].notna().to_numpy())
+        is_labelled = is_answered & given["is_correct"].notna()
+        reason = pd.Series(NO_ANSWER, index=given.index, dtype="str")
+        reason = reason.mask(is_answered, f"no label in {self._file}")
         return pd.DataFrame(
             {
                 "prediction": pd.Series(targets["text"].to_numpy(), dtype="str"),
-                "is_correct": given["is_correct"],
+                "is_correct": given["is_correct"].where(is_labelled),
                 "is_recalled": given["is_recalled"].where(is_labelled),
                 "reason": reason.mask(is_labelled),
             }

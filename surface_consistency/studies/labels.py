@@ -23,6 +23,7 @@ from surface_consistency.runs.files import unguard_cell, write_csv
 __all__ = [
     "LABEL_COLUMNS",
     "agreement_columns",
+    "check_labelled_answers",
     "check_labels",
     "hold_against",
     "labels_by_target",
@@ -39,18 +40,21 @@ _LABELS: Final[Mapping[str, bool | None]] = {
     **dict.fromkeys(("0", "false", "no", "wrong"), False),
     "": None,
 }
+# Spreadsheets cut longer cells at 32,767 characters.
+_LONGEST: Final = 30_000
 
 
 def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a file of labels.
 
     Args:
-        path: CSV, UTF-8, with the columns of `LABEL_COLUMNS`; others but `is_recalled` are passed
-            over.
+        path: CSV, UTF-8, with the columns of `LABEL_COLUMNS`; others but `is_recalled` and
+            `answer` are passed over.
 
     Returns:
-        One row a labelled fact: prompt_id, question_id, and the nullable booleans is_correct,
-        missing for an empty cell, and is_recalled, missing also without that column.
+        One row a labelled fact: prompt_id, question_id, the nullable booleans is_correct, missing
+        for an empty cell, and is_recalled, missing also without that column, and answer, what was
+        labelled; None without that column.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -67,7 +71,7 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise DataError(f"{source}: cannot be read as CSV ({error}); save it again") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{source}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    frame = pd.DataFrame(rows, columns=[*LABEL_COLUMNS, "is_recalled"], dtype=object)
+    frame = pd.DataFrame(rows, columns=[*LABEL_COLUMNS, "is_recalled", "answer"], dtype=object)
     return frame.astype({"is_correct": "boolean", "is_recalled": "boolean"})
 
 
@@ -90,6 +94,35 @@ def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
             f"such as question {foreign['question_id'].iloc[0]!r} of prompt "
             f"{foreign['prompt_id'].iloc[0]!r}; give the labels of this run"
         )
+
+
+def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
+    """Refuse labels of other answers to the same questions, such as those of another model.
+
+    Args:
+        labels: As from `read_labels`; those without answer pass.
+        targets: What is judged, with text.
+
+    Raises:
+        DataError: If an answer that was labelled is another than the one that is judged, white
+            space aside.
+    """
+    given = labels[labels["is_correct"].notna() & labels["answer"].notna()]
+    asked = targets[["prompt_id", "fact_id", "text"]].rename(columns={"fact_id": "question_id"})
+    both = given.merge(asked, on=["prompt_id", "question_id"])
+    shown, judged = (both[name].astype(object).map(_plain) for name in ("answer", "text"))
+    if len(other := both[shown != judged]):
+        raise DataError(
+            f"{len(other)} of {len(given)} labels are of other answers than those judged here, "
+            f"such as {other['answer'].iloc[0][:60]!r} to question "
+            f"{other['question_id'].iloc[0]!r}; give the labels of this run, judge what was "
+            "labelled (the same cleaner), or move labels.csv out of the run's folder"
+        )
+
+
+def _plain(text: object) -> str:
+    """Leave out of an answer what a spreadsheet may change."""
+    return "".join(text.split())[:_LONGEST] if isinstance(text, str) else ""
 
 
 def write_labelling_sheet(
@@ -152,19 +185,21 @@ def labels_by_target(targets: pd.DataFrame, path: str | os.PathLike[str]) -> pd.
     """Give the labels of people in the order of what was judged.
 
     Args:
-        targets: What was judged: prompt_id and fact_id.
+        targets: What was judged: prompt_id, fact_id and text.
         path: The file of labels.
 
     Returns:
         is_correct by row, missing where there is no label.
 
     Raises:
-        DataError: If the labels cannot be read, are of another run, or label nothing.
+        DataError: If the labels cannot be read, are of another run or other answers, or label
+            nothing.
     """
     labels = read_labels(path)
     if labels["is_correct"].isna().all():
         raise DataError("no answer is labelled; write 1 or 0 into the column is_correct")
     check_labels(labels, targets)
+    check_labelled_answers(labels, targets)
     known = labels.set_index(["prompt_id", "question_id"])["is_correct"]
     keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
     return known.reindex(keys).reset_index(drop=True)
@@ -240,7 +275,7 @@ def with_intervals(found: Any, names: Mapping[str, str]) -> dict[str, object]:  
     return row
 
 
-def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None]]:
+def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]:
     """Read the labels row by row."""
     seen: dict[tuple[str, str], int] = {}
     labels = []
@@ -269,7 +304,8 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None]]:
             is_recalled = _label(row.get("is_recalled"), where)
             if is_correct and is_recalled is False:
                 raise DataError(f"{where}: a fact that is not recalled cannot be right")
-            labels.append((*key, is_correct, is_recalled))
+            answer = unguard_cell(row.get("answer"))
+            labels.append((*key, is_correct, is_recalled, answer))
     return labels
 
 

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import shutil
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -175,12 +176,12 @@ def test_shards_are_one_database(tmp_path, facts):
         (
             {"head": ["a", None], "relation": ["r"] * 2, "tail": ["b"] * 2},
             DataError,
-            "row 1 has no",
+            "row 2 has no",
         ),
         (
             {"head": ["a", "a"], "relation": ["r", " "], "tail": ["b"] * 2},
             DataError,
-            "row 1 has an e",
+            "row 2 has an e",
         ),
         (
             {"head": ["a"], "relation": ["r"], "tail": ["b" * 10_001]},
@@ -204,6 +205,46 @@ def test_open_database_rejects(tmp_path, table, error, message):
     assert not (tmp_path / "s.parquet.index").exists()
 
 
+def test_open_database_rejects_a_column_that_stands_twice(tmp_path):
+    columns = [pa.array([cell]) for cell in "aarb"]
+    table = pa.Table.from_arrays(columns, names=["head", "head", "relation", "tail"])
+    pq.write_table(table, tmp_path / "s.parquet")
+
+    with pytest.raises(ColumnNotFoundError, match="the subject could be 'head' or 'head'"):
+        open_database(tmp_path / "s.parquet")
+
+
+@pytest.mark.parametrize("cell", [None, " ", "x" * 10_001, b"\xff"])
+def test_a_broken_cell_is_named_by_its_shard_and_row(tmp_path, facts, cell):
+    folder = tmp_path / "store.parquet"
+    folder.mkdir()
+    write(folder / "part-0.parquet", facts)
+    cells = pa.array([b"a", cell if isinstance(cell, bytes | None) else cell.encode()])
+    texts = {"head": cells.view(pa.string()), "relation": ["r"] * 2, "tail": ["b"] * 2}
+    pq.write_table(pa.table(texts), folder / "part-1.parquet")
+
+    with pytest.raises(DataError, match=r"part-1\.parquet: row 2"):
+        open_database(folder)
+
+
+def test_more_entries_than_can_be_numbered_are_refused(tmp_path, facts, monkeypatch):
+    monkeypatch.setattr(index_files, "_MOST", len(facts) - 1)
+
+    with pytest.raises(DataError, match="6 triplets; a database has 1 to 5 of them"):
+        open_database(write(tmp_path / "s.parquet", facts))
+
+
+def test_what_is_no_index_is_left_alone(tmp_path, facts):
+    own = tmp_path / "s.parquet.index" / "notes.txt"
+    own.parent.mkdir()
+    own.write_text("mine")
+
+    with pytest.raises(DataError, match=r"s\.parquet\.index is in the way of the index"):
+        open_database(write(tmp_path / "s.parquet", facts))
+
+    assert own.read_text() == "mine"
+
+
 def test_open_database_rejects_what_is_no_parquet(tmp_path, facts):
     (tmp_path / "s.parquet").write_text("{}")
     whole = write(tmp_path / "t.parquet", facts).read_bytes()
@@ -222,7 +263,7 @@ def test_bytes_that_are_no_text_are_rejected(tmp_path):
         pa.table({"head": raw, "relation": ["r"], "tail": ["b"]}), tmp_path / "s.parquet"
     )
 
-    with pytest.raises(DataError, match="'head' holds bytes that are not UTF-8"):
+    with pytest.raises(DataError, match="row 1: column 'head' holds bytes that are not UTF-8"):
         open_database(tmp_path / "s.parquet")
 
 
@@ -239,6 +280,16 @@ def test_index_is_made_once_and_anew_where_the_file_changed(tmp_path, facts, cap
     assert "has changed since it was indexed" in capsys.readouterr().err
     # What was mapped before is still whole.
     assert list(made[0].triplets) == facts
+
+
+def test_index_of_another_unicode_is_made_again(tmp_path, facts, capsys):
+    """Names are found by their folded forms, which another Python may fold otherwise."""
+    path = write(tmp_path / "s.parquet", facts)
+    meta = open_database(path).folder / "meta.json"
+    meta.write_text(meta.read_text().replace(unicodedata.unidata_version, "9.0.0"))
+
+    assert list(open_database(path).triplets) == facts
+    assert "this package or Python has changed since" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["subject_ids.npy", "meta.json"])
@@ -313,6 +364,7 @@ def test_index_says_what_it_is_made_of(tmp_path, facts):
 
     meta = json.loads((folder / "meta.json").read_text())
 
+    assert meta["format"].endswith(f"Unicode {unicodedata.unidata_version}")
     assert meta["n_triplets"] == 6
     assert meta["content"] == content_digest(facts)
     assert np.load(folder / "key_ids.npy").tolist() == [0, 1, 2, 3, 4, 1]

@@ -186,6 +186,24 @@ def test_a_name_within_another_word_is_no_name():
     assert check_paraphrase("In which city was Zug's tower built?", unit)[0] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        # "It" stands in the text as it is within "Italian", and as a word in another case.
+        ("It", "In which Italian city was it built?", "name"),
+        ("It", "In which city was It built?", None),
+        ("C++", "Which city built C++?", None),
+        ("!!!", "Which city built !!!?", None),
+        ("タワー", "東京タワーズはどの都市にありますか?", "name"),
+        ("タワー", "東京タワーはどの都市にありますか?", None),
+    ],
+)
+def test_names_of_few_letters_marks_and_other_scripts_are_found(name, text, reason):
+    (unit,) = find_units(fact(1, name, "Other")).units
+
+    assert check_paraphrase(text, unit)[0] == reason
+
+
 def test_a_fact_of_its_own_has_paraphrases_of_its_own(tmp_path):
     asked = []
 
@@ -304,6 +322,22 @@ def test_a_reviewers_words_take_the_place_of_the_writers(written, tmp_path):
     assert rows["paraphrase_2", "Ark of Os"] == "Which town built Ark of Os?"
     with pytest.raises(DataError, match="holds the notes of a reviewer"):
         write(written, f"{GOOD}\n3. Where was it built?")
+
+
+def test_a_sheet_that_was_saved_otherwise_is_not_written_over(written):
+    """Some spreadsheets part cells by semicolons, so that no column is found by its name."""
+    fill(written, row1={"keep": "yes"})
+    sheet = written / "review.csv"
+    with sheet.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=";").writerows(rows)
+    saved = sheet.read_text("utf-8")
+
+    with pytest.raises(DataError, match="holds the notes of a reviewer"):
+        write(written, f"{GOOD}\n3. Where was it built?")
+
+    assert sheet.read_text("utf-8") == saved
 
 
 @pytest.mark.parametrize(("choice", "n_taken"), [("keep", 2), ("drop", 1)])

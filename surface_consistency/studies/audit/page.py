@@ -175,14 +175,6 @@ _AGREEMENT: Final = (
     _count("false_positives", "Right by the judge only"),
     _count("true_negatives", "Wrong by both"),
 )
-_SCORES: Final = (
-    Column(key="state", title="State"),
-    _count("n", "Prompts"),
-    _count("n_facts", "Facts"),
-    _rate("exact_match", "Exact match"),
-    _rate("f1", "Token F1"),
-    _INCOMPLETE,
-)
 
 
 class AuditReport(PairedReport):
@@ -230,12 +222,30 @@ class AuditReport(PairedReport):
         if kind == "survivors":
             labels, shown = [], [Column(key=str(key), title=str(key)) for key in frame]
         elif kind in _CAPTIONS:
-            shown = list(_ORIGINS if kind == "attribution" else _SCORES)
+            shown = list(_ORIGINS if kind == "attribution" else self._scores())
         else:
             asked = _ASKED if _has_notes(frame) else ()
             shown = [*_SIZES, *asked, *_RATES]
         caption = "Answers that survived" if kind == "survivors" else self._caption(kind, grouping)
         return self._described(frame, [*labels, *shown], caption)
+
+    @property
+    def _right(self) -> str:
+        """What the share of right answers is called: an exact match only where rules judge."""
+        scorings = [run.scoring for run in self.report.runs if run.scoring is not None]
+        by_rule = all(one.settings.get("judge", "rule") == "rule" for one in scorings)
+        return "Exact match" if by_rule else "Right"
+
+    def _scores(self) -> list[Column]:
+        """Describe the columns of scores by state."""
+        return [
+            Column(key="state", title="State"),
+            _count("n", "Prompts"),
+            _count("n_facts", "Facts"),
+            _rate("exact_match", self._right),
+            _rate("f1", "Token F1"),
+            _INCOMPLETE,
+        ]
 
     @property
     def _note(self) -> str:
@@ -614,9 +624,9 @@ class AuditReport(PairedReport):
 
     def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
         """Show exact match by topology and token F1 by style: figures 6 and 5 of the paper."""
-        for by, score, axis in (
-            ("topology", "exact_match", "exact match, %"),
-            ("style", "f1", "token F1, %"),
+        for by, score, called in (
+            ("topology", "exact_match", self._right),
+            ("style", "f1", "Token F1"),
         ):
             frame = tables[f"states_by_{by}"].frame
             rows: list[tuple[str, int, Sequence[Dot]]] = []
@@ -635,7 +645,8 @@ class AuditReport(PairedReport):
                     rows.append((str(state), 1, dots))
             if rows:
                 name = score.replace("_", "-")
-                title = f"{axis.removesuffix(', %').capitalize()} by {by} and state"
+                title = f"{called} by {by} and state"
+                axis = f"{called[0].lower()}{called[1:]}, %"
                 yield Dots(name=f"{name}-by-{by}", title=title, axis=axis, rows=rows)
 
     def _stories(self) -> Iterator[Block]:

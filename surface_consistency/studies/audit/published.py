@@ -86,7 +86,8 @@ def export_published(scored: Scored) -> None:
     the answer;
     `per_state_metrics.csv`, means by condition and state; and `cross_state_metrics.csv`, means by
     condition with leakage, mediated correctness and artifacts. There the artifact rate is missing
-    where a trace is, and the paired rates where there are no pairs.
+    where a trace is, and the paired rates where there are no pairs. `exact_match`, and what is
+    counted from it, goes by the run's judge; containment, unknowns and words in common by rules.
 
     Args:
         scored: The run.

@@ -266,16 +266,14 @@ class AuditStudy(Study):
             )
         labels = scored.scoring.labels or scored.folder.labels
         if labels.is_file() and scored.scoring.judge != "human":
-            checks["judge_agreement"] = judge_table(
-                scored.targets, scored.verdicts, labels_by_target(scored.targets, labels)
-            )
+            truth = labels_by_target(_shown_answers(scored), labels)
+            checks["judge_agreement"] = judge_table(scored.targets, scored.verdicts, truth)
         return checks
 
     def export(self, scored: Scored) -> None:
         """Write answers and means in the published formats, and labels and sheet of people."""
         export_published(scored)
-        answers = scored.targets.assign(text=scored.verdicts["prediction"].to_numpy(object))
-        export_labels(scored.scoring, scored.folder, answers, kind="state", fill=())
+        export_labels(scored.scoring, scored.folder, _shown_answers(scored), kind="state", fill=())
 
 
 class LookupModel:
@@ -296,12 +294,12 @@ class LookupModel:
     def __init__(self, model: str | os.PathLike[str], **options: object) -> None:
         known = {field.name for field in fields(LookupSettings)}
         self._model = model
-        self.decoding = {name: value for name, value in options.items() if name in known}
-        """Fields of `LookupSettings` that were given."""
+        decoding = {name: value for name, value in options.items() if name in known}
         self._others = {name: value for name, value in options.items() if name not in known}
         self._loaded: LookupRunner | None = None
         try:
-            self._settings = LookupSettings(**self.decoding)  # type: ignore[arg-type]
+            self.settings = LookupSettings(**decoding)  # type: ignore[arg-type]
+            """The decoding, as of `LookupRunner.settings`."""
             signature(LookupRunner).bind(model, store=None, **self._others)
         except TypeError as error:
             raise RunnerError(f"the lookup runner cannot be made: {error}") from error
@@ -323,10 +321,15 @@ class LookupModel:
             self._loaded = LookupRunner(
                 self._model,
                 store=source,
-                settings=self._settings,
+                settings=self.settings,
                 **self._others,  # type: ignore[arg-type]
             )
         return self._loaded.with_store(source)
+
+
+def _shown_answers(scored: Scored) -> pd.DataFrame:
+    """Give the targets with the cleaned answers, which people and models are shown."""
+    return scored.targets.assign(text=scored.verdicts["prediction"].to_numpy(object))
 
 
 def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
@@ -336,8 +339,9 @@ def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
             "--as-published is of models that look facts up themselves; take --runner lookup, or "
             "leave out --as-published"
         )
+    given = getattr(runner, "settings", None)
     published = asdict(LookupSettings())
-    for name, value in getattr(runner, "decoding", {}).items():
+    for name, value in asdict(given).items() if isinstance(given, LookupSettings) else ():
         if value != published[name]:
             raise ValueError(
                 f"--as-published decodes with {name}={published[name]}, and --runner-option "

@@ -22,6 +22,7 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.studies.labels import (
     agreement_columns,
+    check_labelled_answers,
     check_labels,
     hold_against,
     with_intervals,
@@ -50,7 +51,7 @@ def judge_checks(
     """Hold a run's verdicts against human labels, and take the judge's errors out of its scores.
 
     Args:
-        targets: What was judged.
+        targets: What was judged, with text.
         verdicts: What the judge said, row by row that of `targets`.
         outcomes: The outcomes frame.
         labels: Labels of some of its answers, as from `read_labels`.
@@ -86,6 +87,7 @@ def judge_checks(
     if given.empty:
         raise DataError("no answer is labelled; write 1 or 0 into the column is_correct")
     check_labels(labels, targets)
+    check_labelled_answers(labels, targets)
     judged = pd.concat(
         [
             targets[["prompt_id", "fact_id", "form"]].reset_index(drop=True),

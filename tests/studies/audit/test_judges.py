@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.inference import FakeRunner
+from surface_consistency.inference.lookup_settings import LookupSettings
 from surface_consistency.schemas import Generation
 from surface_consistency.studies import chosen_judges
 from surface_consistency.studies.asking import run_study
@@ -92,6 +93,19 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
     )
     (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
     assert [block.caption for block in section.blocks] == ["The judge against the rule"]
+    assert _titles(page_of(answered, study)) == ["Right by topology and state", "Right"]
+    score(answered)
+    assert _titles(page_of(answered, study)) == ["Exact match by topology and state", "Exact match"]
+
+
+def _titles(page):
+    """What a page calls the share of right answers: in its figure, and over its column."""
+    (scores,) = [one for one in page.sections if one.anchor == "scores"]
+    columns = scores.blocks[-1].columns
+    return [
+        scores.blocks[0].title,
+        *(one.title for one in columns if one.key == "exact_match"),
+    ]
 
 
 def _kappa(one, other):
@@ -152,6 +166,11 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     assert found["is_correct"].notna().sum() == 12
     # Labels are of the first answers, so that the second ones have no verdict.
     assert "noise_floor" not in answered.read_scoring().checks
+    # The same questions, answered by another model.
+    rows.assign(is_correct="1", answer="Elsewhere").iloc[:3].to_csv(sheet, index=False)
+    for judge in ("rule", "human"):
+        with pytest.raises(DataError, match="3 of 3 labels are of other answers than those judged"):
+            score(answered, scoring=AuditScoring(judge=judge, labels=sheet))
     rows.assign(prompt_id="elsewhere", is_correct="1").iloc[:1].to_csv(sheet, index=False)
     with pytest.raises(DataError, match="give the labels of this run"):
         score(answered, scoring=AuditScoring(labels=sheet))
@@ -192,6 +211,17 @@ def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
         study.prepare_runner(FakeRunner(str), plan, settings)
     with pytest.raises(ValueError, match=r"repetition_penalty=1\.2, and --runner-option repet"):
         study.prepare_runner(LookupModel("none", repetition_penalty=1.0), plan, settings)
+    with pytest.raises(ValueError, match=r"entity_bias=4\.0, and --runner-option entity_bias=0"):
+        study.prepare_runner(Loaded(), plan, settings)
+
+
+class Loaded:
+    """A lookup runner that Python code has loaded: it has its decoding as `LookupRunner` has."""
+
+    settings = LookupSettings(entity_bias=0.0)
+
+    def with_store(self, store):
+        return self
 
 
 class Scripted:

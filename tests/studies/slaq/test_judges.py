@@ -185,6 +185,9 @@ def test_labels_of_people_are_taken(task, judged, tmp_path):
     assert verdicts(found) == [True, False, None, None, None]
     assert [j.is_recalled for j in found] == [True, False, None, None, None]
     assert found[3].reason == "no label in labels.csv"
+    unasked = judged(HumanJudge(path), task("free", None))
+    assert verdicts(unasked) == [None] * 5
+    assert {one.reason for one in unasked} == {"there is no answer to judge"}
 
 
 @pytest.mark.parametrize(
