@@ -1,5 +1,6 @@
 """The consistency of a model in training: a callback for the Trainer of transformers."""
 
+import json
 import os
 import random
 import time
@@ -23,6 +24,7 @@ from surface_consistency.inference.runner import Runner
 from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import output_folder, write_text
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
@@ -31,6 +33,7 @@ from surface_consistency.studies.study import Study
 __all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
 
 _T = TypeVar("_T")
+_ASKED: Final = "asked.json"
 _LIMIT: Final = 100
 _LOGGED: Final = ("consistency_low", "consistency_high", "n_pairs")
 _ENDS: Final = ("_low", "_high")
@@ -39,8 +42,9 @@ _ENDS: Final = ("_low", "_high")
 class StepEvaluator:
     """Asks a model in training what a study asks, and keeps what it answered at every step.
 
-    The folder holds `steps/<step>.parquet`, the outcomes at each step, and `curve.csv`, a row a
-    step. The model, its settings and all generators of random numbers are left as they are found.
+    The folder holds `steps/<step>.parquet`, the outcomes at each step, `curve.csv`, a row a step,
+    and `asked.json`, what is asked and how it is judged. The model, its settings and all generators
+    of random numbers are left as they are found.
 
     Args:
         data: Where the questions come from, as the study's option `--source` takes it, or what the
@@ -91,14 +95,31 @@ class StepEvaluator:
 
         Raises:
             ValueError: If an option is unknown or wrong.
-            DataError: If a new training begins in the folder of another, or the data cannot be
-                read.
+            DataError: If a new training begins in the folder of another, the steps before were
+                asked otherwise, or the data cannot be read.
         """
         self._last = None
         # One after the other: laying out gathers weights that are shared out, in all processes.
         _together(lambda: self._take_folder(step))
         with _left_as_found(model):
             _together(lambda: bool(self._laid_out(model, tokenizer)))
+        _together(lambda: self._pin() if _rank() == 0 else None)
+
+    def _pin(self) -> None:
+        """Write down what is asked; refuse to go on in the course of other questions."""
+        if self._asking is None:
+            return
+        path, asked = self.folder / _ASKED, self._asking[0].fingerprint()
+        if self._steps() and path.is_file():
+            earlier = parse_json(read_document(path), str(path))
+            told = earlier if isinstance(earlier, dict) else {}
+            if changed := [name for name, value in asked.items() if told.get(name) != value]:
+                raise DataError(
+                    f"the steps in {self.folder} were asked otherwise: {', '.join(changed)} of "
+                    f"{_ASKED} differ, and a course of both would tell nothing; go on with the "
+                    "options, data and version of before, or choose another `out`"
+                )
+        write_text(path, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
 
     def _take_folder(self, step: int) -> None:
         """Delete the later steps of an earlier course, in the first process."""

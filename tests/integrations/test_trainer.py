@@ -226,6 +226,21 @@ def test_training_goes_on_from_a_checkpoint_without_doubling_a_step(train, tmp_p
     assert read_curve(tmp_path / "out")["step"].tolist() == [0, 1, 2, 3, 4]
 
 
+def test_a_training_that_goes_on_asks_what_was_asked(train, tmp_path):
+    """Otherwise one curve would be of two sets of questions."""
+
+    def callback(**options):
+        return ConsistencyCallback("sample", out=tmp_path / "out", options=OPTIONS | options)
+
+    train([callback()], steps=2, save_strategy="steps", save_steps=2)
+    with pytest.raises(DataError, match=r"were asked otherwise: settings, prompts of asked\.json"):
+        train(
+            [callback(template="paraphrase")],
+            steps=3,
+            resume=str(tmp_path / "checkpoints" / "checkpoint-2"),
+        )
+
+
 def test_new_training_in_the_folder_of_another_is_refused(train, tmp_path):
     train([ConsistencyCallback("sample", out=tmp_path / "out", options=OPTIONS)], steps=2)
 
