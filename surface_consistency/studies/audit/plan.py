@@ -181,8 +181,9 @@ def _databases(conditions: Sequence[AuditCondition]) -> dict[str, FactDatabase]:
     databases: dict[str, FactDatabase] = {}
     for condition in conditions:
         name = condition.label.database
-        known = databases.setdefault(name, condition.database)
-        if known is not condition.database and known != condition.database:
+        known, own = databases.setdefault(name, condition.database), condition.database
+        # One that is mapped twice is one database, though not one object.
+        if known is not own and content_digest(known.triplets) != content_digest(own.triplets):
             raise ValueError(f"two different databases are named {name}; audit them apart")
     return databases
 

@@ -163,6 +163,12 @@ def test_find_conditions_maps_parquet_as_it_reads_json(databases, tmp_path, caps
     ]
 
     assert capsys.readouterr().err.count("indexing the triplets") == 1
+    # Mapped twice, for two styles, it is still one database.
+    (other, *_) = [one for one in find_conditions(file) if one.label != mapped[0].label]
+    together = AuditData(id="here", conditions=[mapped[0], other])
+    settings = AuditSettings(retriever=("fuzzy",))
+    both = plan_audit(together, settings, retrievers_by_name("fuzzy"))
+    assert len(both.checks["databases"]) == 1
     for one in mapped:
         assert (one.label, one.prompts, one.fit) == (read.label, read.prompts, read.fit)
         assert one.database_file.endswith("base.parquet")
