@@ -40,8 +40,9 @@ _LABELS: Final[Mapping[str, bool | None]] = {
     **dict.fromkeys(("0", "false", "no", "wrong"), False),
     "": None,
 }
-# Spreadsheets cut longer cells at 32,767 characters.
+# Spreadsheets cut cells at 32,767 characters and rewrite short ones with digits as dates.
 _LONGEST: Final = 30_000
+_SHORT: Final = 40
 
 
 def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -104,14 +105,15 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
         targets: What is judged, with text.
 
     Raises:
-        DataError: If an answer that was labelled is another than the one that is judged, white
-            space aside.
+        DataError: If an answer that was labelled is another than the one that is judged, but for
+            what a spreadsheet changes: case and white space, the end of a very long one, and all
+            of one that may be a date or number.
     """
     given = labels[labels["is_correct"].notna() & labels["answer"].notna()]
     asked = targets[["prompt_id", "fact_id", "text"]].rename(columns={"fact_id": "question_id"})
     both = given.merge(asked, on=["prompt_id", "question_id"])
-    shown, judged = (both[name].astype(object).map(_plain) for name in ("answer", "text"))
-    if len(other := both[shown != judged]):
+    is_other = [not _is_shown(*cells) for cells in zip(both["answer"], both["text"], strict=True)]
+    if len(other := both[is_other]):
         raise DataError(
             f"{len(other)} of {len(given)} labels are of other answers than those judged here, "
             f"such as {other['answer'].iloc[0][:60]!r} to question "
@@ -120,9 +122,13 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
         )
 
 
-def _plain(text: object) -> str:
-    """Leave out of an answer what a spreadsheet may change."""
-    return "".join(text.split())[:_LONGEST] if isinstance(text, str) else ""
+def _is_shown(cell: str, text: object) -> bool:
+    """Tell whether an answer may be what a spreadsheet shows."""
+    said = text if isinstance(text, str) else ""
+    if len(said) <= _SHORT and any(map(str.isdigit, said)):
+        return True
+    shown, told = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, said))
+    return shown == told
 
 
 def write_labelling_sheet(

@@ -95,6 +95,33 @@ def test_ids_that_look_like_formulas_go_back_in(tasks, judged, tmp_path):
     assert sum(one.is_correct is True for one in judged(HumanJudge(path), tasks)) == 2
 
 
+@pytest.mark.parametrize(
+    ("answer", "cell", "is_it"),
+    [
+        ("In Rome.\nIt is old.", "In Rome. It is old.", True),
+        ("1912-04-15", "15.04.1912", True),
+        ("false", "FALSE", True),
+        ("a word " * 9_000, ("a word " * 9_000)[:32_767], True),
+        ("In Rome.", "In Milan.", False),
+        ("It was in Rome, and not before the year 1912.", "It was in Milan.", False),
+        (None, "In Rome.", False),
+    ],
+)
+def test_labels_are_of_the_answers_that_their_sheet_shows(
+    task, judged, tmp_path, answer, cell, is_it
+):
+    path = tmp_path / "sheet.csv"
+    write_labelling_sheet(path, task("short", cell))
+    row = rows_of(path)[0] | {"is_correct": "1", "answer": cell}
+    pd.DataFrame([row]).to_csv(path, index=False)
+
+    if is_it:
+        assert judged(HumanJudge(path), task("short", answer))[0].is_correct
+    else:
+        with pytest.raises(DataError, match="1 of 1 labels are of other answers than those"):
+            judged(HumanJudge(path), task("short", answer))
+
+
 def test_nothing_to_label_is_rejected(task, tmp_path):
     with pytest.raises(ValueError, match="there is no answer to label"):
         write_labelling_sheet(tmp_path / "sheet.csv", task("short", None))
