@@ -101,7 +101,7 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     """Refuse labels of other answers to the same questions, such as those of another model.
 
     Args:
-        labels: As from `read_labels`; those without answer pass.
+        labels: As from `read_labels`; those without answer pass, and all without such a column.
         targets: What is judged, with text.
 
     Raises:
@@ -109,6 +109,8 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
             what a spreadsheet changes: case and white space, the end of a very long one, and all
             of one that may be a date or number.
     """
+    if "answer" not in labels:
+        return
     given = labels[labels["is_correct"].notna() & labels["answer"].notna()]
     asked = targets[["prompt_id", "fact_id", "text"]].rename(columns={"fact_id": "question_id"})
     both = given.merge(asked, on=["prompt_id", "question_id"])
