@@ -123,7 +123,7 @@ def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
 
     assert run("stored", tmp_path / "run", "--model", str(file)) == 0
 
-    assert "the same prompts were not asked twice" in capsys.readouterr().out
+    assert "no prompt has a verdict on each of two answers" in capsys.readouterr().out
     assert not (tmp_path / "run" / "checks" / "noise_floor.csv").exists()
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final, Literal, Protocol
 
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
+from surface_consistency.taxonomy import TEMPLATES
 
 __all__ = [
     "FRAMES",
@@ -165,6 +166,23 @@ class DemonstrationPool:
         """
         return target.triple.relation if self._scope == "per_relation" else target.triple.id
 
+    def relations(self, template: str) -> frozenset[str]:
+        """List the relations that have demonstrations in a wording.
+
+        Args:
+            template: The wording. A further paraphrase takes the first one of a relation that has
+                no such.
+
+        Returns:
+            Their names.
+        """
+        return frozenset(self._questions(template))
+
+    def _questions(self, template: str) -> dict[str, list[QuestionRealization]]:
+        """Find the questions of a wording by relation."""
+        first = self._pool.get(TEMPLATES[1], {}) if template.startswith(TEMPLATES[1]) else {}
+        return {**first, **self._pool.get(template, {})}
+
     def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
         """Choose the demonstrations of one question.
 
@@ -196,7 +214,7 @@ class DemonstrationPool:
         """Draw with a generator that is seeded by what the draw may depend on."""
         others = {
             relation: items
-            for relation, items in self._pool.get(target.template, {}).items()
+            for relation, items in sorted(self._questions(target.template).items())
             if relation != target.triple.relation
         }
         available = sum(len(items) for items in others.values())

@@ -151,8 +151,8 @@ class PairedChecks(PairedTables):
                     level="look here",
                     title="No noise floor",
                     text=[
-                        f"{label}: the same prompts were not asked twice, so a part of the flips "
-                        "may be the runner’s own noise."
+                        f"{label}: no prompt has a verdict on each of two answers, so a part of "
+                        "the flips may be the runner’s own noise; --repeat asks some twice."
                     ],
                 )
                 continue

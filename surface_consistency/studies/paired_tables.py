@@ -56,6 +56,8 @@ _REACHING: Final = ("flip_rate", "accuracy_difference")
 """Rates whose intervals are told for each kind of cluster."""
 _LEAST_POOLED: Final = 10
 """Groups from which on their rates are pooled."""
+_FEWEST_CLUSTERS: Final = 10
+"""Below so many the design effect of a table is not known, and with it what a test could find."""
 _LOW_ACCURACY: Final = 0.05
 
 
@@ -206,23 +208,24 @@ def with_detectable(table: pd.DataFrame) -> pd.DataFrame:
     """Add what differences in accuracy so many pairs could have shown.
 
     Args:
-        table: A table of `paired_by`: n, flip_rate and design_effect.
+        table: A table of `paired_by`: n, n_clusters, flip_rate and design_effect.
 
     Returns:
         The table with `detectable_difference`: the smallest difference that the test finds with a
         probability of 80 %, as of `minimum_detectable_difference`, with the group's flip rate and
-        its design effect where that is above 1; NaN where none could be found.
+        its design effect where that is above 1; NaN where none could be found, and below ten
+        clusters, which do not tell the design effect.
     """
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for row in table[["n", "flip_rate", "design_effect"]].to_dict("records"):
+        for row in table.to_dict("records"):
             effect = max(1.0, row["design_effect"]) if row["design_effect"] > 0 else 1.0
             found.append(
                 minimum_detectable_difference(
                     int(row["n"]), discordant_rate=float(row["flip_rate"]), design_effect=effect
                 )
-                if row["flip_rate"] > 0
+                if row["flip_rate"] > 0 and row.get("n_clusters", math.inf) >= _FEWEST_CLUSTERS
                 else math.nan
             )
     return table.assign(detectable_difference=np.asarray(found, dtype=np.float64))
@@ -249,8 +252,8 @@ def detectable_note(frame: pd.DataFrame) -> str:
         )
     if n_without:
         told.append(
-            f"In {n_without} of {n_without + len(known)} rows it could hardly have found any: no "
-            "difference there means nothing."
+            f"In {n_without} of {n_without + len(known)} rows the test could hardly have found any "
+            "difference: that it finds none there means nothing."
         )
     return " ".join(told)
 

@@ -292,7 +292,7 @@ class RedirectQAStudy(Study):
             pool = _pool(data, settings)
             settings = settings.model_copy(
                 update={
-                    "shots": _shots(data, asked.questions, pool, settings),
+                    "shots": _shots(asked.questions, pool, settings),
                     "frame": settings.frame or _frame_of(data),
                 }
             )
@@ -496,7 +496,6 @@ def _prompts(
 
 
 def _shots(
-    data: RedirectQA,
     questions: Sequence[QuestionRealization],
     pool: DemonstrationPool | GivenDemonstrations,
     settings: RedirectQASettings,
@@ -517,11 +516,9 @@ def _shots(
                 "none by --shots 0"
             )
         return shots
-    column = data.table.column("template")
-    asked = settings.templates_of(pc.unique(column).to_pylist())
-    is_asked = pc.is_in(column, pa.array(asked))
-    relations = pc.unique(data.table.column("relation").filter(is_asked))
-    return min(_MOST_SHOTS, len(relations) - 1)
+    wordings = sorted({question.template for question in questions})
+    n_relations = min(len(pool.relations(wording)) for wording in wordings)
+    return min(_MOST_SHOTS, max(n_relations - 1, 0))
 
 
 def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt], bool]:

@@ -187,6 +187,27 @@ def test_draw_rejects_more_shots_than_there_are_facts():
         DemonstrationPool(ALL).draw(ALL[0], 46)
 
 
+def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such():
+    """A writer may find two wordings for one relation and one for the others."""
+
+    names = list(RELATIONS)[:3]
+
+    def worded(questions, template):
+        return [question.model_copy(update={"template": template}) for question in questions]
+
+    first = worded(questions_of(2, relations=names), "paraphrase")
+    second = worded(questions_of(2, relations=names[:1]), "paraphrase_2")
+    pool = DemonstrationPool([*first, *second])
+
+    drawn = pool.draw(second[0], 2)
+
+    assert pool.relations("paraphrase_2") == set(names)
+    assert pool.relations("original") == frozenset()
+    assert {one.question for one in drawn} <= {
+        one.question for one in first if one.triple.relation != names[0]
+    }
+
+
 def test_draw_rejects_negative_shots():
     with pytest.raises(ValueError, match="shots must be 0 or more, got -1"):
         DemonstrationPool(ALL).draw(ALL[0], -1)

@@ -2,6 +2,7 @@ import itertools
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,6 +17,7 @@ from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies import paired_tables, reporting
 from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.contrast_tables import ContrastTables
+from surface_consistency.studies.paired_tables import detectable_note, with_detectable
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.scoring import score_run
 from surface_consistency.studies.study import Report, ReportSettings
@@ -503,3 +505,19 @@ def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
     assert flips == floor["n_verdict_flips"].sum()
     held = set(run.outcomes["subject_id"])
     assert all(set(part["cluster"]) <= held for part in counts.values())
+
+
+def test_nothing_is_said_of_power_below_ten_clusters():
+    """Three topics of 25 pairs tell no design effect, whatever their number of pairs."""
+    table = pd.DataFrame(
+        {"n": [75, 75], "n_clusters": [3, 25], "flip_rate": [0.4, 0.4], "design_effect": [0.9, 0.9]}
+    )
+
+    found = with_detectable(table)["detectable_difference"]
+
+    assert np.isnan(found[0])
+    assert found[1] == pytest.approx(0.2, abs=0.02)
+    assert detectable_note(table.assign(detectable_difference=found)).endswith(
+        "In 1 of 2 rows the test could hardly have found any difference: that it finds none there "
+        "means nothing."
+    )

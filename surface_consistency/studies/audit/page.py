@@ -715,8 +715,8 @@ class AuditReport(PairedReport):
             scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
             if noise is None or scored.empty:
                 text: list[Part] = [
-                    f"{run.label}: the same prompts were not asked twice, so a part of what "
-                    "survives may be the runner’s own noise."
+                    f"{run.label}: no prompt has a verdict on each of two answers, so a part of "
+                    "what survives may be the runner’s own noise; --repeat asks some twice."
                 ]
                 yield Check(level="look here", title="No noise floor", text=text)
                 continue

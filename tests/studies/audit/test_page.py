@@ -114,7 +114,7 @@ def test_checks_tell_what_the_guards_found(audit_run, random_audit, audit_manife
         "5 have further objects under the same subject and relation",
         "2 right answers contain their subject",
         "1 of 72 facts have no verdict under DEL-OFF",
-        "the same prompts were not asked twice",
+        "no prompt has a verdict on each of two answers",
     ):
         assert said in found
     assert "released: right are" not in found
