@@ -334,6 +334,11 @@ def _written(
             f"the questions are not those that {folder} was written from "
             f"({manifest.data.id}); give the same `source`"
         )
+    if not log.stat().st_size:
+        raise DataError(
+            f"{log} holds no answers: the build was stopped before its first; give the command of "
+            "`build paraphrases` again, it goes on"
+        )
     drafts = _drafts(units, settings, partial(logged_answers, log))
     if not any(draft.candidates for draft in drafts):
         raise DataError(

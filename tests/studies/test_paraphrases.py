@@ -412,8 +412,9 @@ def test_a_log_of_something_else_is_refused(written, tmp_path):
         with pytest.raises(error, match=says):
             apply_paraphrase_review(written / "review.csv", DATA, tmp_path / "done")
     manifest.write_text(text, "utf-8")
-    (written / "writer.jsonl").write_text("", "utf-8")
-    with pytest.raises(DataError, match="answers none of the requests of this version"):
+    log = written / "writer.jsonl"
+    log.write_text("", "utf-8")
+    with pytest.raises(DataError, match="holds no answers: the build was stopped before its first"):
         apply_paraphrase_review(written / "review.csv", DATA, tmp_path / "done")
 
 
