@@ -2,6 +2,8 @@
 
 import json as json_
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -192,9 +194,9 @@ def _compare(
             if compared is None
             else compared.frame
         )
-        rows = compare_verdicts(
+        tabulate = partial(
+            compare_verdicts,
             frame,
-            by=by,
             separator=separator,
             test=test,
             interval=interval,
@@ -203,6 +205,10 @@ def _compare(
             rng=seed,
             **({} if compared is None else {"rates": RUN_RATES}),
         )
+        tables = [tabulate(by=by)]
+        if compared is not None and not by and frame["condition"].nunique() > 1:
+            # What is lost under one condition, such as a deletion, may be meant to be lost.
+            tables.append(tabulate(by=("condition",)))
     except ValueError as error:
         # pydantic, which flags of records need, is loaded for an error alone.
         from surface_consistency.settings_options import name_flags
@@ -212,10 +218,10 @@ def _compare(
         split = split_labels(frame, by, separator)
         _write_page(split, out, verdicts, (first, second), by, resamples, seed, compared)
     if json:
-        for row in rows:
+        for row in chain.from_iterable(tables):
             print(json_.dumps(row, ensure_ascii=False, allow_nan=False))
         return
-    print(comparison_text(rows, first=first, second=second))
+    print("\n\n".join(comparison_text(rows, first=first, second=second) for rows in tables))
     for note in () if compared is None else compared.notes:
         print(f"note: {note}")
     if out is not None:

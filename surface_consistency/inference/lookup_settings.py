@@ -96,7 +96,8 @@ def find_tokens(tokenizer: Any, settings: LookupSettings, *, label: str, size: i
         raise RunnerError(
             f"the tokenizer of {label} has no lookup tokens {', '.join(missing)}; take a "
             "limited-memory model, name its tokens by the settings (entity_token, relation_token, "
-            "return_token, end_token), or ask this model through RetrievalAugmentedRunner"
+            "return_token, end_token), or write facts before its prompts (--runner "
+            "transformers; in Python RetrievalAugmentedRunner)"
         )
     ids = [vocabulary[token] for token in settings.tokens]
     if max(ids) >= size:

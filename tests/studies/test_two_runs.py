@@ -107,6 +107,7 @@ def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     assert rows["canonical"]["negative_flip_rate"] == 0.0
     assert "kept of known" in text
     assert "int8 - bf16" in text
+    assert "redirect" in text.partition("report:")[0]
     table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv").set_index("condition")
     assert table.loc["redirect", "negative_flip_rate"] == redirects["negative_flip_rate"]
     low, high = redirects["interval"]["negative_flip_rate"]
