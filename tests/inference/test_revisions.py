@@ -86,7 +86,7 @@ def test_the_main_branch_is_the_default_of_a_cache_folder(cache):
 
 def test_all_revisions_that_are_missing_are_told_at_once(cache):
     """With those that are there, and how to get the others."""
-    with pytest.raises(SourceNotFoundError) as caught:
+    with pytest.raises(SourceNotFoundError, match="revision 'step7'") as caught:
         find_revisions(cache, ["step0", "step7", "step8"])
 
     lines = str(caught.value).splitlines()

@@ -303,4 +303,4 @@ def test_source_tree_that_is_not_installed_has_no_bounds(tmp_path, monkeypatch):
 
     monkeypatch.setattr(extras, "requires", requires)
 
-    ConsistencyCallback("sample", out=tmp_path)
+    assert ConsistencyCallback("sample", out=tmp_path).evaluator.folder == tmp_path
