@@ -17,7 +17,7 @@ from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.asking import run_study, sample_prompts
 from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.scoring import score_run
-from surface_consistency.taxonomy import RELATIONS
+from surface_consistency.taxonomy import RELATIONS, TEMPLATES
 
 LONG = "Redirects_from_long_names"
 
@@ -225,6 +225,32 @@ def test_run_rejects_data_without_pairs(data, tmp_path):
 
     with pytest.raises(DataError, match="no canonical-redirect pair to ask in lone"):
         run_redirectqa(lone, answering(data), tmp_path / "run", model="m")
+
+
+@pytest.mark.parametrize(("template", "shots"), [("original", 3), ("paraphrase", 1), ("both", 1)])
+def test_default_shots_fit_the_wording_of_fewest_relations(template, shots):
+    """A writer may find a paraphrase for two relations of four."""
+    rows = [
+        {
+            "triplet_id": number,
+            "subject_id": f"Q{number}",
+            "subject_surface": surface,
+            "subject_surface_category": [category],
+            "subject_wiki_title": f"Ann {number}",
+            "relation": relation.name,
+            "object_aliases": ["gold"],
+            "question": relation.question(surface, template=wording),
+            "template": wording,
+        }
+        for number, relation in enumerate(list(RELATIONS.values())[:4])
+        for surface, category in ((f"Ann {number}", "__MAIN__"), (f"Al {number}", LONG))
+        for wording in (TEMPLATES if number < 2 else TEMPLATES[:1])
+    ]
+    settings = RedirectQASettings(template=template)
+
+    plan = RedirectQAStudy().plan(load_redirectqa(rows), settings, runner=FakeRunner(str))
+
+    assert plan.settings.shots == shots
 
 
 @pytest.mark.parametrize(("n_relations", "shots"), [(15, 14), (16, 15)])

@@ -395,6 +395,17 @@ def test_repeated_rows_count_once(japan):
     assert found.names.set_index("name").loc["略称からの転送", "n_redirects"] == 4
 
 
+def test_a_redirect_of_which_no_row_tells_the_target_is_not_usable(japan):
+    """The page table marks it, and the build could not take it."""
+    usable, unknown = census_of(japan), mini_ja.tables()["redirect"]
+    rewrite(japan, "redirect", unknown[1:])
+
+    found = census_of(japan)
+
+    assert found.n_redirects == usable.n_redirects
+    assert found.n_usable == usable.n_usable - 1
+
+
 @pytest.mark.parametrize(
     ("name", "language", "project"),
     [
