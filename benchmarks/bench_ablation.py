@@ -25,7 +25,7 @@ import transformers
 from torch.utils.flop_counter import FlopCounterMode
 
 from surface_consistency.errors import BackupComponentsWarning
-from surface_consistency.inference.ablation import (
+from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
     prepare_model,

@@ -18,7 +18,7 @@ import torch
 import transformers
 from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 
-from surface_consistency.inference.ablation import TokenizedAnswer, ablate, prepare_model
+from surface_consistency.studies.mechanism.ablation import TokenizedAnswer, ablate, prepare_model
 
 PAIRS_A_MODEL = 60
 TEXTS = {"short": (64, 12), "long": (256, 30)}

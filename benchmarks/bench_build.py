@@ -20,16 +20,15 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from synthetic_wiki import write_wiki
-
-from surface_consistency.wikimedia.construction import (
+from surface_consistency_build.wikimedia.construction import (
     StepCount,
     attrition_frame,
     build_redirectqa,
     find_dumps,
 )
-from surface_consistency.wikimedia.streams import open_dump
-from surface_consistency.wikimedia.wikis import load_wiki
+from surface_consistency_build.wikimedia.streams import open_dump
+from surface_consistency_build.wikimedia.wikis import load_wiki
+from synthetic_wiki import write_wiki
 
 BUDGET_SECONDS = 15 * 60
 BUDGET_BYTES = 4 * 10**9

@@ -18,7 +18,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from surface_consistency.wikimedia.streams import open_dump
+from surface_consistency_build.wikimedia.streams import open_dump
 
 FILES = Path(__file__).resolve().parents[1] / "tests" / "data" / "files"
 SOURCES = ("wikidata/twenty_entities.json.bz2", "wikimedia/enwiki-sample-pages-articles.xml.bz2")

@@ -19,8 +19,8 @@ import pingouin
 import scipy
 from timing import interleaved
 
-from surface_consistency.metrics.correlations import partial_correlation
-from surface_consistency.metrics.frequency import frequency_analysis
+from surface_consistency.metrics.correlation.correlations import partial_correlation
+from surface_consistency.metrics.frequency.frequency import frequency_analysis
 
 N_MODELS = 13
 SIZES = (4_284, 30_560)

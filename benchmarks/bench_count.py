@@ -25,14 +25,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from synthetic_corpus import SyntheticCorpus, write_names
-
-from surface_consistency.frequency import (
+from surface_consistency_build.counting import (
     PackedTexts,
     SurfaceCounter,
     SurfaceTable,
     read_documents,
 )
+from synthetic_corpus import SyntheticCorpus, write_names
 
 MEGABYTE = 1_000_000
 
@@ -176,7 +175,7 @@ def fixed_cost():
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "a.jsonl").write_text('{"text": "New York"}\n')
         Path(folder, "names.csv").write_text("entity_id,surface\nQ60,New York\n")
-        command = "from surface_consistency.cli import main; main()"
+        command = "from surface_consistency.cli.main import main; main()"
         words = ["count", "surfaces", "--corpus", f"{folder}/a.jsonl", "--names"]
         words += [f"{folder}/names.csv", "--out"]
         spent = []

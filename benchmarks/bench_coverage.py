@@ -46,18 +46,22 @@ from surface_consistency.metrics import (
     resample_counts,
     wilson_interval,
 )
-from surface_consistency.metrics._correlations import (
+from surface_consistency.metrics.components.group_tests import mean_difference
+from surface_consistency.metrics.correlation._correlations import (
     correlations_of_moments,
     partial_of_correlations,
 )
-from surface_consistency.metrics._momentum_null import streak_counts
-from surface_consistency.metrics.contrasts import matched_difference
-from surface_consistency.metrics.forms import fact_sums, form_rates
-from surface_consistency.metrics.group_tests import mean_difference
-from surface_consistency.metrics.intervals import jackknife_bounds, share_sums, statistic_bounds
-from surface_consistency.metrics.momentum_curves import run_statistics
-from surface_consistency.metrics.positions import slot_statistics
-from surface_consistency.metrics.score_split import split_difference
+from surface_consistency.metrics.forms.forms import fact_sums, form_rates
+from surface_consistency.metrics.paired.contrasts import matched_difference
+from surface_consistency.metrics.popularity.score_split import split_difference
+from surface_consistency.metrics.positions._momentum_null import streak_counts
+from surface_consistency.metrics.positions.momentum_curves import run_statistics
+from surface_consistency.metrics.positions.positions import slot_statistics
+from surface_consistency.metrics.uncertainty.intervals import (
+    jackknife_bounds,
+    share_sums,
+    statistic_bounds,
+)
 
 CLUSTERS = (5, 10, 20, 50, 200)
 CORRELATIONS = (0.0, 0.3, 0.8)

@@ -51,7 +51,7 @@ def main() -> None:
 
 def report(out: Path, *runs: Path) -> None:
     """Write tables, figures and page; a last word "one" keeps to one core."""
-    from surface_consistency.studies.reporting import report_runs
+    from surface_consistency.engine.report import report_runs
 
     if runs[-1].name == "one":
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])

@@ -22,7 +22,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from surface_consistency.inference.transformers_runner import TransformersRunner
+from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.taxonomy import RELATIONS
 

@@ -14,12 +14,12 @@ STATEMENTS = (
     "import surface_consistency",
     "import numpy",
     "import surface_consistency.metrics",
-    "import surface_consistency.cli",
+    "import surface_consistency.cli.main",
     "import pandas",
     "import datasets",
     "import torch",
 )
-COMMAND = ("-c", "from surface_consistency.cli import main; main()")
+COMMAND = ("-c", "from surface_consistency.cli.main import main; main()")
 ROUNDS = 7
 HELP_S, COMPARE_S = 0.15, 0.6
 

@@ -18,17 +18,10 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from surface_consistency_build.counting import PackedTexts, SurfaceCounter, SurfaceTable
+from surface_consistency_build.linking import EntityMap, MentionTable, PriorLinker
+from surface_consistency_build.wikimedia import linked_text
 from synthetic_corpus import SyntheticCorpus
-
-from surface_consistency.frequency import (
-    EntityMap,
-    MentionTable,
-    PackedTexts,
-    PriorLinker,
-    SurfaceCounter,
-    SurfaceTable,
-)
-from surface_consistency.wikimedia import linked_text
 
 MEGABYTE = 1_000_000
 N_NAMES, N_WANTED, N_ENTITIES, N_PAIRS = 100_000, 3_000, 300_000, 3_000

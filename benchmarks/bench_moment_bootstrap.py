@@ -20,8 +20,8 @@ import scipy
 import scipy.stats
 from timing import interleaved
 
-from surface_consistency.metrics.correlation_resamples import correlation_bootstrap
-from surface_consistency.metrics.correlations import correlation
+from surface_consistency.metrics.correlation.correlation_resamples import correlation_bootstrap
+from surface_consistency.metrics.correlation.correlations import correlation
 
 N_ROWS, N_FACTS, N_MODELS = 4_284, 2_112, 13
 N_RESAMPLES = 10_000

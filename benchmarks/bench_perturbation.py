@@ -11,8 +11,8 @@ import random
 import statistics
 import time
 
-from surface_consistency.perturbation import WordNet, perturb_all
-from surface_consistency.schemas.benchmarks import BenchmarkInstance
+from surface_consistency.studies.lexical.perturbation import WordNet, perturb_all
+from surface_consistency.studies.lexical.records import BenchmarkInstance
 
 BUDGET = 5_000
 NOUNS = (

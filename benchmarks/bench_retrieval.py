@@ -40,13 +40,12 @@ import pyarrow.parquet as pq
 from synthetic_names import name_of
 from timing import interleaved
 
-from surface_consistency.data import make_database, read_database, write_database
-from surface_consistency.retrieval import (
-    BUNDLED_MINILM,
-    CachedEncoder,
+from surface_consistency.models import BUNDLED_MINILM, CachedEncoder, SentenceEncoder
+from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet, TripletDatabase
+from surface_consistency.studies.audit import make_database, read_database, write_database
+from surface_consistency.studies.audit.retrieval import (
     EmbeddingRetriever,
     FaissRetriever,
-    SentenceEncoder,
     TripletStore,
     alias_closures,
     build_index,
@@ -55,7 +54,6 @@ from surface_consistency.retrieval import (
     open_database,
     verify_closures,
 )
-from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet, TripletDatabase
 
 N_ENTRIES, DIMENSION, N_DELETIONS = 1_000_000, 384, 12_228
 N_TRIPLETS, N_JSON, OPEN_SECONDS = 10_000_000, 300_000, 5.0

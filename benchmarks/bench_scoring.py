@@ -24,9 +24,9 @@ from pathlib import Path
 import torch
 from bench_generation import SHAPES, make_prompts, name, save_model
 
-from surface_consistency.inference import TransformersRunner
-from surface_consistency.prompts.linking import linking_prompt, linking_question
+from surface_consistency.models import TransformersRunner
 from surface_consistency.schemas import ScoringRequest
+from surface_consistency.studies.linking.prompts import linking_prompt, linking_question
 
 BUDGETS = {"options": 4.0, "linking": 2.0, "linking, 8 shots": 2.0}
 TOLERANCE = 1e-3

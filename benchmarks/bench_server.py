@@ -26,12 +26,12 @@ from pathlib import Path
 
 from bench_slaq import made_up_topics
 
-from surface_consistency.data.slaq_rows import write_slaq_csv
-from surface_consistency.inference.generate import run_prompts
-from surface_consistency.inference.openai_compatible import OpenAICompatibleRunner
+from surface_consistency.models.generate import run_prompts
+from surface_consistency.models.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.runs.log import RunLog
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
+from surface_consistency.studies.slaq.rows import write_slaq_csv
 
 LATENCY_S = 0.05
 CONCURRENCY = 32
@@ -143,7 +143,7 @@ def killed_and_resumed(url, n_topics, folder):
     data = folder / "topics.csv"
     write_slaq_csv(data, made_up_topics(n_topics))
     out = folder / "run"
-    command = [sys.executable, "-m", "surface_consistency.cli", "run", "slaq", "--json"]
+    command = [sys.executable, "-m", "surface_consistency.cli.main", "run", "slaq", "--json"]
     command += ["--source", str(data), "--permutations", str(N_PERMUTATIONS), "--repeat", "0"]
     command += ["--runner", "openai", "--model", "m", "--out", str(out)]
     command += ["--judge", "llm", "--judge-model", "j"]

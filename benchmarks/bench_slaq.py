@@ -14,8 +14,8 @@ import time
 import numpy as np
 import pandas as pd
 
-from surface_consistency.data.slaq import slaq_from
-from surface_consistency.schemas.slaq import SlaqQuestion, SlaqTopic
+from surface_consistency.studies.slaq.data import slaq_from
+from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic
 from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy
 from surface_consistency.studies.slaq.tables import SLAQ_GROUPINGS, slaq_tables
 

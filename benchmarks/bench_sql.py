@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from surface_consistency_build.wikimedia.sql import read_sql
+from surface_consistency_build.wikimedia.streams import open_dump
 from timing import interleaved
-
-from surface_consistency.wikimedia.sql import read_sql
-from surface_consistency.wikimedia.streams import open_dump
 
 CATEGORYLINKS = b"""-- MySQL dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)
 --
@@ -214,7 +213,7 @@ def peak_growth(path: Path) -> str:
     code = (
         "import re, sys\n"
         "from pathlib import Path\n"
-        "from surface_consistency.wikimedia.sql import read_sql\n"
+        "from surface_consistency_build.wikimedia.sql import read_sql\n"
         "import numpy, pyarrow, pyarrow.compute\n"
         "def peak():\n"
         "    return int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])\n"

@@ -25,7 +25,7 @@ from surface_consistency.metrics import (
     paired_table,
     reorder_to_slots,
 )
-from surface_consistency.metrics.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 
 MOST = 0.08
 CLUSTERS = (10, 20, 50)

@@ -25,12 +25,12 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from surface_consistency_build.wikimedia._wikidata_items import EntityDecoder
+from surface_consistency_build.wikimedia.streams import open_dump
+from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 from timing import interleaved
 
 from surface_consistency.taxonomy import RELATIONS
-from surface_consistency.wikimedia._wikidata_items import EntityDecoder
-from surface_consistency.wikimedia.streams import open_dump
-from surface_consistency.wikimedia.wikidata import read_entity_batches
 
 PROPERTIES = tuple(relation.property_id for relation in RELATIONS.values())
 LANGUAGES, WIKI = ("en", "mul"), "enwiki"

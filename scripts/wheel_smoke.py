@@ -10,8 +10,8 @@ from pathlib import Path
 
 import surface_consistency
 from surface_consistency import FakeRunner, paired_by, score_predictions
-from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.studies.redirectqa.data import load_sample
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:
@@ -27,7 +27,7 @@ if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.
 FakeRunner(lambda prompt: "x")
 if find_spec("lm_eval") is not None:
     path = subprocess.run(
-        [sys.executable, "-m", "surface_consistency.cli", "lm-eval-path"],
+        [sys.executable, "-m", "surface_consistency.cli.main", "lm-eval-path"],
         capture_output=True,
         text=True,
         check=True,

@@ -6,7 +6,7 @@ import warnings
 import pandas as pd
 import pytest
 
-from surface_consistency.cli import main
+from surface_consistency.cli.main import main
 from surface_consistency.errors import DataError
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas import PairedOutcome

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.cli import main
+from surface_consistency.cli.main import main
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guides" / "extend.md"
 FENCE = re.compile(r"^```(\w+)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.cli import main
+from surface_consistency.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [

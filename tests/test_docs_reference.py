@@ -14,7 +14,7 @@ PACKAGE = ROOT / "surface_consistency"
 DIRECTIVE = re.compile(
     r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M
 )
-NOT_SHOWN = {"surface_consistency.commands"}
+NOT_SHOWN = {"surface_consistency.cli"}
 """Rooms whose users are on the command line."""
 
 

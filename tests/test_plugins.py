@@ -5,14 +5,14 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from surface_consistency import plugins
-from surface_consistency.cli import main
+from surface_consistency.cli.main import main
+from surface_consistency.engine.study import find_analysis, find_study
 from surface_consistency.errors import PluginError
 from surface_consistency.plugins import Plugins
-from surface_consistency.studies.study import find_analysis, find_study
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
-from surface_consistency.studies import Study
+from surface_consistency.engine import Study
 
 
 class Whole(Study):

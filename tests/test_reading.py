@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency import reading
-from surface_consistency.data.cells import count_of, strings_of
 from surface_consistency.errors import (
     ColumnNotFoundError,
     RecordError,
@@ -29,9 +29,9 @@ from surface_consistency.reading import (
     read_document,
     read_lines,
 )
+from surface_consistency.runs.cells import count_of, strings_of
 from surface_consistency.runs.log import read_answers, read_generations
-from surface_consistency.settings_options import values_of_items
-from surface_consistency.wikimedia.wikis import load_wiki
+from surface_consistency.schemas.settings import values_of_items
 
 NESTED = "[" * 100_000
 DIGITS = "9" * 5_000

@@ -6,14 +6,14 @@ import warnings
 
 import pytest
 
-from surface_consistency.cli import main
-from surface_consistency.commands.options import ModelSettings
+from surface_consistency.cli.main import main
+from surface_consistency.cli.options import ModelSettings
+from surface_consistency.engine.paired import PairedReport
+from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.study import ReportSettings, find_study
 from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.settings_options import option_table, record_from_options, record_options
-from surface_consistency.studies.paired import PairedReport
-from surface_consistency.studies.reporting import report_runs
-from surface_consistency.studies.study import ReportSettings, find_study
+from surface_consistency.schemas.settings import option_table, record_from_options, record_options
 
 RUNNER = """
 from surface_consistency.schemas import Generation

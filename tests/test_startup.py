@@ -12,7 +12,7 @@ def loaded_by(*words):
     """Heavy modules that a command line loads in a fresh interpreter."""
     code = (
         "import sys\n"
-        "from surface_consistency.cli import main\n"
+        "from surface_consistency.cli.main import main\n"
         "main(sys.argv[1:])\n"
         f"print('LOADED', *(set({HEAVY!r}) & set(sys.modules)))\n"
     )

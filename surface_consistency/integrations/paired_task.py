@@ -17,15 +17,15 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, JsonValue
 
+from surface_consistency.engine.choices import offer_options
+from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.study import OptionSettings, Plan, Study, find_study
 from surface_consistency.errors import DataError, IncompletePairWarning
-from surface_consistency.inference.thoughts import separate_stored
 from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.models.thoughts import separate_stored
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
-from surface_consistency.settings_options import record_from_options, record_options
-from surface_consistency.studies.judging import judge_targets
-from surface_consistency.studies.options import offer_options
-from surface_consistency.studies.study import OptionSettings, Plan, Study, find_study
+from surface_consistency.schemas.settings import record_from_options, record_options
 
 __all__ = ["Document", "PairedTask", "Verdicts", "to_verdicts"]
 

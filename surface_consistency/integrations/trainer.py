@@ -14,21 +14,21 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from surface_consistency.engine.study import Study
 from surface_consistency.errors import (
     DataError,
     SurfaceConsistencyError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.inference.options import OptionRunner, OptionScore
-from surface_consistency.inference.runner import Runner
-from surface_consistency.inference.transformers_runner import TransformersRunner
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.models.options import OptionRunner, OptionScore
+from surface_consistency.models.runner import Runner
+from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import output_folder, write_text
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
-from surface_consistency.studies.study import Study
 
 __all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
 

@@ -1,30 +1,14 @@
-from ._groups import UNLABELLED as UNLABELLED
-from .alignment import (
-    AlignmentResult as AlignmentResult,
-    TopicAlignmentResult as TopicAlignmentResult,
-    alignment_scores as alignment_scores,
-    topic_alignment as topic_alignment,
+from ._groups import (
+    UNLABELLED as UNLABELLED,
 )
-from .answer_similarity import (
+from .components.answer_similarity import (
     AssignmentResult as AssignmentResult,
     TransportResult as TransportResult,
     assignment_similarity as assignment_similarity,
     token_similarity as token_similarity,
     transport_similarity as transport_similarity,
 )
-from .audit_checks import (
-    contamination_by as contamination_by,
-    contamination_flags as contamination_flags,
-    decomposition_residual as decomposition_residual,
-    recover_table as recover_table,
-)
-from .binned_curves import binned_curve as binned_curve, frequency_curves as frequency_curves
-from .bootstrap import (
-    BootstrapResult as BootstrapResult,
-    cluster_bootstrap as cluster_bootstrap,
-    resample_counts as resample_counts,
-)
-from .components import (
+from .components.components import (
     MinimalComponentsResult as MinimalComponentsResult,
     component_importance as component_importance,
     component_masks as component_masks,
@@ -32,90 +16,143 @@ from .components import (
     intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
-from .contrasts import (
-    ContrastResult as ContrastResult,
-    contrast as contrast,
-    contrasts_by as contrasts_by,
+from .components.group_tests import (
+    GroupDifferenceResult as GroupDifferenceResult,
+    group_difference as group_difference,
 )
-from .correlation_resamples import (
+from .components.prediction import (
+    AlignmentPredictionResult as AlignmentPredictionResult,
+    FeaturePrediction as FeaturePrediction,
+    PredictabilityResult as PredictabilityResult,
+    majority_macro_f1 as majority_macro_f1,
+    predict_alignment as predict_alignment,
+    predict_correctness as predict_correctness,
+)
+from .correlation.correlation_resamples import (
     CorrelationResamplesResult as CorrelationResamplesResult,
     correlation_bootstrap as correlation_bootstrap,
     resample_correlations as resample_correlations,
 )
-from .correlations import (
+from .correlation.correlations import (
     CorrelationResult as CorrelationResult,
     correlation as correlation,
     partial_correlation as partial_correlation,
     partial_correlation_from_matrix as partial_correlation_from_matrix,
 )
-from .dependent_correlations import (
+from .correlation.dependent_correlations import (
     DependentCorrelationsResult as DependentCorrelationsResult,
     compare_dependent_correlations as compare_dependent_correlations,
 )
-from .effect_sizes import (
-    DISCORDANT_ODDS as DISCORDANT_ODDS,
-    DiscordantOddsResult as DiscordantOddsResult,
-    cohen_kappa as cohen_kappa,
-    discordant_odds_ratio as discordant_odds_ratio,
-    kappa_of_counts as kappa_of_counts,
+from .correlation.roc import (
+    AreaUnderCurveResult as AreaUnderCurveResult,
+    clustered_auc as clustered_auc,
 )
-from .forgetting import ForgettingCounts as ForgettingCounts, forgetting_counts as forgetting_counts
-from .forgetting_groups import (
+from .forgetting.audit_checks import (
+    contamination_by as contamination_by,
+    contamination_flags as contamination_flags,
+    decomposition_residual as decomposition_residual,
+    recover_table as recover_table,
+)
+from .forgetting.forgetting import (
+    ForgettingCounts as ForgettingCounts,
+    forgetting_counts as forgetting_counts,
+)
+from .forgetting.forgetting_groups import (
     DELETION_RATES as DELETION_RATES,
     FULL_RATES as FULL_RATES,
     FULL_TRACE_RATES as FULL_TRACE_RATES,
     TRACE_RATES as TRACE_RATES,
     forgetting_by as forgetting_by,
 )
-from .form_groups import forms_by as forms_by
-from .forms import (
+from .forgetting.token_overlap import (
+    AnswerOverlapResult as AnswerOverlapResult,
+    MeanOverlapResult as MeanOverlapResult,
+    answer_overlap as answer_overlap,
+    answer_tokens as answer_tokens,
+    mean_overlap as mean_overlap,
+)
+from .forms.form_groups import (
+    forms_by as forms_by,
+)
+from .forms.forms import (
     FormConsistencyResult as FormConsistencyResult,
     form_consistency as form_consistency,
 )
-from .frequency import frequency_analysis as frequency_analysis
-from .frequency_reliability import (
+from .frequency.binned_curves import (
+    binned_curve as binned_curve,
+    frequency_curves as frequency_curves,
+)
+from .frequency.frequency import (
+    frequency_analysis as frequency_analysis,
+)
+from .frequency.frequency_reliability import (
     corrected_frequency_analysis as corrected_frequency_analysis,
 )
-from .frequency_rows import (
+from .frequency.frequency_rows import (
     LogFrequencyResult as LogFrequencyResult,
     log_frequency as log_frequency,
     surface_accuracy as surface_accuracy,
 )
-from .group_tests import (
-    GroupDifferenceResult as GroupDifferenceResult,
-    group_difference as group_difference,
+from .frequency.regression import (
+    correctness_regression as correctness_regression,
+    frequency_regression as frequency_regression,
 )
-from .intervals import (
-    FEW_CLUSTERS as FEW_CLUSTERS,
-    Interval as Interval,
-    percentile_interval as percentile_interval,
-    wilson_interval as wilson_interval,
-)
-from .judge_correction import (
+from .judging.judge_correction import (
     CorrectedAlignmentResult as CorrectedAlignmentResult,
     corrected_alignment as corrected_alignment,
 )
-from .judging import (
+from .judging.judging import (
     JudgeAgreementResult as JudgeAgreementResult,
     JudgeError as JudgeError,
     corrected_rate as corrected_rate,
     judge_agreement as judge_agreement,
 )
-from .linking import (
+from .linking.linking import (
     LINKING_KINDS as LINKING_KINDS,
     LINKING_RATES as LINKING_RATES,
     LinkingTable as LinkingTable,
     linking_by as linking_by,
     linking_table as linking_table,
 )
-from .mcnemar_tests import (
+from .outcome_frames import (
+    outcomes_frame as outcomes_frame,
+    to_verdict as to_verdict,
+)
+from .paired.contrasts import (
+    ContrastResult as ContrastResult,
+    contrast as contrast,
+    contrasts_by as contrasts_by,
+)
+from .paired.effect_sizes import (
+    DISCORDANT_ODDS as DISCORDANT_ODDS,
+    DiscordantOddsResult as DiscordantOddsResult,
+    cohen_kappa as cohen_kappa,
+    discordant_odds_ratio as discordant_odds_ratio,
+    kappa_of_counts as kappa_of_counts,
+)
+from .paired.mcnemar_tests import (
     MCNEMAR_EXACT_MAX_DISCORDANT as MCNEMAR_EXACT_MAX_DISCORDANT,
     ClusteredMcNemarResult as ClusteredMcNemarResult,
     McNemarResult as McNemarResult,
     clustered_mcnemar as clustered_mcnemar,
     mcnemar as mcnemar,
 )
-from .memorization import (
+from .paired.paired_groups import (
+    paired_by as paired_by,
+)
+from .paired.paired_tables import (
+    PAIRED_RATES as PAIRED_RATES,
+    CountRatio as CountRatio,
+    PairedTable as PairedTable,
+    cluster_counts as cluster_counts,
+    paired_table as paired_table,
+)
+from .paired.power import (
+    design_effect as design_effect,
+    minimum_detectable_difference as minimum_detectable_difference,
+    required_pairs as required_pairs,
+)
+from .popularity.memorization import (
     ExtractionResult as ExtractionResult,
     extraction_accuracy as extraction_accuracy,
     extraction_log_likelihood as extraction_log_likelihood,
@@ -124,76 +161,62 @@ from .memorization import (
     min_k_probability as min_k_probability,
     neighbourhood_score as neighbourhood_score,
 )
-from .momentum_curves import (
-    MomentumCurve as MomentumCurve,
-    MomentumPoint as MomentumPoint,
-    MomentumResult as MomentumResult,
-    momentum as momentum,
-)
-from .multiplicity import (
-    adjust_p_values as adjust_p_values,
-    with_adjusted_p_values as with_adjusted_p_values,
-)
-from .outcome_frames import outcomes_frame as outcomes_frame, to_verdict as to_verdict
-from .paired_groups import paired_by as paired_by
-from .paired_tables import (
-    PAIRED_RATES as PAIRED_RATES,
-    CountRatio as CountRatio,
-    PairedTable as PairedTable,
-    cluster_counts as cluster_counts,
-    paired_table as paired_table,
-)
-from .partial_pooling import PooledRatesResult as PooledRatesResult, pooled_rates as pooled_rates
-from .perturbation import (
+from .popularity.perturbation import (
     PopularityShiftResult as PopularityShiftResult,
     popularity_shift as popularity_shift,
     relative_change as relative_change,
 )
-from .popularity import (
+from .popularity.popularity import (
     PopularityScale as PopularityScale,
     fit_popularity_scale as fit_popularity_scale,
     instance_popularity as instance_popularity,
     relative_difference as relative_difference,
 )
-from .positions import (
-    PositionPoint as PositionPoint,
-    PositionResult as PositionResult,
-    position_curve as position_curve,
-)
-from .power import (
-    design_effect as design_effect,
-    minimum_detectable_difference as minimum_detectable_difference,
-    required_pairs as required_pairs,
-)
-from .prediction import (
-    AlignmentPredictionResult as AlignmentPredictionResult,
-    FeaturePrediction as FeaturePrediction,
-    PredictabilityResult as PredictabilityResult,
-    majority_macro_f1 as majority_macro_f1,
-    predict_alignment as predict_alignment,
-    predict_correctness as predict_correctness,
-)
-from .regression import (
-    correctness_regression as correctness_regression,
-    frequency_regression as frequency_regression,
-)
-from .roc import AreaUnderCurveResult as AreaUnderCurveResult, clustered_auc as clustered_auc
-from .score_split import (
+from .popularity.score_split import (
     SplitAccuracyResult as SplitAccuracyResult,
     median_split as median_split,
     split_accuracy as split_accuracy,
 )
-from .token_overlap import (
-    AnswerOverlapResult as AnswerOverlapResult,
-    MeanOverlapResult as MeanOverlapResult,
-    answer_overlap as answer_overlap,
-    answer_tokens as answer_tokens,
-    mean_overlap as mean_overlap,
+from .positions.alignment import (
+    AlignmentResult as AlignmentResult,
+    TopicAlignmentResult as TopicAlignmentResult,
+    alignment_scores as alignment_scores,
+    topic_alignment as topic_alignment,
 )
-from .topic_layout import (
+from .positions.momentum_curves import (
+    MomentumCurve as MomentumCurve,
+    MomentumPoint as MomentumPoint,
+    MomentumResult as MomentumResult,
+    momentum as momentum,
+)
+from .positions.positions import (
+    PositionPoint as PositionPoint,
+    PositionResult as PositionResult,
+    position_curve as position_curve,
+)
+from .positions.topic_layout import (
     TopicArraysResult as TopicArraysResult,
     is_balanced as is_balanced,
     reorder_to_questions as reorder_to_questions,
     reorder_to_slots as reorder_to_slots,
     topic_arrays as topic_arrays,
+)
+from .uncertainty.bootstrap import (
+    BootstrapResult as BootstrapResult,
+    cluster_bootstrap as cluster_bootstrap,
+    resample_counts as resample_counts,
+)
+from .uncertainty.intervals import (
+    FEW_CLUSTERS as FEW_CLUSTERS,
+    Interval as Interval,
+    percentile_interval as percentile_interval,
+    wilson_interval as wilson_interval,
+)
+from .uncertainty.multiplicity import (
+    adjust_p_values as adjust_p_values,
+    with_adjusted_p_values as with_adjusted_p_values,
+)
+from .uncertainty.partial_pooling import (
+    PooledRatesResult as PooledRatesResult,
+    pooled_rates as pooled_rates,
 )

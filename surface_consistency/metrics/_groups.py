@@ -22,14 +22,14 @@ from surface_consistency.metrics._inputs import (
     is_missing,
     warn_undefined,
 )
-from surface_consistency.metrics.bootstrap import (
+from surface_consistency.metrics.uncertainty.bootstrap import (
     IntervalMethod,
     Statistic,
     check_interval_method,
     cluster_sums,
     group_values,
 )
-from surface_consistency.metrics.intervals import FEW_CLUSTERS
+from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS
 
 __all__ = [
     "UNLABELLED",

@@ -3,9 +3,17 @@ from .figures import (
     plot_square as plot_square,
     write_figures as write_figures,
 )
-from .html import render_page as render_page, write_page as write_page
-from .numbers import table_text as table_text
-from .page import Page as Page, Section as Section
+from .html import (
+    render_page as render_page,
+    write_page as write_page,
+)
+from .numbers import (
+    table_text as table_text,
+)
+from .page import (
+    Page as Page,
+    Section as Section,
+)
 from .table import (
     Column as Column,
     Table as Table,

@@ -1,7 +1,6 @@
 """Records: the only language between the stages of a study."""
 
 from surface_consistency.schemas._record import Record
-from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
@@ -16,7 +15,7 @@ from surface_consistency.schemas.memory import (
     Triplet,
     TripletDatabase,
 )
-from surface_consistency.schemas.outcomes import PairedOutcome, RedirectOutcome
+from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
 from surface_consistency.schemas.questions import (
     CanonicalRedirectPair,
@@ -24,18 +23,9 @@ from surface_consistency.schemas.questions import (
     QuestionRealization,
 )
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
-from surface_consistency.schemas.slaq import (
-    PromptTarget,
-    SlaqArticle,
-    SlaqOutcome,
-    SlaqQuestion,
-    SlaqTopic,
-    SlaqVerdict,
-)
 from surface_consistency.schemas.verdicts import Verdict
 
 __all__ = [
-    "AuditOutcome",
     "AuditPrompt",
     "Candidate",
     "CanonicalRedirectPair",
@@ -51,18 +41,11 @@ __all__ = [
     "Message",
     "PairedOutcome",
     "Prompt",
-    "PromptTarget",
     "QuestionRealization",
     "Record",
-    "RedirectOutcome",
     "RetrievalTrace",
     "ScoredText",
     "ScoringRequest",
-    "SlaqArticle",
-    "SlaqOutcome",
-    "SlaqQuestion",
-    "SlaqTopic",
-    "SlaqVerdict",
     "SurfaceForm",
     "Triplet",
     "TripletDatabase",

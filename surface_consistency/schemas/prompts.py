@@ -110,7 +110,7 @@ class GenerationParams(Record):
 
     thought_tags: Items[NonEmpty] | None = None
     """Opening and closing tags between which the model thinks, in turn, besides those that
-    `inference.thoughts.THOUGHT_TAGS` knows."""
+    `models.thoughts.THOUGHT_TAGS` knows."""
 
     thought_opened: bool | None = None
     """Whether each prompt ends within a thought, so that an answer begins behind a closing tag;

@@ -299,9 +299,11 @@ def call(words, home, *, full=None, copies=(), has_figures=False):
 
 def _serve(words, home, pipe, disk, has_figures):
     """Run a command here, tell the pipe what came of it, and end."""
-    from surface_consistency import cli
-    from surface_consistency.frequency import runs as counting
-    from surface_consistency.studies import asking, judging
+    from surface_consistency_build.counting import runs as counting
+
+    from surface_consistency.cli import main as cli
+    from surface_consistency.engine import run as asking
+    from surface_consistency.engine.judging import judges as judging
 
     os.chdir(home)
     asking.datetime = judging.datetime = counting.datetime = _Clock
@@ -454,7 +456,7 @@ def _difference(wanted, found):
 
 def _prepare(home):
     """Write the files that commands read."""
-    from surface_consistency.data.redirectqa import load_sample
+    from surface_consistency.studies.redirectqa.data import load_sample
 
     rows = ["fact_id,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")

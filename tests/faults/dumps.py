@@ -75,7 +75,7 @@ class Sql(_Dump):
     file, whole_after = "enwiki-20260101-page.sql.gz", b"-- Dump completed"
 
     def read(self, path, **options):
-        from surface_consistency.wikimedia.sql import read_sql
+        from surface_consistency_build.wikimedia.sql import read_sql
 
         batches = read_sql(path, ["page_id", "page_title"], **options)
         return [row for batch in batches for row in batch.to_pylist()]
@@ -87,7 +87,7 @@ class Pageviews(_Dump):
     file = "pageviews-202511-user.bz2"
 
     def read(self, path, **options):
-        from surface_consistency.wikimedia.pageviews import read_pageviews
+        from surface_consistency_build.wikimedia.pageviews import read_pageviews
 
         batches = read_pageviews(path, project="en.wikipedia", **options)
         return [row for batch in batches for row in batch.to_pylist()]
@@ -99,7 +99,7 @@ class Pages(_Dump):
     file, whole_after = "enwiki-20260101-pages-articles.xml.bz2", b"</mediawiki>"
 
     def read(self, path, **options):
-        from surface_consistency.wikimedia.pages_xml import read_pages
+        from surface_consistency_build.wikimedia.pages_xml import read_pages
 
         return [(page.title, page.text) for page in read_pages(path, namespaces=None, **options)]
 
@@ -110,7 +110,7 @@ class Entities(_Dump):
     file, whole_after = "wikidata-20260101-all.json.gz", b"\n]"
 
     def read(self, path, **options):
-        from surface_consistency.wikimedia.wikidata import read_entities
+        from surface_consistency_build.wikimedia.wikidata import read_entities
 
         asked = {"properties": ["P31"], "languages": ["en"], "wikis": ["enwiki"]}
         return [(one.id, repr(one)) for one in read_entities(path, **asked, **options)]

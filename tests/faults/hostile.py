@@ -102,9 +102,9 @@ class _Scored(Family):
 
     def __init__(self, home):
         super().__init__(home)
-        from surface_consistency.commands import score
-        from surface_consistency.data.redirectqa import load_sample
-        from surface_consistency.studies.reporting import Reported
+        from surface_consistency.cli import score
+        from surface_consistency.engine.report import Reported
+        from surface_consistency.studies.redirectqa.data import load_sample
 
         self.out = home / "run"
         self.questions = load_sample().select(limit=4).questions
@@ -116,7 +116,7 @@ class _Scored(Family):
 
         def scored_only(folders, out, **_):
             from surface_consistency.runs.loader import load_runs
-            from surface_consistency.schemas import RedirectOutcome
+            from surface_consistency.studies.redirectqa import RedirectOutcome
 
             runs = load_runs(folders, outcome=RedirectOutcome)
             overall = type("Nothing", (), {"frame": runs[0].outcomes.head(0)})()
@@ -139,7 +139,7 @@ class _Scored(Family):
 
 def rows_of_sample():
     """Rows of the bundled sample as a file holds them."""
-    from tests.studies.conftest import rows_of
+    from tests.made_rows import rows_of
 
     return rows_of()
 
@@ -149,9 +149,9 @@ class Logs(_Scored):
 
     def __init__(self, home):
         super().__init__(home)
-        from surface_consistency.data.redirectqa import load_sample
-        from surface_consistency.studies.redirectqa import RedirectQAStudy
-        from surface_consistency.studies.scoring import import_predictions
+        from surface_consistency.engine.score import import_predictions
+        from surface_consistency.studies.redirectqa.data import load_sample
+        from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
         answers = {
             name: self.gold[name] if place % 2 else "wrong" for place, name in enumerate(self.ids)
@@ -296,8 +296,8 @@ class Replies(_Scored):
 
     def __init__(self, home):
         super().__init__(home)
-        from surface_consistency.commands import run
-        from surface_consistency.studies import variants
+        from surface_consistency.cli import run
+        from surface_consistency.engine import sweep as variants
 
         variants.report_runs = self._scored_only()
         owner = self
@@ -322,7 +322,7 @@ class Replies(_Scored):
         assert run
 
     def _scored_only(self):
-        from surface_consistency.commands import score
+        from surface_consistency.cli import score
 
         return score.report_runs
 

@@ -64,7 +64,7 @@ _RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 def command(words):
     """Run a command here: its exit code, and what it printed."""
-    from surface_consistency.cli import main
+    from surface_consistency.cli.main import main
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

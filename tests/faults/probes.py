@@ -43,9 +43,9 @@ WRONG = (1.0, float("nan"), "x", [], True, "-1")
 
 def without_pages():
     """Leave out the page of `run` and `score`, which other tests open."""
-    from surface_consistency.commands import score
-    from surface_consistency.studies import variants
-    from surface_consistency.studies.reporting import Reported
+    from surface_consistency.cli import score
+    from surface_consistency.engine import sweep as variants
+    from surface_consistency.engine.report import Reported
 
     def scored_only(folders, out, **_):
         import pandas as pd

@@ -44,20 +44,20 @@ VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_i
 
 def load_redirectqa():
     """The bundled questions."""
-    from surface_consistency.data.redirectqa import load_sample
+    from surface_consistency.studies.redirectqa.data import load_sample
 
     return load_sample()
 
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
-    from surface_consistency.data.redirectqa import RedirectQA
+    from surface_consistency.engine.report import _check_tables
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.engine.study import Report, ReportSettings, RuleScoring
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.asking import run_study
-    from surface_consistency.studies.redirectqa import RedirectQASettings, RedirectQAStudy
-    from surface_consistency.studies.reporting import _check_tables
-    from surface_consistency.studies.scoring import score_run
-    from surface_consistency.studies.study import Report, ReportSettings, RuleScoring
+    from surface_consistency.studies.redirectqa.data import RedirectQA
+    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
     class FirstFacts(RedirectQA):
         """Pinned when a limit took the first facts rather than some of each relation."""
@@ -111,15 +111,15 @@ def redirectqa(home: Path) -> GoldenRun:
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
-    from surface_consistency.data.slaq import Slaq, load_slaq_sample
+    from surface_consistency.engine.report import _check_tables
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.engine.study import Report, ReportSettings
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.asking import run_study
-    from surface_consistency.studies.reporting import _check_tables
-    from surface_consistency.studies.scoring import score_run
+    from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
     from surface_consistency.studies.slaq.page import SlaqReport
     from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
-    from surface_consistency.studies.study import Report, ReportSettings
 
     class FewDraws(SlaqReport):
         n_null = 200
@@ -199,15 +199,16 @@ def _numbers_of(page) -> str:
 
 def audit_data(home: Path):
     """Build small databases with decoys, near misses and aliases, and find their prompts."""
-    from surface_consistency.data import (
+    from surface_consistency.schemas import Triplet
+    from surface_consistency.studies.audit import (
         Aliases,
+        AuditData,
         FactTable,
         RelatedFact,
         build_audit_databases,
+        find_conditions,
     )
-    from surface_consistency.prompts.audit_styles import style_writers
-    from surface_consistency.schemas import Triplet
-    from surface_consistency.studies.audit import AuditData, find_conditions
+    from surface_consistency.studies.audit.styles import style_writers
 
     table = FactTable(
         name="lands",
@@ -267,8 +268,8 @@ class Asking:
         return {"runner": self.name, "source": self.source.fingerprint()}
 
     def generate(self, prompts, params):
-        from surface_consistency.inference.fact_store import LookupRequest
         from surface_consistency.schemas import Generation, LookupQuery
+        from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 
         for prompt in prompts:
             fact = self.source.query(prompt)
@@ -288,9 +289,9 @@ class Asking:
 
 def audit(home: Path) -> GoldenRun:
     """One audit by words: the model reads what the store finds."""
-    from surface_consistency.studies.asking import run_study
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
-    from surface_consistency.studies.scoring import score_run
 
     study, data = AuditStudy(), audit_data(home)
     reader = audit_reader([prompt for one in data.conditions for prompt in one.prompts])
@@ -308,9 +309,9 @@ def audit(home: Path) -> GoldenRun:
 
 def audit_sweep(home: Path) -> GoldenRun:
     """A model that looks facts up by letters, at two thresholds, and what changes between them."""
-    from surface_consistency.studies.asking import run_study
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
-    from surface_consistency.studies.scoring import score_run
 
     study, data = AuditStudy(), audit_data(home)
     folders = []
@@ -333,8 +334,8 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
-    from surface_consistency.studies.compare import compare_verdicts
-    from surface_consistency.studies.verdict_files import read_verdicts
+    from surface_consistency.engine.compare import compare_verdicts
+    from surface_consistency.engine.verdict_files import read_verdicts
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
     by_model = home / "ada.csv"
@@ -362,8 +363,8 @@ def compare(home: Path) -> GoldenRun:
 
 def _of_study(study, folders, more) -> GoldenRun:
     """Report runs of a study; `more` are tables besides those of the page."""
-    from surface_consistency.studies.reporting import build_page
-    from surface_consistency.studies.study import ReportSettings
+    from surface_consistency.engine.report import build_page
+    from surface_consistency.engine.study import ReportSettings
 
     page, tables, runs = build_page(
         [folder.path for folder in folders],

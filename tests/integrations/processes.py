@@ -86,7 +86,8 @@ def train(rank: int, *, tiny_model: Path, out: Path, texts: list[str]) -> dict[s
     import torch
     import transformers
 
-    from surface_consistency.integrations import ConsistencyCallback, trainer as trainer_module
+    from surface_consistency.integrations import trainer as trainer_module
+    from surface_consistency.integrations.trainer import ConsistencyCallback
 
     written: list[str] = []
     write = trainer_module.write_frame

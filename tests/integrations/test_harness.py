@@ -10,18 +10,20 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.cli import main
-from surface_consistency.data.redirectqa import SAMPLE_PATH
+from surface_consistency.cli.main import main
+from surface_consistency.engine import score_files
 from surface_consistency.errors import (
     DataError,
     IncompletePairWarning,
     MissingDependencyError,
     UnsupportedVersionError,
 )
-from surface_consistency.integrations import extras, lm_eval_path
+from surface_consistency.integrations import extras
+from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
 from surface_consistency.metrics import momentum, position_curve, topic_arrays
-from surface_consistency.studies import RedirectQAStudy, score_files
+from surface_consistency.studies.redirectqa import RedirectQAStudy
+from surface_consistency.studies.redirectqa.data import SAMPLE_PATH
 from tests.integrations.planted import DATA, NAMES, expected, last_question, reply
 
 pytest.importorskip("lm_eval")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency.engine import score_files
 from surface_consistency.errors import DataError
 from surface_consistency.integrations import extras
 from surface_consistency.metrics import paired_by
-from surface_consistency.studies import RedirectQAStudy, score_files
+from surface_consistency.studies.redirectqa import RedirectQAStudy
 from tests.integrations.planted import BY_QUESTION, DATA, NAMES, expected, last_question, reply
 
 pytest.importorskip("inspect_ai")

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
     MissingDependencyError,
@@ -20,11 +19,12 @@ from surface_consistency.integrations import extras, trainer as trainer_module
 from surface_consistency.integrations.trainer import StepEvaluator, read_curve
 from surface_consistency.metrics import PAIRED_RATES, paired_by
 from surface_consistency.schemas import Generation
+from surface_consistency.studies.redirectqa.data import load_sample
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from surface_consistency.integrations import ConsistencyCallback  # noqa: E402
+from surface_consistency.integrations.trainer import ConsistencyCallback  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(pin_memory|lr_scheduler.step|use_cache).*", "ignore::DeprecationWarning:transformers"

@@ -3,10 +3,10 @@
 import unicodedata
 
 import pytest
+from surface_consistency_build.wikimedia.wikis import WIKIS
 
 from surface_consistency.matching import match, match_segmented
 from surface_consistency.text import guess_language
-from surface_consistency.wikimedia.wikis import WIKIS
 
 RULES = ("popqa", "boundary", "segmented", "token_f1", "squad_f1")
 # Language, prediction, accepted answer, whether it is right, and the rules that judge it wrongly.

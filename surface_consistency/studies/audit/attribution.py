@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from surface_consistency.matching.audit import EQUIVALENCES, Equivalence
-from surface_consistency.schemas.audit import Attribution
 from surface_consistency.schemas.memory import AuditPrompt, Candidate, RetrievalTrace, Triplet
+from surface_consistency.studies.audit.matching.judgement import EQUIVALENCES, Equivalence
+from surface_consistency.studies.audit.records import Attribution
 
 __all__ = [
     "KINDS",

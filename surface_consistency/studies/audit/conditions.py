@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from surface_consistency.data.audit_files import read_audit_prompts, read_database
-from surface_consistency.data.audit_topologies import TOPOLOGIES
 from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
-from surface_consistency.prompts.audit_styles import AUDIT_STYLES
-from surface_consistency.retrieval import (
-    DatabaseCoverage,
-    TripletIndex,
-    database_coverage,
-    open_database,
-)
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
+from surface_consistency.studies.audit.files import read_audit_prompts, read_database
+from surface_consistency.studies.audit.retrieval.mapped_database import open_database
+from surface_consistency.studies.audit.retrieval.triplet_index import TripletIndex
+from surface_consistency.studies.audit.retrieval.verification import (
+    DatabaseCoverage,
+    database_coverage,
+)
+from surface_consistency.studies.audit.styles import AUDIT_STYLES
+from surface_consistency.studies.audit.topologies import TOPOLOGIES
 
 __all__ = ["AuditCondition", "AuditData", "ConditionLabel", "condition_label", "find_conditions"]
 

@@ -6,17 +6,19 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.matching.audit import CLEANERS, EQUIVALENCES, judge_answer, parse_lookups
+from surface_consistency.engine.judging.judges import NO_ANSWER, Judge
 from surface_consistency.schemas import Verdict
-from surface_consistency.schemas.audit import Attribution
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, MemoryState
 from surface_consistency.studies.audit.attribution import (
     CandidatesShown,
     accepted_candidates,
     attribute,
 )
+from surface_consistency.studies.audit.matching.cleaners import CLEANERS
+from surface_consistency.studies.audit.matching.judgement import EQUIVALENCES, judge_answer
+from surface_consistency.studies.audit.matching.markup import parse_lookups
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
-from surface_consistency.studies.judging import NO_ANSWER, Judge
+from surface_consistency.studies.audit.records import Attribution
 
 __all__ = ["AuditJudge", "AuditVerdict", "score_generation"]
 
@@ -76,8 +78,8 @@ class AuditJudge:
     it is right; containment, words in common and lookups are told by the rules all the same.
 
     Args:
-        cleaner: Name of a cleaner, one of `matching.audit.CLEANERS`.
-        equivalence: Name of an equivalence, one of `matching.audit.EQUIVALENCES`.
+        cleaner: Name of a cleaner, one of `studies.audit.matching.CLEANERS`.
+        equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`.
         n_facts: Facts that the runner puts before a prompt at most; None where the model looks
             facts up itself, so that it is given what was selected.
         by: A model or people who judge in place of the equivalence; None for the equivalence.

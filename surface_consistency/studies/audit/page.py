@@ -7,6 +7,13 @@ from typing import Any, Final
 
 import pandas as pd
 
+from surface_consistency.engine.paired import PairedReport
+from surface_consistency.engine.paired_tables import (
+    COUNTS,
+    detectable_note,
+    interval_value,
+    with_detectable,
+)
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.report.page import (
     Answer,
@@ -34,13 +41,6 @@ from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     STATE_COLUMNS,
     audit_tables,
-)
-from surface_consistency.studies.paired import PairedReport
-from surface_consistency.studies.paired_tables import (
-    COUNTS,
-    detectable_note,
-    interval_value,
-    with_detectable,
 )
 
 __all__ = ["AuditReport"]

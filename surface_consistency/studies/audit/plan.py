@@ -8,13 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.data.questions import tell_limit
+from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.study import Plan, PromptGroup
 from surface_consistency.errors import ContaminationWarning
-from surface_consistency.retrieval import FactClosure, content_digest
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase, MemoryState
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
+from surface_consistency.studies.audit.retrieval.retriever import content_digest
+from surface_consistency.studies.audit.retrieval.verification import FactClosure
 from surface_consistency.studies.audit.settings import AuditSettings
 from surface_consistency.studies.audit.stores import (
     AuditDatabase,
@@ -24,7 +26,6 @@ from surface_consistency.studies.audit.stores import (
     build_database,
     fact_key,
 )
-from surface_consistency.studies.study import Plan, PromptGroup
 
 __all__ = ["AuditPlan", "plan_audit", "target_rows", "to_audit_prompt"]
 

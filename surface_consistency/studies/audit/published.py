@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.data.audit_files import AuditResult, read_audit_results
+from surface_consistency.engine.study import Scored
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.matching.audit import judge_answer
 from surface_consistency.metrics import (
     PairedTable,
     contamination_by,
@@ -27,9 +26,10 @@ from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace
 from surface_consistency.studies.audit.conditions import condition_label
+from surface_consistency.studies.audit.files import AuditResult, read_audit_results
+from surface_consistency.studies.audit.matching.judgement import judge_answer
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
-from surface_consistency.studies.study import Scored
 
 __all__ = [
     "CROSS_STATE_COLUMNS",
@@ -183,7 +183,7 @@ def score_published_results(
     Args:
         files: Result files by the label of their condition, such as "countries/alias/cloze";
             database and style of the outcomes are what stands before and after the last slash.
-        equivalence: Name of an equivalence, one of `matching.audit.EQUIVALENCES`. The answers are
+        equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`. The answers are
             cleaned already and are judged as they stand.
 
     Returns:

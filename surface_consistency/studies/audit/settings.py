@@ -6,13 +6,13 @@ from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from surface_consistency.retrieval.alias_groups import ROLES, Role
-from surface_consistency.retrieval.policy import Fallback, check_policy
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
+from surface_consistency.engine.study import OptionSettings
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
-from surface_consistency.settings_options import Settings
-from surface_consistency.studies.chosen_judges import JudgeScoring
-from surface_consistency.studies.study import OptionSettings
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, Role
+from surface_consistency.studies.audit.retrieval.policy import Fallback, check_policy
 
 __all__ = [
     "PUBLISHED_SCORING",

@@ -12,31 +12,13 @@ import numpy.typing as npt
 from pydantic import JsonValue
 
 from surface_consistency.errors import RetrievalError
-from surface_consistency.inference.fact_store import LookupMode, LookupRequest
-from surface_consistency.retrieval import (
+from surface_consistency.models.encoders import (
     BUNDLED_MINILM,
     MINILM,
-    AliasGroups,
-    BM25Retriever,
     CachedEncoder,
-    CanonicalDatabase,
-    Closure,
-    ClosureReport,
-    EmbeddingRetriever,
     Encoder,
-    FaissRetriever,
-    FuzzyRetriever,
-    HybridRetriever,
-    Retriever,
     SentenceEncoder,
-    TripletIndex,
-    TripletStore,
-    alias_closures,
     bundled_minilm,
-    canonicalise,
-    content_digest,
-    similarity_closures,
-    verify_closures,
 )
 from surface_consistency.schemas.memory import (
     AuditPrompt,
@@ -46,6 +28,27 @@ from surface_consistency.schemas.memory import (
     MemoryState,
 )
 from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit.lookup.fact_store import LookupMode, LookupRequest
+from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
+from surface_consistency.studies.audit.retrieval.canonical import CanonicalDatabase, canonicalise
+from surface_consistency.studies.audit.retrieval.closure import (
+    Closure,
+    alias_closures,
+    similarity_closures,
+)
+from surface_consistency.studies.audit.retrieval.hybrid_retriever import HybridRetriever
+from surface_consistency.studies.audit.retrieval.retriever import Retriever, content_digest
+from surface_consistency.studies.audit.retrieval.triplet_index import TripletIndex
+from surface_consistency.studies.audit.retrieval.triplet_store import TripletStore
+from surface_consistency.studies.audit.retrieval.vector_retrievers import (
+    EmbeddingRetriever,
+    FaissRetriever,
+)
+from surface_consistency.studies.audit.retrieval.verification import ClosureReport, verify_closures
+from surface_consistency.studies.audit.retrieval.word_retrievers import (
+    BM25Retriever,
+    FuzzyRetriever,
+)
 from surface_consistency.studies.audit.settings import AuditSettings
 
 __all__ = [

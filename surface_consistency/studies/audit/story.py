@@ -12,7 +12,6 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.report.page import Story
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.runs.log import read_generations
-from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.memory import (
     AuditPrompt,
@@ -24,6 +23,7 @@ from surface_consistency.schemas.memory import (
 )
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KINDS
 from surface_consistency.studies.audit.plan import to_audit_prompt
+from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.tables import STATE_COLUMNS
 
 __all__ = ["FactStory", "StateStory", "fact_story", "load_stories", "surviving_facts"]

@@ -16,21 +16,28 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from surface_consistency.data import build_audit_databases
+from surface_consistency.engine.judging.chosen_judges import (
+    check_labelling,
+    export_labels,
+    make_chosen_judge,
+)
+from surface_consistency.engine.judging.labels import labels_by_target
+from surface_consistency.engine.study import Plan, Scored, Study
+from surface_consistency.engine.toy_models import train_memory_organism
 from surface_consistency.errors import RunnerError
-from surface_consistency.inference.lookup import LookupRunner
-from surface_consistency.inference.lookup_settings import LookupSettings
-from surface_consistency.inference.retrieval_augmented import RetrievalAugmentedRunner
-from surface_consistency.inference.runner import Runner
-from surface_consistency.prompts.audit_styles import AUDIT_STYLES, style_writers
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
+from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
+from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
+from surface_consistency.studies.audit.lookup.runner import LookupRunner
+from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.plan import plan_audit
 from surface_consistency.studies.audit.published import export_published
+from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.settings import (
     PUBLISHED_SCORING,
     AuditOrganism,
@@ -45,20 +52,13 @@ from surface_consistency.studies.audit.stores import (
     retrievers_by_name,
 )
 from surface_consistency.studies.audit.story import load_stories
+from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     check_states,
     judge_table,
     lookup_table,
 )
-from surface_consistency.studies.chosen_judges import (
-    check_labelling,
-    export_labels,
-    make_chosen_judge,
-)
-from surface_consistency.studies.labels import labels_by_target
-from surface_consistency.studies.organisms import train_memory_organism
-from surface_consistency.studies.study import Plan, Scored, Study
 
 __all__ = ["AuditStudy", "LookupModel"]
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.engine.judging.labels import agreement_columns, hold_against
 from surface_consistency.errors import (
     ContaminationWarning,
     UndefinedMetricWarning,
@@ -22,10 +23,9 @@ from surface_consistency.metrics import (
     forgetting_by,
     with_adjusted_p_values,
 )
-from surface_consistency.metrics.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
-from surface_consistency.studies.labels import agreement_columns, hold_against
 
 __all__ = [
     "AUDIT_GROUPINGS",

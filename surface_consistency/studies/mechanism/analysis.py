@@ -13,8 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.judging.judges import LLMJudge
+from surface_consistency.engine.paired_tables import interval_value
+from surface_consistency.engine.study import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.inference.registry import load_runner
+from surface_consistency.models.registry import load_runner
 from surface_consistency.report.page import (
     Block,
     Dot,
@@ -28,8 +31,7 @@ from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.files import write_parquet
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
-from surface_consistency.settings_options import Settings, values_of_items
-from surface_consistency.studies.judging import LLMJudge
+from surface_consistency.schemas.settings import Settings, values_of_items
 from surface_consistency.studies.mechanism.measure import (
     MEASURED_BY,
     Measured,
@@ -59,11 +61,9 @@ from surface_consistency.studies.mechanism.spans import (
     whole_span,
     write_span_sheet,
 )
-from surface_consistency.studies.paired_tables import interval_value
-from surface_consistency.studies.study import Analysis, Report
 
 if TYPE_CHECKING:
-    from surface_consistency.inference.ablation import LoadedModel
+    from surface_consistency.studies.mechanism.ablation.texts import LoadedModel
 
 __all__ = ["MechanismAnalysis", "MechanismSettings"]
 
@@ -374,7 +374,7 @@ def _request(first: Answer, second: Answer) -> SpanRequest:
 
 def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedModel":
     """Load the weights that answered, and hold them to what the manifest tells."""
-    from surface_consistency.inference.ablation import load_ablation_model
+    from surface_consistency.studies.mechanism.ablation.texts import load_ablation_model
 
     told = run.manifest.runner
     told = told["asks"] if isinstance(told.get("asks"), dict) else told  # type: ignore[assignment]

@@ -29,12 +29,9 @@ from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.spans import Span, SpanSource
 
 if TYPE_CHECKING:
-    from surface_consistency.inference.ablation import (
-        AblationScores,
-        EncodedAnswer,
-        LoadedModel,
-        Replacement,
-    )
+    from surface_consistency.studies.mechanism.ablation.replacement import Replacement
+    from surface_consistency.studies.mechanism.ablation.scores import AblationScores
+    from surface_consistency.studies.mechanism.ablation.texts import EncodedAnswer, LoadedModel
     from surface_consistency.studies.mechanism.analysis import MechanismSettings
 
 __all__ = [
@@ -275,7 +272,7 @@ def _measure(
     replacement: "Replacement | None",
 ) -> AnswerMechanism:
     """Run the model."""
-    from surface_consistency.inference.ablation import ablate
+    from surface_consistency.studies.mechanism.ablation.scores import ablate
 
     scores = ablate(
         loaded.model,
@@ -314,7 +311,7 @@ def _sets(
     settings: "MechanismSettings",
 ) -> list[dict[str, Any]]:
     """Find the minimal sets of some tokens, by runs or by sums."""
-    from surface_consistency.inference.ablation import recover
+    from surface_consistency.studies.mechanism.ablation.scores import recover
 
     with warnings.catch_warnings():
         # Counted in a table of their own.
@@ -374,7 +371,10 @@ def replacing(
         over the prompts of the condition, 64 of them at most; under "resample" the text of the next
         answer, of the first one for the last.
     """
-    from surface_consistency.inference.ablation import mean_replacement, resample_replacement
+    from surface_consistency.studies.mechanism.ablation.replacement import (
+        mean_replacement,
+        resample_replacement,
+    )
 
     places = {answer.id: place for place, answer in enumerate(answers)}
 

@@ -17,7 +17,7 @@ from surface_consistency.metrics import (
     token_similarity,
     transport_similarity,
 )
-from surface_consistency.metrics.answer_similarity import TokenMetric
+from surface_consistency.metrics.components.answer_similarity import TokenMetric
 from surface_consistency.studies.mechanism.measure import Measured
 
 __all__ = [

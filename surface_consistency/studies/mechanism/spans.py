@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
+from surface_consistency.engine.judging.judges import LLMJudge
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.matching.answering_part import (
     FUNCTION_WORDS,
@@ -21,7 +22,6 @@ from surface_consistency.matching.answering_part import (
 from surface_consistency.reading import delimited_rows
 from surface_consistency.runs.files import unguard_cell, write_csv
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.studies.judging import LLMJudge
 
 __all__ = [
     "Span",

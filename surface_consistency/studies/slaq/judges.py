@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.data.slaq import load_labelled_answers
-from surface_consistency.inference.runner import Runner
+from surface_consistency.engine.judging.chosen_judges import make_chosen_judge
+from surface_consistency.engine.judging.judges import NO_ANSWER, Judge, LLMJudge, facts_of
+from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
+from surface_consistency.engine.judging.prompts import judge_free, judge_long, judge_short
 from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import FactState, parse_states
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
-from surface_consistency.prompts.judge import judge_free, judge_long, judge_short
-from surface_consistency.prompts.paper_prompts import OWN_WORDS, pin_prompts
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import DataSource, Prompt
-from surface_consistency.studies.chosen_judges import make_chosen_judge
-from surface_consistency.studies.judging import NO_ANSWER, Judge, LLMJudge, facts_of
+from surface_consistency.studies.slaq.data import load_labelled_answers
 
 if TYPE_CHECKING:
     from surface_consistency.studies.slaq.study import SlaqScoring

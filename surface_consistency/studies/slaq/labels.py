@@ -7,6 +7,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from surface_consistency.engine.judging.labels import (
+    agreement_columns,
+    check_labelled_answers,
+    check_labels,
+    hold_against,
+    with_intervals,
+)
 from surface_consistency.errors import (
     DataError,
     SurfaceConsistencyWarning,
@@ -19,13 +26,6 @@ from surface_consistency.metrics import (
     corrected_alignment,
     topic_alignment,
     topic_arrays,
-)
-from surface_consistency.studies.labels import (
-    agreement_columns,
-    check_labelled_answers,
-    check_labels,
-    hold_against,
-    with_intervals,
 )
 
 __all__ = ["judge_checks"]

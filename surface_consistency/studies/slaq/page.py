@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pandas as pd
 
+from surface_consistency.engine.paired import PairedReport, cell_of
+from surface_consistency.engine.paired_tables import (
+    TEST_NAMES,
+    interval_value,
+    is_hardly_right,
+    with_detectable,
+)
 from surface_consistency.errors import DataError
 from surface_consistency.report.page import (
     Answer,
@@ -25,13 +32,6 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.paired import PairedReport, cell_of
-from surface_consistency.studies.paired_tables import (
-    TEST_NAMES,
-    interval_value,
-    is_hardly_right,
-    with_detectable,
-)
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
     SLOT_TABLES,
@@ -41,7 +41,7 @@ from surface_consistency.studies.slaq.tables import (
 )
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.study import Report, Study
+    from surface_consistency.engine.study import Report, Study
 
 __all__ = ["SlaqReport"]
 

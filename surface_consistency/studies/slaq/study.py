@@ -12,34 +12,16 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.data.questions import tell_limit
-from surface_consistency.data.slaq import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
-from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.inference.registry import check_runner_options, load_runner
-from surface_consistency.inference.runner import Runner
-from surface_consistency.prompts.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
-from surface_consistency.prompts.slaq import (
-    DEFAULT_INSTRUCTIONS,
-    SlaqInstructions,
-    SlaqPrompts,
-    slaq_prompts,
-)
-from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas import GenerationParams
-from surface_consistency.schemas.slaq import SlaqForm, SlaqOutcome, SlaqTopic, SlaqVerdict
-from surface_consistency.settings_options import Settings
-from surface_consistency.studies.chosen_judges import (
+from surface_consistency.engine.judging.chosen_judges import (
     JudgeScoring,
     check_labelling,
     export_labels,
 )
-from surface_consistency.studies.judging import Judge
-from surface_consistency.studies.labels import read_labels
-from surface_consistency.studies.slaq.judges import make_judge
-from surface_consistency.studies.slaq.labels import judge_checks
-from surface_consistency.studies.slaq.page import SlaqReport
-from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
-from surface_consistency.studies.study import (
+from surface_consistency.engine.judging.judges import Judge
+from surface_consistency.engine.judging.labels import read_labels
+from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
+from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.study import (
     OptionSettings,
     Plan,
     PromptGroup,
@@ -48,6 +30,24 @@ from surface_consistency.studies.study import (
     Study,
     check_rule,
 )
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.models.registry import check_runner_options, load_runner
+from surface_consistency.models.runner import Runner
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas import GenerationParams
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.slaq.data import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
+from surface_consistency.studies.slaq.judges import make_judge
+from surface_consistency.studies.slaq.labels import judge_checks
+from surface_consistency.studies.slaq.page import SlaqReport
+from surface_consistency.studies.slaq.prompts import (
+    DEFAULT_INSTRUCTIONS,
+    SlaqInstructions,
+    SlaqPrompts,
+    slaq_prompts,
+)
+from surface_consistency.studies.slaq.records import SlaqForm, SlaqOutcome, SlaqTopic, SlaqVerdict
+from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 
 __all__ = [
     "SlaqOrganism",
@@ -343,7 +343,7 @@ class SlaqStudy(Study):
             MissingDependencyError: If torch or transformers is not installed.
             RunnerError: If the runner does not take the options; before anything is trained.
         """
-        from surface_consistency.studies.organisms import train_slaq_organism
+        from surface_consistency.engine.toy_models import train_slaq_organism
 
         options = {"device": "cpu", "dtype": "float32", **options}
         check_runner_options("transformers", options)

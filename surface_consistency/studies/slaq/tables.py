@@ -25,7 +25,7 @@ from surface_consistency.metrics import (
     position_curve,
     topic_arrays,
 )
-from surface_consistency.metrics.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.report.table import Column
 
 __all__ = [

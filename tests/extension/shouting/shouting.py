@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from surface_consistency.engine import Plan, PromptGroup, Study, StudySettings
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt
-from surface_consistency.studies import Plan, PromptGroup, Study, StudySettings
 
 FACTS = {"France": "Paris", "Japan": "Tokyo", "Peru": "Lima", "Kenya": "Nairobi"}
 MARKS = ("!", "!!", "!!!")

@@ -6,10 +6,10 @@ import time
 import pandas as pd
 from shouting import FACTS
 
+from surface_consistency.engine import Analysis
 from surface_consistency.matching import ExactRule
 from surface_consistency.report.table import Column, Table
 from surface_consistency.schemas import Generation
-from surface_consistency.studies import Analysis
 
 
 class VowelRule(ExactRule):

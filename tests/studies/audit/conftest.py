@@ -7,19 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.data.audit_databases import build_audit_databases
-from surface_consistency.data.fact_tables import Aliases, FactTable, RelatedFact
-from surface_consistency.inference.fact_store import LookupRequest
-from surface_consistency.prompts.audit_styles import style_writers
-from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Generation, LookupQuery, Triplet
-from surface_consistency.schemas.audit import Attribution, AuditOutcome
 from surface_consistency.schemas.memory import Candidate, Lookup, RetrievalTrace
 from surface_consistency.schemas.prompts import Prompt
-from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
@@ -28,7 +23,12 @@ from surface_consistency.studies.audit import (
     audit_tables,
     find_conditions,
 )
-from surface_consistency.studies.scoring import score_run
+from surface_consistency.studies.audit.databases import build_audit_databases
+from surface_consistency.studies.audit.fact_tables import Aliases, FactTable, RelatedFact
+from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
+from surface_consistency.studies.audit.records import Attribution, AuditOutcome
+from surface_consistency.studies.audit.retrieval import FuzzyRetriever
+from surface_consistency.studies.audit.styles import style_writers
 
 STYLES = ("direct_questions", "cloze")
 COUNTRIES = {

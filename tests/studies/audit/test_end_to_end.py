@@ -5,25 +5,27 @@ from random import Random
 import pandas as pd
 import pytest
 
-from surface_consistency.data import FactTable, RelatedFact, build_audit_databases
-from surface_consistency.inference.lookup import LookupRunner
-from surface_consistency.prompts.audit_styles import style_writers
-from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.toy_models import train_memory_organism
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
     AuditStudy,
+    FactTable,
     LookupModel,
+    RelatedFact,
     RetrieverFactory,
     audit_tables,
+    build_audit_databases,
     find_conditions,
 )
-from surface_consistency.studies.organisms import train_memory_organism
-from surface_consistency.studies.scoring import score_run
+from surface_consistency.studies.audit.lookup.runner import LookupRunner
+from surface_consistency.studies.audit.retrieval import FuzzyRetriever
+from surface_consistency.studies.audit.styles import style_writers
 
 pytestmark = [pytest.mark.slow]
 

@@ -6,12 +6,15 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
+from surface_consistency.engine.judging import chosen_judges
+from surface_consistency.engine.judging.judges import facts_of
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.study import ReportSettings
 from surface_consistency.errors import DataError, UnscoredWarning
-from surface_consistency.inference import FakeRunner
-from surface_consistency.inference.lookup_settings import LookupSettings
+from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation
-from surface_consistency.studies import chosen_judges
-from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditData,
     AuditScoring,
@@ -21,10 +24,7 @@ from surface_consistency.studies.audit import (
     find_conditions,
     published_tables,
 )
-from surface_consistency.studies.judging import facts_of
-from surface_consistency.studies.reporting import build_page
-from surface_consistency.studies.scoring import score_run
-from surface_consistency.studies.study import ReportSettings
+from surface_consistency.studies.audit.lookup.settings import LookupSettings
 
 KNOWN = {("Corvia", "Capital"): "Tallow", ("Fenland", "Capital"): "Marsh End"}
 LLM = AuditScoring(judge_model="wise")

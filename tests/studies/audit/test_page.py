@@ -5,6 +5,8 @@ import dataclasses
 import pandas as pd
 import pytest
 
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.study import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.metrics import minimum_detectable_difference
 from surface_consistency.report.numbers import format_cell
@@ -12,8 +14,6 @@ from surface_consistency.report.page import Bars, Flow, Prose, Squares, Story, V
 from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
 from surface_consistency.studies.audit.tables import check_states
-from surface_consistency.studies.reporting import build_page
-from surface_consistency.studies.study import ReportSettings
 
 FEW = ReportSettings(resamples=100, answers=10)
 
@@ -377,9 +377,9 @@ def test_dots_show_each_state_of_each_model(audit_run, random_audit, audit_manif
 
 
 def _report(folders):
+    from surface_consistency.engine.study import Report
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.schemas.audit import AuditOutcome
-    from surface_consistency.studies.study import Report
+    from surface_consistency.studies.audit.records import AuditOutcome
 
     runs = load_runs(folders, outcome=AuditOutcome)
     return Report(runs=runs, settings=FEW, cluster="fact_id")

@@ -4,10 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.errors import ContaminationWarning, IncompleteClosureWarning
-from surface_consistency.inference.fact_store import LookupRequest
-from surface_consistency.retrieval import EmbeddingRetriever, FuzzyRetriever
 from surface_consistency.schemas import LookupQuery, Prompt
-from surface_consistency.settings_options import record_options
+from surface_consistency.schemas.settings import record_options
 from surface_consistency.studies.audit import (
     AuditData,
     AuditOrganism,
@@ -20,6 +18,8 @@ from surface_consistency.studies.audit import (
     plan_audit,
     retrievers_by_name,
 )
+from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
+from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, FuzzyRetriever
 from surface_consistency.text import token_key
 
 

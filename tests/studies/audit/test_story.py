@@ -5,8 +5,8 @@ import pytest
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.schemas.audit import AuditOutcome
 from surface_consistency.studies.audit import AuditStudy, fact_story
+from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.story import surviving_facts
 
 FACT = "countries/noise/7"

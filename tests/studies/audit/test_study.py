@@ -8,6 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.engine import report as reporting
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.study import ReportSettings
+from surface_consistency.engine.sweep import run_variants
 from surface_consistency.errors import (
     ContaminationWarning,
     DataError,
@@ -16,13 +22,10 @@ from surface_consistency.errors import (
     RunnerError,
     UnscoredWarning,
 )
-from surface_consistency.inference import FakeRunner
 from surface_consistency.metrics import paired_by
-from surface_consistency.retrieval import FuzzyRetriever
+from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
-from surface_consistency.studies import reporting
-from surface_consistency.studies.asking import run_study
 from surface_consistency.studies.audit import (
     AuditOrganism,
     AuditScoring,
@@ -36,10 +39,7 @@ from surface_consistency.studies.audit import (
 )
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
-from surface_consistency.studies.reporting import build_page
-from surface_consistency.studies.scoring import score_run
-from surface_consistency.studies.study import ReportSettings
-from surface_consistency.studies.variants import run_variants
+from surface_consistency.studies.audit.retrieval import FuzzyRetriever
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 FEW = ReportSettings(resamples=50, answers=20)

@@ -2,16 +2,12 @@
 
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.inference import FakeRunner
-from surface_consistency.studies.asking import run_study
-from surface_consistency.studies.organism_training import (
-    Piece,
-    TrainingSettings,
-    train_on_lessons,
-)
-from surface_consistency.studies.organisms import plan_memory, planted_answer
-from surface_consistency.studies.scoring import score_run
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.toy_models import plan_memory, planted_answer
+from surface_consistency.engine.toy_training import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.models import FakeRunner
+from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.study import (
     SlaqScoring,
     SlaqSettings,

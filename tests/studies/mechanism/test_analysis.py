@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from surface_consistency.cli import main
+from surface_consistency.cli.main import main
+from surface_consistency.engine import report as reporting
+from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import (
     DataError,
     RunMismatchError,
@@ -22,11 +24,9 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.report.page import Heat
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.schemas.slaq import SlaqOutcome
-from surface_consistency.studies import reporting
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
 from surface_consistency.studies.mechanism.sample import sample_pairs
-from surface_consistency.studies.study import Report, ReportSettings
+from surface_consistency.studies.slaq.records import SlaqOutcome
 
 NAMES = [
     *("mechanism_similarity", "mechanism_sensitivity", "mechanism_prediction"),
@@ -136,8 +136,8 @@ def test_the_page_shows_figures_maps_and_how(analysed):
 
 
 def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, monkeypatch):
-    from surface_consistency.inference import ablation
-    from surface_consistency.inference.ablation import scores
+    from surface_consistency.studies.mechanism import ablation
+    from surface_consistency.studies.mechanism.ablation import scores
 
     done = []
 

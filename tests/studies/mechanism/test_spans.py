@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
+from surface_consistency.engine.judging.judges import LLMJudge
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.inference import FakeRunner
-from surface_consistency.studies.judging import LLMJudge
+from surface_consistency.models import FakeRunner
 from surface_consistency.studies.mechanism.spans import (
     Span,
     SpanRequest,

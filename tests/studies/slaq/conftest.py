@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.inference import FakeRunner
-from surface_consistency.schemas.slaq import SlaqVerdict
-from surface_consistency.studies.asking import run_study
-from surface_consistency.studies.judging import judge_targets
-from surface_consistency.studies.scoring import score_run
+from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.models import FakeRunner
+from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.studies.slaq.records import SlaqVerdict
 from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
 
 REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")

@@ -5,17 +5,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_labelled_answers
+from surface_consistency.engine.judging.chosen_judges import HumanJudge
+from surface_consistency.engine.judging.judges import Judge, LLMJudge, judge_targets
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RunMismatchError,
     SourceNotFoundError,
 )
-from surface_consistency.inference import FakeRunner
+from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
-from surface_consistency.studies.chosen_judges import HumanJudge
-from surface_consistency.studies.judging import Judge, LLMJudge, judge_targets
+from surface_consistency.studies.slaq.data import load_labelled_answers
 from surface_consistency.studies.slaq.judges import (
     MatcherJudge,
     SlaqLLMJudge,

@@ -5,9 +5,9 @@ import csv
 import pandas as pd
 import pytest
 
+from surface_consistency.engine.judging.chosen_judges import HumanJudge
+from surface_consistency.engine.judging.labels import read_labels, write_labelling_sheet
 from surface_consistency.errors import DataError
-from surface_consistency.studies.chosen_judges import HumanJudge
-from surface_consistency.studies.labels import read_labels, write_labelling_sheet
 
 
 def rows_of(path):

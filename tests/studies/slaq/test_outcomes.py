@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from surface_consistency.data.features import read_parquet
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.engine.features import read_parquet
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics import paired_by, topic_arrays
 from surface_consistency.runs.frames import write_frame
-from surface_consistency.schemas.slaq import SlaqOutcome
+from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.studies.slaq.records import SlaqOutcome
 from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy, topic_prompts
 
 VERDICTS = (True, False, None)

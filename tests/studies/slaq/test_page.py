@@ -5,14 +5,14 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from surface_consistency.cli import main
+from surface_consistency.cli.main import main
+from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.judges import matcher_agreement
 from surface_consistency.studies.slaq.study import SlaqStudy
-from surface_consistency.studies.study import Report, ReportSettings
 
 
 def page_of(*folders, **settings):
@@ -169,7 +169,7 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
 
 
 def test_unjudged_facts_are_a_check_with_their_reasons(make_slaq_run, coin):
-    from surface_consistency.studies.reporting import _check_tables
+    from surface_consistency.engine.report import _check_tables
 
     with pytest.warns(UnscoredWarning, match="answers have no verdict"):
         folder = make_slaq_run("x", judge=coin(unjudged=("long",)))

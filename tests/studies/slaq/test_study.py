@@ -6,17 +6,18 @@ import re
 import pandas as pd
 import pytest
 
-from surface_consistency.commands.options import ModelSettings
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.cli.options import ModelSettings
+from surface_consistency.engine.score import import_predictions, score_run
+from surface_consistency.engine.study import ReportSettings, find_study
 from surface_consistency.errors import (
     DataError,
     RunMismatchError,
     RunnerError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.inference import FakeRunner
-from surface_consistency.settings_options import record_from_options, record_options
-from surface_consistency.studies.scoring import import_predictions, score_run
+from surface_consistency.models import FakeRunner
+from surface_consistency.schemas.settings import record_from_options, record_options
+from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.study import (
     SlaqOrganism,
@@ -25,7 +26,6 @@ from surface_consistency.studies.slaq.study import (
     SlaqSource,
     SlaqStudy,
 )
-from surface_consistency.studies.study import ReportSettings, find_study
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings(
 RUNNER = """
 import re
 
-from surface_consistency.inference import FakeRunner
+from surface_consistency.models import FakeRunner
 
 
 def judging(model=None):

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import PAIRED_RATES, form_consistency, paired_by
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import grouped_scores, slaq_tables
-from surface_consistency.studies.study import Report, ReportSettings
 
 FAST = {"n_resamples": 200, "n_null": 50}
 

@@ -1,0 +1,1 @@
+"""The `datasets` builder classes, a folder a data set."""

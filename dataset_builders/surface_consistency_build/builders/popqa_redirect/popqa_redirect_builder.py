@@ -1,0 +1,187 @@
+"""Builder of PopQA with redirects: the preliminary experiment of RedirectQA (appendix B.1).
+
+Facts, canonical names and accepted answers are PopQA's own; the redirects of their subjects come
+from dumps in `data_dir`. `popqa_redirect_builder` makes a builder whose cache is keyed by PopQA's
+rows, the dumps' content, the configuration and the versions of builder and package.
+"""
+
+import os
+from dataclasses import dataclass
+
+import datasets
+
+from surface_consistency.studies.redirectqa.popqa import PopQA, load_popqa
+from surface_consistency_build.builders.common import BuiltRowsBuilder, DumpsConfig, prepared
+from surface_consistency_build.wikimedia.construction.build import BuildResult
+from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps
+from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
+
+__all__ = [
+    "PopQARedirectBuilder",
+    "PopQARedirectConfig",
+    "build_popqa_redirect",
+    "find_popqa_dumps",
+    "load_config_popqa",
+    "popqa_redirect_builder",
+    "run_augmentation",
+]
+
+
+@dataclass
+class PopQARedirectConfig(DumpsConfig):
+    """One way to augment PopQA."""
+
+    popqa: str = "akariasai/PopQA"
+    """Hub id, folder or file of PopQA's rows."""
+
+    revision: str | None = None
+    """Commit of the hub repository; pin it in work to be repeated."""
+
+    templates: tuple[str, ...] = ("original",)
+    """Wordings; the paper's experiment has PopQA's own alone."""
+
+
+class PopQARedirectBuilder(BuiltRowsBuilder):
+    """Rows of PopQA with redirects; make it by `popqa_redirect_builder`."""
+
+    NAME = "popqa_redirect"
+    VERSION = datasets.Version("1.0.0")
+    BUILDER_CONFIG_CLASS = PopQARedirectConfig
+    BUILDER_CONFIGS = (
+        PopQARedirectConfig(name="original", description="PopQA's wording"),
+        PopQARedirectConfig(
+            name="two-wordings",
+            templates=("original", "paraphrase"),
+            description="PopQA's wording and a paraphrase",
+        ),
+    )
+    DEFAULT_CONFIG_NAME = "original"
+
+    def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
+        """Find the dumps of the configuration."""
+        return find_popqa_dumps(data_dir, self.config)
+
+    def other_sources(self) -> tuple[str, ...]:
+        """Name the content of PopQA's rows."""
+        return (load_config_popqa(self.config).source.digest,)
+
+    def run(self, data_dir: str, work: str) -> BuildResult:
+        """Augment with the configuration's settings."""
+        return run_augmentation(load_config_popqa(self.config), data_dir, work, self.config)
+
+
+def popqa_redirect_builder(
+    data_dir: str | os.PathLike[str],
+    cache_dir: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    **options: object,
+) -> PopQARedirectBuilder:
+    """Make the builder of one configuration.
+
+    Args:
+        data_dir: Folder of dump files.
+        cache_dir: Where rows, and what was staged for them, are kept.
+        name: Configuration; the default one, with PopQA's wording alone, when None.
+        options: Fields of `PopQARedirectConfig` that differ from it, such as `popqa`.
+
+    Returns:
+        The builder; `download_and_prepare()` builds and `as_dataset(split="test")` gives the rows.
+
+    Raises:
+        SourceNotFoundError: If PopQA's rows or a dump are missing.
+        DataError: If PopQA's rows are broken.
+        ValueError: If there is no such configuration.
+    """
+    return PopQARedirectBuilder.keyed(data_dir, cache_dir, name, options)
+
+
+def build_popqa_redirect(
+    data_dir: str | os.PathLike[str],
+    cache_dir: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    **options: object,
+) -> datasets.Dataset:
+    """Augment PopQA, or take it from the cache when nothing changed.
+
+    Args:
+        data_dir: Folder of dump files.
+        cache_dir: Where rows, and what was staged for them, are kept.
+        name: Configuration; the default one when None.
+        options: Fields of `PopQARedirectConfig` that differ from it, such as `popqa`.
+
+    Returns:
+        The rows, split "test".
+
+    Raises:
+        SourceNotFoundError: If PopQA's rows or a dump are missing.
+        DataError: If PopQA's rows or a dump are broken, or no fact has a redirect.
+        ValueError: If there is no such configuration.
+    """
+    return prepared(popqa_redirect_builder(data_dir, cache_dir, name=name, **options))
+
+
+def load_config_popqa(config: PopQARedirectConfig) -> PopQA:
+    """Load the rows of PopQA that a configuration names.
+
+    Args:
+        config: The configuration.
+
+    Returns:
+        The questions.
+
+    Raises:
+        SourceNotFoundError: If the source is missing or out of reach.
+        DataError: If its rows are broken.
+    """
+    return load_popqa(config.popqa, revision=config.revision)
+
+
+def find_popqa_dumps(data_dir: str | os.PathLike[str], config: PopQARedirectConfig) -> DumpPlan:
+    """Find the dumps of a configuration.
+
+    Args:
+        data_dir: Folder of dump files.
+        config: The configuration.
+
+    Returns:
+        The plan.
+
+    Raises:
+        SourceNotFoundError: If there is no such folder or wiki.
+    """
+    return find_dumps(data_dir, config.wiki, route=config.route, needs_views=False)
+
+
+def run_augmentation(
+    popqa: PopQA,
+    data_dir: str | os.PathLike[str],
+    work: str | os.PathLike[str],
+    config: PopQARedirectConfig,
+) -> BuildResult:
+    """Run the augmentation with a configuration's settings.
+
+    Args:
+        popqa: PopQA's questions.
+        data_dir: Folder of dump files.
+        work: Folder for what is staged; builds of one wiki may share it.
+        config: The settings.
+
+    Returns:
+        The rows and what was left out on the way.
+
+    Raises:
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is broken or no fact has a redirect.
+    """
+    plan = find_popqa_dumps(data_dir, config)
+    wordings = {"question_templates": config.templates}
+    return augment_popqa(
+        [question.triple for question in popqa.questions],
+        plan.files,
+        work,
+        config=plan.config.model_copy(update=wordings),
+        seed=config.seed,
+        category_cap=config.category_cap,
+    )

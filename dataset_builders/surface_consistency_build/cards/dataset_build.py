@@ -1,0 +1,419 @@
+"""Data sets from dumps: built, validated, and written as a folder that `load_dataset` reads."""
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, JsonValue
+
+import surface_consistency
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.schemas.settings import Flag, Settings
+from surface_consistency.studies.redirectqa.popqa import PopQA
+from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_files
+from surface_consistency_build.cards.dataset_card import popqa_redirect_card, redirectqa_card
+from surface_consistency_build.cards.dataset_folder import (
+    PublishedFolder,
+    Subset,
+    make_folder,
+    reserve_output_dir,
+    write_folder,
+)
+from surface_consistency_build.wikimedia.construction.build import (
+    CATEGORY_CAP,
+    BuildResult,
+    Variant,
+    build_redirectqa,
+)
+from surface_consistency_build.wikimedia.construction.dump_files import Route
+from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps
+from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
+from surface_consistency_build.wikimedia.construction.progress import BuildHook, BuildProgress
+from surface_consistency_build.wikimedia.construction.rows import BuiltRow
+from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency_build.wikimedia.wikis import WikiConfig
+
+__all__ = [
+    "ROW_KEY",
+    "BuildSettings",
+    "DumpSettings",
+    "write_popqa_redirect",
+    "write_redirectqa",
+]
+
+ROW_KEY: Final = (
+    "triplet_id",
+    "subject_surface",
+    "subject_redirect_wiki_title",
+    "object_surface",
+    "object_redirect_wiki_title",
+    "template",
+)
+"""Fields that no two rows of a built data set share."""
+
+_VERSION: Final = "1.0.0"
+
+
+class DumpSettings(Settings):
+    """How dumps are read and drawn from."""
+
+    wiki: str = "enwiki"
+    """A known wiki, or a TOML or JSON file that describes one."""
+
+    route: Route | None = None
+    """Where redirects and their categories come from; the wiki's best by default."""
+
+    months: tuple[str, ...] = Field(default=(), strict=False)
+    """Months of pageviews to sum, as YYYYMM; all that are there by default."""
+
+    seed: int = 0
+    """Seed of all draws."""
+
+    category_cap: int | None = Field(default=None, ge=0)
+    """Instances at which a category is down-sampled; 0 or none for no balancing."""
+
+    memory_limit: str = "2GB"
+    """Memory for DuckDB; beyond it spills to disk."""
+
+    threads: int | None = Field(default=None, ge=1)
+    """Threads for reading and for DuckDB; all processors by default."""
+
+    allow_truncated: bool = False
+    """Whether a dump that ends early counts as far as it goes."""
+
+    require_end_mark: bool = False
+    """Whether a plain dump whose format cannot tell that it is whole is refused."""
+
+    name: str = "default"
+    """Name of the configuration in the folder."""
+
+    def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = True) -> DumpPlan:
+        """Look for the dump files of this build.
+
+        Args:
+            dumps: Folder of dump files.
+            needs_views: Whether the build cannot do without pageviews; PopQA's facts can.
+
+        Returns:
+            The files that are there, and those that are missing.
+        """
+        return find_dumps(
+            dumps,
+            self.wiki,
+            route=self.route,
+            months=self.months or None,
+            needs_views=needs_views,
+        )
+
+
+class BuildSettings(DumpSettings):
+    """How RedirectQA is built."""
+
+    triples: int = Field(default=500_000, ge=1)
+    """Candidate triples that are drawn."""
+
+    category_cap: int | None = Field(default=CATEGORY_CAP, ge=0)
+    """Instances at which a category is down-sampled; 0 or none for no balancing."""
+
+    variant: Annotated[Variant, Flag("--vary")] = "subject"
+    """Whose surface form varies."""
+
+    unambiguous: Unambiguous = "subject"
+    """Whose canonical surface form must be that of one entity alone."""
+
+    def to_manifest(self) -> dict[str, JsonValue]:
+        """List what decides the rows beside the dumps, for the card."""
+        return {
+            "wiki": Path(self.wiki).name,
+            "triples": self.triples,
+            "category_cap": self.category_cap or None,
+            "vary": self.variant,
+            "unambiguous": self.unambiguous,
+            "allow_truncated": self.allow_truncated,
+            "require_end_mark": self.require_end_mark,
+        }
+
+
+def write_redirectqa(
+    dumps: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    builds: Sequence[BuildSettings] = (BuildSettings(),),
+    work: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    checksums: bool = True,
+    progress: BuildHook | None = None,
+) -> PublishedFolder:
+    """Build RedirectQA from dumps and write Parquet files with a card.
+
+    Args:
+        dumps: Folder of dump files, under the names by which Wikimedia publishes them.
+        out: Folder to write; `load_dataset(out, name)` reads it.
+        builds: What to build; the first one is the default of the folder.
+        work: Folder for what is staged, from which a stopped build goes on; `<out>.work` by
+            default.
+        overwrite: Whether a data set of other settings in `out` may be replaced.
+        checksums: Whether the card names the SHA-1 of each dump; computing it reads every byte.
+        progress: Called as dumps are read and before each step.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ValueError: If `builds` is empty or two have one name.
+        SourceNotFoundError: If a dump is missing; names each and where to fetch it.
+        RunMismatchError: If `out` holds a data set of other settings.
+        DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
+            broken, or a step leaves no rows.
+        MissingDependencyError: If a library of the extra `build` is not installed.
+    """
+    names = [build.name for build in builds]
+    if not builds or len(set(names)) < len(names):
+        raise ValueError(f"builds must be at least one, each with a name of its own; got {names}")
+    plans = [build.plan(dumps) for build in builds]
+    files = tuple(dict.fromkeys(path for plan in plans for path in plan.files.paths))
+    settings = [_redirectqa_options(build, plan) for build, plan in zip(builds, plans, strict=True)]
+    reserve_output_dir(
+        out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
+    )
+    results = [
+        build_redirectqa(
+            plan.files,
+            _work_folder(work, out, plan),
+            config=plan.config,
+            triples=build.triples,
+            seed=build.seed,
+            category_cap=build.category_cap or None,
+            variant=build.variant,
+            unambiguous=build.unambiguous,
+            memory_limit=build.memory_limit,
+            threads=build.threads,
+            allow_truncated=build.allow_truncated,
+            require_end_mark=build.require_end_mark,
+            progress=progress,
+        )
+        for build, plan in zip(builds, plans, strict=True)
+    ]
+    sources = _described(files, checksums=checksums, progress=progress)
+    subsets = [
+        _subset(
+            "redirectqa",
+            build.name,
+            result,
+            build.seed,
+            options,
+            [sources[path] for path in plan.files.paths],
+        )
+        for build, plan, result, options in zip(builds, plans, results, settings, strict=True)
+    ]
+    languages = tuple(dict.fromkeys(plan.config.language for plan in plans))
+    return write_folder(out, subsets, card=redirectqa_card(languages))
+
+
+def write_popqa_redirect(
+    popqa: PopQA,
+    dumps: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    build: DumpSettings | None = None,
+    templates: Sequence[str] | None = None,
+    work: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    checksums: bool = True,
+    progress: BuildHook | None = None,
+) -> PublishedFolder:
+    """Augment PopQA with redirects and write Parquet files with a card.
+
+    Args:
+        popqa: PopQA's questions.
+        dumps: Folder of dump files; without pageviews the redirects' views are unknown.
+        out: Folder to write.
+        build: How; its wiki, route, seed, cap and resources are used.
+        templates: Question wordings; None for those of the wiki's configuration.
+        work: Folder for what is staged; `<out>.work` by default.
+        overwrite: Whether a data set of other settings in `out` may be replaced.
+        checksums: Whether the card names the SHA-1 of each dump.
+        progress: Called as dumps are read and before each step.
+
+    Returns:
+        What was written.
+
+    Raises:
+        SourceNotFoundError: If a dump is missing.
+        RunMismatchError: If `out` holds a data set of other settings.
+        DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
+            broken, or no fact has a redirect.
+        MissingDependencyError: If a library of the extra `build` is not installed.
+
+    Warns:
+        SurfaceConsistencyWarning: If subjects have no Wikidata item, so that their names are
+            taken as the titles of their articles.
+    """
+    build = build or DumpSettings()
+    plan = build.plan(dumps, needs_views=False)
+    wiki = plan.config
+    if templates is not None:
+        wiki = wiki.model_copy(update={"question_templates": tuple(templates)})
+    files = plan.files
+    options = _popqa_options(popqa, build, plan, wiki)
+    settings = _claimed("popqa_redirect", [build], [plan], [options])
+    reserve_output_dir(out, settings, subsets=[build.name], overwrite=overwrite)
+    _warn_without_items(popqa)
+    result = augment_popqa(
+        [question.triple for question in popqa.questions],
+        files,
+        _work_folder(work, out, plan),
+        config=wiki,
+        seed=build.seed,
+        category_cap=build.category_cap or None,
+        memory_limit=build.memory_limit,
+        threads=build.threads,
+        allow_truncated=build.allow_truncated,
+        require_end_mark=build.require_end_mark,
+        progress=progress,
+    )
+    described = _described(files.paths, checksums=checksums, progress=progress)
+    sources = list(described.values())
+    subset = _subset("popqa_redirect", build.name, result, build.seed, options, sources)
+    return write_folder(out, [subset], card=popqa_redirect_card())
+
+
+def _redirectqa_options(build: BuildSettings, plan: DumpPlan) -> dict[str, JsonValue]:
+    """List what decides the rows of RedirectQA, the wiki's configuration included."""
+    return {
+        **build.to_manifest(),
+        "months": _months(plan),
+        "route": plan.route,
+        "notes": plan.config.notes,
+        "configuration": plan.config.model_dump(mode="json"),
+    }
+
+
+def _popqa_options(
+    popqa: PopQA, build: DumpSettings, plan: DumpPlan, wiki: WikiConfig
+) -> dict[str, JsonValue]:
+    """List what decides the rows of PopQA with redirects."""
+    source = popqa.source
+    return {
+        "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
+        "popqa_revision": source.revision,
+        "popqa_digest": source.digest,
+        "wiki": Path(build.wiki).name,
+        "months": _months(plan),
+        "route": plan.route,
+        "category_cap": build.category_cap or None,
+        "allow_truncated": build.allow_truncated,
+        "require_end_mark": build.require_end_mark,
+        "templates": list(wiki.question_templates),
+        "notes": wiki.notes,
+        "configuration": wiki.model_dump(mode="json"),
+    }
+
+
+def _months(plan: DumpPlan) -> list[JsonValue]:
+    """List the months and days whose views are summed."""
+    return [path.name.split("-")[1] for path in plan.files.pageviews]
+
+
+def _claimed(
+    builder: str,
+    builds: Sequence[DumpSettings],
+    plans: Sequence[DumpPlan],
+    options: Sequence[dict[str, JsonValue]],
+) -> dict[str, JsonValue]:
+    """List by what a folder's data set is known again; several subsets by their names."""
+    claimed: dict[str, JsonValue] = {"builder": builder}
+    for build, plan, told in zip(builds, plans, options, strict=True):
+        prefix = f"{build.name}: " if len(builds) > 1 else ""
+        dumps: list[JsonValue] = [path.name for path in plan.files.paths]
+        known: dict[str, JsonValue] = {**told, "seed": build.seed, "dumps": dumps}
+        # Permissions, which change no row of dumps that are whole.
+        known.pop("allow_truncated")
+        known.pop("require_end_mark")
+        # The wiki's fields one by one, so that a difference is told in few words.
+        wiki = known.pop("configuration")
+        known |= (
+            {f"wiki.{name}": value for name, value in wiki.items()}
+            if isinstance(wiki, dict)
+            else {}
+        )
+        claimed |= {f"{prefix}{name}": value for name, value in known.items()}
+    return claimed
+
+
+def _warn_without_items(popqa: PopQA) -> None:
+    """Tell of subjects that can only be looked up by name."""
+    n_named = sum(question.triple.subject.id is None for question in popqa.questions)
+    if n_named:
+        warnings.warn(
+            f"{n_named:,} of {len(popqa.questions):,} facts name no Wikidata item of their subject "
+            "(column s_uri); its name is taken as the title of its article, and the facts whose "
+            "name is no title are left out",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
+        )
+
+
+def _subset(
+    builder: str,
+    name: str,
+    result: BuildResult,
+    seed: int,
+    options: dict[str, JsonValue],
+    sources: Sequence[SourceFile],
+) -> Subset:
+    """Describe one configuration of a folder."""
+    manifest = BuildManifest(
+        builder=builder,
+        builder_version=_VERSION,
+        package_version=surface_consistency.__version__,
+        seed=seed,
+        options=options,
+        sources=tuple(sources),
+    )
+    return Subset(
+        name=name,
+        splits={"test": result.rows()},
+        record=BuiltRow,
+        key=ROW_KEY,
+        attrition=result.attrition,
+        manifest=manifest,
+    )
+
+
+def _described(
+    paths: Sequence[Path], *, checksums: bool, progress: BuildHook | None
+) -> dict[Path, SourceFile]:
+    """Describe the dumps, and tell how far the checksums are: they read every byte."""
+    sizes = {path: path.stat().st_size for path in paths}
+    start, done = time.perf_counter(), 0
+    described: dict[Path, SourceFile] = {}
+    for path, size in sizes.items():
+        if checksums and progress is not None:
+            progress(
+                BuildProgress(
+                    stage=f"checksum {path.name}",
+                    path=path,
+                    read_bytes=done,
+                    total_bytes=sum(sizes.values()),
+                    steps_done=0,
+                    steps_total=0,
+                    seconds=time.perf_counter() - start,
+                    new_bytes=done,
+                )
+            )
+        [described[path]] = describe_files([path], checksums=checksums)
+        done += size
+    return described
+
+
+def _work_folder(
+    work: str | os.PathLike[str] | None, out: str | os.PathLike[str], plan: DumpPlan
+) -> Path:
+    """Name the folder of what is staged: one a wiki, so that configurations share it."""
+    target = Path(out)
+    home = target.with_name(f"{target.name}.work") if work is None else work
+    return make_folder(home, "work") / plan.config.wiki

@@ -1,0 +1,356 @@
+"""The data set card: the YAML header that `load_dataset` reads, and what people should know.
+
+`dataset_card.md.jinja` beside this module is its text; here stands what is counted into it, and
+what the cards of RedirectQA and its relatives say besides.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from pydantic import JsonValue
+
+from surface_consistency.taxonomy import RELATIONS, TYPES, parse_category
+from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
+
+__all__ = [
+    "AttritionLine",
+    "CardSubset",
+    "CardText",
+    "markdown_table",
+    "popqa_redirect_card",
+    "redirectqa_card",
+    "render_card",
+]
+
+_TEMPLATE: Final = Path(__file__).with_name("dataset_card.md.jinja")
+_SIZES: Final = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
+_PAPERS: Final = Path(__file__).with_name("dataset_papers.bib")
+"""BibTeX of RedirectQA's paper, a blank line, and that of PopQA's."""
+
+_SUMMARY: Final = """
+Facts of Wikidata, asked under the title of the subject's Wikipedia article and under titles of
+pages that redirect to it, each redirect with the kind of name it is. Built with
+`surface-consistency` from Wikimedia's dumps, after the construction of RedirectQA (arXiv
+2604.21882, section 2.3). Rows of one `triplet_id` are one fact; canonical rows carry `__MAIN__` as
+their category. A configuration that was built with `vary: object` keeps the subject's name; each of
+its rows accepts one name of the answer alone, so that `load_redirectqa` and `run redirectqa`, which
+compare names of the subject, do not take it; `load_dataset` does.
+"""
+_POPQA_SUMMARY: Final = """
+The questions of PopQA, asked under the subject's name in PopQA and under titles of pages that
+redirect to its Wikipedia article, as in the preliminary experiment of RedirectQA (arXiv 2604.21882,
+appendix B.1). Built with `surface-consistency` from PopQA's rows and Wikimedia's dumps. Rows of one
+`triplet_id` are one question of PopQA; canonical rows carry `__MAIN__` as their category.
+"""
+_LICENSES: Final = """
+- The rows as a whole, and titles and redirects from Wikipedia: CC BY-SA 4.0.
+- Facts, labels and aliases from Wikidata: CC0 1.0.
+- Pageviews from Wikimedia's analytics dumps: CC0 1.0.
+"""
+_WORDINGS_LICENSE: Final = "- Question templates in English, adapted from PopQA's: MIT.\n"
+_POPQA_LICENSE: Final = "- Questions and accepted answers from PopQA: MIT.\n"
+
+
+class AttritionLine(Protocol):
+    """One line of an attrition table: rows that left a step for one reason."""
+
+    @property
+    def step(self) -> str:
+        """Name of the step."""
+
+    @property
+    def unit(self) -> str:
+        """What its rows are."""
+
+    @property
+    def rows_in(self) -> int:
+        """Rows that it looked at."""
+
+    @property
+    def rows_out(self) -> int:
+        """Rows that it passed on."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why rows went."""
+
+    @property
+    def removed(self) -> int:
+        """Rows that went for this reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardText:
+    """What a card says that cannot be counted."""
+
+    pretty_name: str
+    """Name for people."""
+
+    summary: str
+    """What the data set is, in Markdown."""
+
+    languages: tuple[str, ...]
+    """Language codes."""
+
+    license: str
+    """Identifier that the hub knows, such as "cc-by-sa-4.0"."""
+
+    license_notes: str
+    """Which part is under which licence, in Markdown."""
+
+    citation: str
+    """BibTeX."""
+
+    task_categories: tuple[str, ...] = ("question-answering",)
+    """Tasks that the hub knows."""
+
+    tags: tuple[str, ...] = ()
+    """Free tags."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardSubset:
+    """One configuration, as the card shows it."""
+
+    name: str
+    """Its name."""
+
+    counts: RowCounts
+    """What is in its rows."""
+
+    data_files: Mapping[str, str]
+    """Split to the pattern of its files."""
+
+    columns: Mapping[str, str]
+    """Column to its type."""
+
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Column to what it holds, in Markdown; not shown when empty."""
+
+    attrition: Sequence[AttritionLine] = ()
+    """What the build left out."""
+
+    manifest: BuildManifest | None = None
+    """How it was built."""
+
+
+def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) -> str:
+    """Write the README of a data set repository.
+
+    Args:
+        text: What cannot be counted.
+        subsets: The configurations, in order.
+        default: The one that `load_dataset` takes when none is named.
+
+    Returns:
+        The card: YAML between lines of dashes, then Markdown.
+
+    Raises:
+        ValueError: If there are no subsets, or the default is none of them.
+    """
+    names = [subset.name for subset in subsets]
+    if default not in names:
+        raise ValueError(f"the default {default!r} is none of the subsets ({', '.join(names)})")
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    n_rows = sum(subset.counts.rows.total() for subset in subsets)
+    data = DatasetCardData(
+        pretty_name=text.pretty_name,
+        language=list(text.languages),
+        license=text.license,
+        task_categories=list(text.task_categories),
+        size_categories=next((name for top, name in _SIZES if n_rows < top), "n>10M"),
+        tags=list(text.tags) or None,
+        configs=[
+            {
+                "config_name": subset.name,
+                **({"default": True} if subset.name == default else {}),
+                "data_files": [
+                    {"split": split, "path": path} for split, path in subset.data_files.items()
+                ],
+            }
+            for subset in subsets
+        ],
+    )
+    card = DatasetCard.from_template(
+        data,
+        template_path=str(_TEMPLATE),
+        text=text,
+        subsets=subsets,
+        default=default,
+        table=markdown_table,
+        splits=_split_rows,
+        types=_type_rows,
+        categories=_category_rows,
+        relations=_relation_rows,
+        columns=_column_rows,
+        attrition=_attrition_rows,
+        settings=_setting_rows,
+        sources=_source_rows,
+    )
+    return f"{card.content.rstrip()}\n"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Lay out a table; whole numbers get separators and stand to the right.
+
+    Args:
+        header: Names of the columns.
+        rows: Cells; a bar or a line break in one is written so that it stays in its cell.
+
+    Returns:
+        The table, without a final line feed.
+    """
+    lines = [list(row) for row in rows]
+    columns = [[line[place] for line in lines] for place in range(len(header))]
+    numeric = [
+        bool(cells) and all(isinstance(x, int) and not isinstance(x, bool) for x in cells)
+        for cells in columns
+    ]
+    rule = ["---:" if is_number else "---" for is_number in numeric]
+    shown = [
+        [
+            f"{cell:,}" if is_number else " ".join(str(cell).replace("|", "\\|").split())
+            for cell, is_number in zip(line, numeric, strict=True)
+        ]
+        for line in lines
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (list(header), rule, *shown))
+
+
+def redirectqa_card(
+    languages: Sequence[str] = ("en",), *, pretty_name: str = "RedirectQA"
+) -> CardText:
+    """Write the card's text for a build of RedirectQA.
+
+    Args:
+        languages: Codes of the languages that are asked in.
+        pretty_name: Name for people.
+
+    Returns:
+        The text.
+    """
+    return CardText(
+        pretty_name=pretty_name,
+        summary=_SUMMARY,
+        languages=tuple(languages),
+        license="cc-by-sa-4.0",
+        license_notes=_LICENSES.rstrip() + "\n" + (_WORDINGS_LICENSE if "en" in languages else ""),
+        citation=_citation(with_popqa="en" in languages),
+        tags=("factual-consistency", "entity", "wikipedia-redirects", "wikidata"),
+    )
+
+
+def popqa_redirect_card(*, pretty_name: str = "PopQA with redirects") -> CardText:
+    """Write the card's text for PopQA with redirects.
+
+    Args:
+        pretty_name: Name for people.
+
+    Returns:
+        The text.
+    """
+    return CardText(
+        pretty_name=pretty_name,
+        summary=_POPQA_SUMMARY,
+        languages=("en",),
+        license="cc-by-sa-4.0",
+        license_notes=_LICENSES.rstrip() + "\n" + _POPQA_LICENSE,
+        citation=_citation(with_popqa=True),
+        tags=("factual-consistency", "entity", "wikipedia-redirects", "popqa"),
+    )
+
+
+def _citation(*, with_popqa: bool) -> str:
+    """Read the papers to cite."""
+    redirectqa, popqa = _PAPERS.read_text(encoding="utf-8").split("\n\n")
+    return f"\n{redirectqa}\n\n{popqa}" if with_popqa else f"\n{redirectqa}\n"
+
+
+_Cells = Iterator[tuple[object, ...]]
+
+
+def _split_rows(counts: RowCounts) -> _Cells:
+    """Count rows, facts and instances by split."""
+    for name, n_rows in counts.rows.items():
+        yield name, n_rows, counts.facts[name], counts.canonical[name], counts.redirects[name]
+
+
+def _type_rows(counts: RowCounts) -> _Cells:
+    """Count instances by type, in the taxonomy's order; one in two types counts twice."""
+    for name in _in_order(counts.types, TYPES):
+        yield TYPES[name].title if name in TYPES else name, counts.types[name]
+
+
+def _category_rows(counts: RowCounts) -> _Cells:
+    """Count instances by category, the largest first within a type."""
+    known = {label: parse_category(label) for label in counts.categories}
+    places = {name: place for place, name in enumerate(TYPES)}
+
+    def order(label: str) -> tuple[int, int, str]:
+        category = known[label]
+        place = places[category.type] if category else len(TYPES)
+        return place, -counts.categories[label], label
+
+    for label in sorted(known, key=order):
+        category = known[label]
+        title = TYPES[category.type].title if category else "unknown"
+        yield f"`{label}`", title, counts.categories[label]
+
+
+def _relation_rows(counts: RowCounts) -> _Cells:
+    """Count facts by relation, in the taxonomy's order."""
+    for name in _in_order(counts.relations, RELATIONS):
+        property_id = RELATIONS[name].property_id if name in RELATIONS else ""
+        yield name, property_id, counts.relations[name]
+
+
+def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Put the names of the taxonomy first, in its order, then the others."""
+    present, order = set(names), list(known)
+    return [*(name for name in order if name in present), *sorted(present - set(order))]
+
+
+def _column_rows(subset: CardSubset) -> _Cells:
+    """List the columns, with what they hold where that is known."""
+    for name, kind in subset.columns.items():
+        yield (name, kind, subset.meanings.get(name, "")) if subset.meanings else (name, kind)
+
+
+def _attrition_rows(subset: CardSubset) -> _Cells:
+    """Tell what each step took in, passed on and dropped."""
+    for line in subset.attrition:
+        yield line.step, line.unit, line.rows_in, line.rows_out, line.reason or "", line.removed
+
+
+def _setting_rows(manifest: BuildManifest) -> _Cells:
+    """List the settings of a build; tables among them stand in `build.json` alone."""
+    yield "builder", f"{manifest.builder} {manifest.builder_version}"
+    yield "package", f"surface-consistency {manifest.package_version}"
+    yield "seed", manifest.seed
+    for name, value in manifest.options.items():
+        if not isinstance(value, dict):
+            yield name, _plain(value)
+
+
+def _plain(value: JsonValue) -> object:
+    """Write a setting for people."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else value
+
+
+def _source_rows(manifest: BuildManifest) -> _Cells:
+    """List the files that a build read."""
+    for source in manifest.sources:
+        yield source.name, source.date or "", source.n_bytes, source.sha1 or ""

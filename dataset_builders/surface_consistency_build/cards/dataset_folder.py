@@ -1,0 +1,366 @@
+"""A folder in the hub's layout: Parquet shards, a card that names them, and the build's records.
+
+A folder is reserved before anything is read: nothing in it that somebody else made, or that other
+settings made, is replaced unasked.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from surface_consistency.engine.features import make_features, to_parquet
+from surface_consistency.errors import DataError, RecordError, RunMismatchError
+from surface_consistency.reading import parse_json, read_document
+from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Record
+from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
+from surface_consistency.taxonomy import CATEGORIES, TYPES
+from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
+from surface_consistency_build.cards.dataset_card import (
+    AttritionLine,
+    CardSubset,
+    CardText,
+    render_card,
+)
+
+__all__ = [
+    "BUILD_METADATA_FILES",
+    "PublishedFolder",
+    "Subset",
+    "make_folder",
+    "reserve_output_dir",
+    "write_folder",
+]
+
+_SHARD_NAME: Final = re.compile(r"(?P<split>[^-]+)-\d{5}-of-\d{5}\.parquet")
+BUILD_METADATA_FILES: Final = ("attrition.csv", "build.json")
+"""What `write_folder` may lay into `metadata/<subset>`."""
+
+_CARD: Final = "README.md"
+_RECORD: Final = ".surface-consistency.json"
+_SUBSETS: Final = "subsets"
+_SHOWN: Final = 3
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ATTRITION: Final = ("step", "unit", "rows_in", "rows_out", "reason", "removed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subset:
+    """One configuration of a data set, not yet written."""
+
+    name: str
+    """Its name: letters, digits, dots, dashes and underscores."""
+
+    splits: Mapping[str, Iterable[Record]]
+    """Split to rows; each is read once."""
+
+    record: type[Record]
+    """Class of the rows; its fields are the columns."""
+
+    key: tuple[str, ...] = ()
+    """Fields that no two rows of a split may share; not checked when empty."""
+
+    attrition: Sequence[AttritionLine] = ()
+    """What the build left out, for the card and for `metadata/<name>/attrition.csv`."""
+
+    manifest: BuildManifest | None = None
+    """How it was built, for the card and for `metadata/<name>/build.json`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedFolder:
+    """A folder that `load_dataset` reads and `publish_folder` uploads."""
+
+    folder: Path
+    """Where it is."""
+
+    files: tuple[Path, ...]
+    """Its files, relative to the folder, sorted."""
+
+    counts: Mapping[str, RowCounts]
+    """Subset to what is in its rows."""
+
+
+def write_folder(
+    folder: str | os.PathLike[str],
+    subsets: Sequence[Subset],
+    *,
+    card: CardText,
+    default: str | None = None,
+    rows_per_shard: int = 100_000,
+) -> PublishedFolder:
+    """Write subsets as Parquet shards with a generated card.
+
+    The same rows give the same bytes. Shards of an earlier, longer subset of the same name go, so
+    that the card's patterns find none of them.
+
+    Args:
+        folder: Where to write; made if need be.
+        subsets: The configurations, in the order of the card.
+        card: What the card says that cannot be counted.
+        default: The configuration for those who name none; the first when None.
+        rows_per_shard: Rows a file.
+
+    Returns:
+        What was written.
+
+    Raises:
+        DataError: If a split has no rows, two rows share their key, or a name cannot be a folder's.
+        TypeError: If a row is of another class than its subset says.
+        ValueError: If there are no subsets, two of one name, or `rows_per_shard` is below 1.
+    """
+    names = [subset.name for subset in subsets]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"subsets need one or more distinct names, got {names}")
+    if rows_per_shard < 1:
+        raise ValueError(f"rows_per_shard must be at least 1, got {rows_per_shard}")
+    for subset in subsets:
+        _check_names(subset)
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    shown = [_write_subset(place, subset, rows_per_shard) for subset in subsets]
+    labels = ((label, TYPES[category.type].label) for label, category in CATEGORIES.items())
+    _write(place / CATEGORY_TYPES_PATH, _csv(("redirect_category", "type"), labels))
+    _write(place / _CARD, render_card(card, shown, default=default or names[0]))
+    return PublishedFolder(
+        folder=place,
+        files=tuple(sorted(map(Path, _files(place)))),
+        counts={subset.name: subset.counts for subset in shown},
+    )
+
+
+def reserve_output_dir(
+    folder: str | os.PathLike[str],
+    settings: Mapping[str, JsonValue],
+    *,
+    subsets: Sequence[str],
+    overwrite: bool = False,
+) -> Path:
+    """Make a folder for a data set, or see that it may be written again, before anything is read.
+
+    The settings are kept in a hidden file of the folder, which is not uploaded.
+
+    Args:
+        folder: The folder.
+        settings: What decides its rows, by name; values that JSON can hold.
+        subsets: Names of the subsets that will be written.
+        overwrite: Whether a finished data set of other settings, and a card of somebody else's,
+            may be replaced; other files are left alone.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: If the folder is a file, cannot be written, or holds files of other origin.
+        RunMismatchError: If it holds a data set of other settings; names each of them.
+    """
+    place = make_folder(folder, "out")
+    record = place / _RECORD
+    told: dict[str, JsonValue] = {**settings, _SUBSETS: list(subsets)}
+    if not overwrite:
+        known = _recorded(record)
+        earlier = known.get(_SUBSETS)
+        _refuse_foreign(place, earlier if isinstance(earlier, list) else [])
+        if known and (place / _CARD).exists():
+            _refuse_others(place, known, told)
+    record.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    return place
+
+
+def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
+    """Make a folder, or say which option names what cannot be one.
+
+    Args:
+        folder: The folder.
+        option: Name of the option that gave it.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: If it is a file, or cannot be made or written.
+    """
+    if not os.fspath(folder):
+        raise DataError(f"{option} is empty; name a folder")
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{option} {place} cannot be a folder ({error.strerror}); choose another"
+        ) from error
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise DataError(f"{option} {place} cannot be written; choose another or change its rights")
+    return place
+
+
+def _recorded(record: Path) -> dict[str, JsonValue]:
+    """Read the settings of what was written; none where nothing tells of them."""
+    try:
+        content = parse_json(read_document(record), str(record))
+    except (FileNotFoundError, RecordError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _refuse_foreign(place: Path, subsets: Collection[JsonValue]) -> None:
+    """Refuse files that no build of these subsets wrote."""
+    foreign = sorted(name for name in _files(place) if not _is_ours(name, subsets))
+    if foreign:
+        shown = ", ".join(foreign[:_SHOWN]) + (", ..." if len(foreign) > _SHOWN else "")
+        raise DataError(
+            f"out {place} holds files that no such build wrote ({shown}); choose a new or empty "
+            "folder, or pass overwrite (--overwrite) to write into it all the same"
+        )
+
+
+def _is_ours(name: str, subsets: Collection[JsonValue]) -> bool:
+    """Tell whether a build writes a file of this name."""
+    *folders, last = name.split("/")
+    if folders[:1] == ["metadata"] and len(folders) == 2:
+        return folders[1] in subsets and last in BUILD_METADATA_FILES
+    if len(folders) == 1 and folders[0] in subsets:
+        return _SHARD_NAME.fullmatch(last) is not None
+    return bool(subsets) and name in {_CARD, CATEGORY_TYPES_PATH}
+
+
+def _refuse_others(
+    place: Path, known: Mapping[str, JsonValue], told: Mapping[str, JsonValue]
+) -> None:
+    """Refuse other settings than those of the data set that is there."""
+    differences = [
+        f"{name}: {_short(known.get(name))} there, {_short(told.get(name))} now"
+        for name in sorted({*known, *told})
+        if known.get(name) != told.get(name)
+    ]
+    if differences:
+        raise RunMismatchError(
+            f"out {place} holds a data set of other settings ({'; '.join(differences)}); choose "
+            "another folder, or pass overwrite (--overwrite) to replace it"
+        )
+
+
+def _short(value: JsonValue) -> str:
+    """Show a value in a few words."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+def _check_names(subset: Subset) -> None:
+    """Refuse names that are no plain folder and file names, and a subset without splits."""
+    if not subset.splits:
+        raise DataError(f"subset {subset.name!r} has no splits")
+    if subset.name == "metadata":
+        raise DataError("no subset can be named 'metadata': the build's records lie there")
+    for name in (subset.name, *subset.splits):
+        if not _NAME.fullmatch(name) or (name != subset.name and "-" in name):
+            raise DataError(
+                f"subset {subset.name!r}: {name!r} cannot name a folder or split; use letters, "
+                "digits, dots and underscores"
+            )
+
+
+def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubset:
+    """Write the shards and the records of one configuration."""
+    target = place / subset.name
+    target.mkdir(exist_ok=True)
+    for stale in target.glob("*.parquet"):
+        if _SHARD_NAME.fullmatch(stale.name):
+            stale.unlink()
+    counts = RowCounts(key=subset.key)
+    for split, rows in subset.splits.items():
+        watched = counts.watch(split, _of_class(rows, subset))
+        if not _write_shards(target, split, watched, subset.record, rows_per_shard):
+            raise DataError(f"subset {subset.name!r} has no rows in split {split!r}")
+    records = place / "metadata" / subset.name
+    if subset.attrition:
+        _write(
+            records / "attrition.csv",
+            _csv(_ATTRITION, map(attrgetter(*_ATTRITION), subset.attrition)),
+        )
+    if subset.manifest is not None:
+        content = subset.manifest.model_dump(mode="json")
+        _write(records / "build.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return CardSubset(
+        name=subset.name,
+        counts=counts,
+        data_files={split: f"{subset.name}/{split}-*.parquet" for split in subset.splits},
+        columns={name: _type_name(kind) for name, kind in make_features(subset.record).items()},
+        meanings={
+            name: known.description
+            for name, known in subset.record.model_fields.items()
+            if known.description
+        },
+        attrition=subset.attrition,
+        manifest=subset.manifest,
+    )
+
+
+def _of_class(rows: Iterable[Record], subset: Subset) -> Iterator[Record]:
+    """Refuse rows of another class, whose fields would be cast or dropped."""
+    for row in rows:
+        if type(row) is not subset.record:
+            raise TypeError(
+                f"subset {subset.name!r} has {subset.record.__name__} rows, "
+                f"got {type(row).__name__}"
+            )
+        yield row
+
+
+def _write_shards(
+    target: Path, split: str, rows: Iterator[Record], record: type[Record], rows_per_shard: int
+) -> int:
+    """Write files of so many rows; their number goes into their names once it is known."""
+    parts: list[Path] = []
+    try:
+        for first in rows:
+            part = target / f".{split}-{len(parts):05d}.unnamed"
+            to_parquet(part, chain([first], islice(rows, rows_per_shard - 1)), record)
+            parts.append(part)
+        for number, part in enumerate(parts):
+            part.replace(target / f"{split}-{number:05d}-of-{len(parts):05d}.parquet")
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+    return len(parts)
+
+
+def _type_name(feature: object) -> str:
+    """Name a column's type for people."""
+    inner = getattr(feature, "feature", None)
+    return (
+        f"list of {_type_name(inner)}"
+        if inner is not None
+        else str(getattr(feature, "dtype", feature))
+    )
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Lay out a table as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
+
+
+def _write(path: Path, content: str) -> None:
+    """Write a text file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, content)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """List the files of a folder that belong to the data set: none that are hidden."""
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in name.parts):
+            yield name.as_posix()

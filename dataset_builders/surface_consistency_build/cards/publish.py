@@ -1,0 +1,224 @@
+"""A written folder to the hub, by way of `huggingface_hub` and after a look at what would go."""
+
+import fnmatch
+import glob
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from surface_consistency.engine.sources import is_hub_id
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
+from surface_consistency_build.cards.build_records import file_digest
+from surface_consistency_build.cards.dataset_folder import BUILD_METADATA_FILES
+
+__all__ = ["HubApi", "PublishPlan", "Upload", "check_repo_id", "publish_folder"]
+
+_CARD: Final = "README.md"
+
+
+class HubApi(Protocol):
+    """The part of `huggingface_hub.HfApi` that is used."""
+
+    def create_repo(self, repo_id: str, *, repo_type: str, private: bool, exist_ok: bool) -> object:
+        """Make the repository if there is none."""
+
+    def upload_folder(
+        self,
+        *,
+        repo_id: str,
+        folder_path: str,
+        repo_type: str,
+        revision: str | None,
+        commit_message: str,
+        allow_patterns: list[str],
+        delete_patterns: list[str],
+    ) -> object:
+        """Upload files in one commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """One file that goes to the hub."""
+
+    path: str
+    """Its path in the repository."""
+
+    n_bytes: int
+    """Its size."""
+
+    sha256: str
+    """Its checksum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishPlan:
+    """What is uploaded, or would be."""
+
+    repo_id: str
+    """The repository, `owner/name`."""
+
+    uploads: tuple[Upload, ...]
+    """The files, by path."""
+
+    replaced: tuple[str, ...]
+    """Patterns of files in the repository that go unless they are uploaded again: shards of an
+    earlier version would otherwise be read with the new ones."""
+
+    is_done: bool
+    """Whether they were uploaded; False for a dry run."""
+
+    url: str | None
+    """Address of the commit, as the hub gives it; None for a dry run."""
+
+    @property
+    def total_bytes(self) -> int:
+        """Size of all files."""
+        return sum(upload.n_bytes for upload in self.uploads)
+
+
+def publish_folder(
+    folder: str | os.PathLike[str],
+    repo_id: str,
+    *,
+    dry_run: bool = True,
+    private: bool = True,
+    revision: str | None = None,
+    message: str = "Upload data set",
+    api: HubApi | None = None,
+) -> PublishPlan:
+    """Upload a folder that `write_folder` wrote, or show what would be uploaded.
+
+    A dry run reads the folder and touches no network. Only the card, the data files that it names
+    and the build's records go; other files of the folder stay behind. Credentials are those of
+    `huggingface_hub` (`hf auth login`, or its environment variable); none is taken here.
+
+    Args:
+        folder: The folder; its card must name its data files.
+        repo_id: The data set repository, `owner/name`; made if there is none.
+        dry_run: Whether to show only.
+        private: Whether a repository that is made is private.
+        revision: Branch; the main one when None.
+        message: Message of the commit.
+        api: What talks to the hub; `huggingface_hub.HfApi()` when None.
+
+    Returns:
+        The files with sizes and checksums, and whether they were uploaded.
+
+    Raises:
+        SourceNotFoundError: If the folder or its card is not there.
+        DataError: If the card names data files that are not there, or leaves Parquet files out.
+        ValueError: If `repo_id` is no `owner/name`.
+    """
+    place = Path(folder)
+    check_repo_id(repo_id)
+    names = _list_files(place)
+    patterns = _data_patterns(place / _CARD)
+    _check_data_files(place, names, patterns)
+    folders = {Path(pattern).parent.as_posix() for pattern in patterns}
+    names = [name for name in names if _is_written(name, patterns, folders)]
+    uploads = tuple(
+        Upload(
+            path=name,
+            n_bytes=(place / name).stat().st_size,
+            sha256=file_digest(place / name, "sha256"),
+        )
+        for name in names
+    )
+    replaced = tuple(f"{name}/*.parquet" for name in sorted(folders))
+    url = None
+    if not dry_run:
+        if api is None:
+            from huggingface_hub import HfApi
+
+            api = HfApi()
+        api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=repo_id,
+            folder_path=os.fspath(place),
+            repo_type="dataset",
+            revision=revision,
+            commit_message=message,
+            allow_patterns=[glob.escape(name) for name in names],
+            delete_patterns=list(replaced),
+        )
+        url = getattr(commit, "commit_url", None)
+    return PublishPlan(
+        repo_id=repo_id,
+        uploads=uploads,
+        replaced=replaced,
+        is_done=not dry_run,
+        url=url if isinstance(url, str) else None,
+    )
+
+
+def check_repo_id(repo_id: str) -> None:
+    """Refuse a name that is no repository of somebody's, before hours go into what it is for.
+
+    Args:
+        repo_id: The repository.
+
+    Raises:
+        ValueError: If it is no `owner/name`.
+    """
+    if "/" not in repo_id or not is_hub_id(repo_id):
+        raise ValueError(f"repo_id must be owner/name as on the hub, got {repo_id!r}")
+
+
+def _list_files(place: Path) -> list[str]:
+    """List the files to upload, sorted; hidden ones stay."""
+    if not place.is_dir():
+        raise SourceNotFoundError(f"no folder {place}; write it with write_folder first")
+    if not (place / _CARD).is_file():
+        raise SourceNotFoundError(f"{place} has no {_CARD}; write it with write_folder first")
+    names = (path.relative_to(place) for path in place.rglob("*") if path.is_file())
+    return sorted(
+        name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts)
+    )
+
+
+def _data_patterns(card: Path) -> list[str]:
+    """Read which data files a card names."""
+    from huggingface_hub import DatasetCard
+
+    configs: Any = DatasetCard.load(card).data.to_dict().get("configs")
+    patterns = [
+        entry["path"]
+        for config in configs or ()
+        if isinstance(config, Mapping)
+        for entry in config.get("data_files", ())
+        if isinstance(entry, Mapping) and isinstance(entry.get("path"), str)
+    ]
+    if not patterns:
+        raise DataError(f"{card} names no data files under configs; write it with write_folder")
+    return patterns
+
+
+def _check_data_files(place: Path, names: Sequence[str], patterns: Sequence[str]) -> None:
+    """Refuse a card whose files are not there, and data that no configuration would load."""
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            raise DataError(f"{place}: the card names {pattern}, and no file is called so")
+    left = [
+        name
+        for name in names
+        if name.endswith(".parquet")
+        and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+    if left:
+        raise DataError(
+            f"{place}: the card names no data files that match {', '.join(left)}; "
+            "remove them or write the folder again"
+        )
+
+
+def _is_written(name: str, patterns: Sequence[str], subsets: Collection[str]) -> bool:
+    """Tell whether `write_folder` writes a file of this name beside such a card."""
+    records = {
+        f"metadata/{subset}/{record}" for subset in subsets for record in BUILD_METADATA_FILES
+    }
+    return name in {_CARD, CATEGORY_TYPES_PATH, *records} or any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in patterns
+    )

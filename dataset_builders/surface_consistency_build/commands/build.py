@@ -1,0 +1,534 @@
+"""`build`: data sets made from their sources."""
+
+import math
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from cyclopts import App, Parameter
+from pydantic import Field
+
+from surface_consistency.cli.options import Json, ModelSettings, Out
+from surface_consistency.cli.record_command import record_command
+from surface_consistency.models.registry import load_runner
+from surface_consistency.report.numbers import table_text
+from surface_consistency.schemas.jsonl import write_jsonl
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.audit.databases import build_audit_databases
+from surface_consistency.studies.audit.fact_tables import DOMAINS, read_fact_table
+from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
+from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
+from surface_consistency.studies.redirectqa.popqa import load_popqa
+from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
+from surface_consistency_build.cards.dataset_build import (
+    BuildSettings,
+    DumpSettings,
+    write_popqa_redirect,
+    write_redirectqa,
+)
+from surface_consistency_build.cards.dataset_folder import PublishedFolder
+from surface_consistency_build.cards.publish import check_repo_id, publish_folder
+from surface_consistency_build.inventory.tables import (
+    MAPPING_FILE,
+    CensusSettings,
+    census_tables,
+    write_census,
+)
+from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
+from surface_consistency_build.linking.mentions import MENTION_FILE
+from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
+from surface_consistency_build.wikimedia.construction.progress import BuildProgress
+from surface_consistency_build.wikimedia.streams import ReadProgress
+from surface_consistency_build.writers.paraphrases import (
+    ParaphraseReviewSettings,
+    ParaphraseSettings,
+    ParaphraseSummary,
+    apply_paraphrase_review,
+    write_paraphrases,
+)
+from surface_consistency_build.writers.slaq import WriterSettings, apply_review, write_topics
+from surface_consistency_build.writers.slaq_article_selection import (
+    ArticleSettings,
+    select_articles,
+)
+from surface_consistency_build.writers.slaq_articles import read_articles
+
+__all__ = ["AuditSettings", "WriteSettings", "add"]
+
+_SECONDS_ON_TERMINAL: Final = 1.0
+_SECONDS_IN_LOG: Final = 60.0
+_Dumps = Annotated[Path, Parameter(help="Folder of dump files.")]
+_Plan = Annotated[
+    bool,
+    Parameter(help="List the files needed, found and missing, and stop.", negative=()),
+]
+
+
+class WriteSettings(Settings):
+    """Where the work is done and what becomes of it."""
+
+    out: str | None = None
+    """Folder to write."""
+
+    work: Path | None = None
+    """Folder for what is staged; OUT.work by default."""
+
+    overwrite: bool = False
+    """Whether a data set of other settings in --out is replaced."""
+
+    checksums: bool = True
+    """Whether the card names the SHA-1 of the sources."""
+
+    quiet: bool = False
+    """Whether to show no progress."""
+
+    push_to_hub: str | None = None
+    """Repository OWNER/NAME for which the uploads are listed."""
+
+    dry_run: bool = True
+    """With --push-to-hub: list only; --no-dry-run uploads."""
+
+
+class AuditSettings(Settings):
+    """What stands in the databases."""
+
+    domains: tuple[str, ...] = Field(default=tuple(DOMAINS), strict=False)
+    """Tables that come along, or folders of tables of your own: facts.tsv, aliases.tsv, and
+    noise.tsv and collision.tsv if you have them."""
+
+    topologies: tuple[str, ...] = Field(default=tuple(PUBLISHED_TOPOLOGIES), strict=False)
+    """How facts are stored."""
+
+    styles: tuple[str, ...] = Field(default=tuple(AUDIT_STYLES), strict=False)
+    """Styles of prompts."""
+
+    seed: int = 0
+    """Seed of drawn near misses."""
+
+
+def add(build: App) -> None:
+    """Describe `build` and its data sets.
+
+    Args:
+        build: The command `build`.
+    """
+    build.command(
+        record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
+    )
+    build.command(record_command(_census, settings=CensusSettings), name="census")
+    build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
+    build.command(record_command(_audit, settings=AuditSettings), name="audit")
+    build.command(record_command(_articles, settings=ArticleSettings), name="articles")
+    build.command(record_command(_slaq, settings=WriterSettings, model=ModelSettings), name="slaq")
+    build.command(record_command(_slaq_reviewed), name="slaq-reviewed")
+    build.command(
+        record_command(
+            _paraphrases, source=RedirectQASource, settings=ParaphraseSettings, model=ModelSettings
+        ),
+        name="paraphrases",
+    )
+    build.command(
+        record_command(
+            _paraphrases_reviewed, source=RedirectQASource, settings=ParaphraseReviewSettings
+        ),
+        name="paraphrases-reviewed",
+    )
+    build.command(record_command(_mentions, settings=MentionSettings), name="mentions")
+
+
+def _redirectqa(
+    *, dumps: _Dumps, plan: _Plan = False, build: BuildSettings, target: WriteSettings
+) -> None:
+    """Build RedirectQA from dumps of a Wikipedia and Wikidata.
+
+    From local dump files into a folder that load_dataset reads, with a card. A stopped build goes
+    on from its finished steps.
+    """
+    _check(target)
+    found = build.plan(dumps)
+    if plan:
+        _show_plan(found)
+        return
+    written = write_redirectqa(dumps, _out(target, found), builds=[build], **_resources(target))
+    _finish(written, target)
+
+
+def _census(
+    *,
+    dumps: _Dumps,
+    out: Annotated[Path, Parameter(help="Folder of the counts and of the draft.")],
+    show: Annotated[int, Parameter(help="Names of each kind that are printed.")] = 20,
+    quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
+    json: Json = False,
+    settings: CensusSettings,
+) -> None:
+    """Count the categories and templates that a wiki's redirects carry, and draft its mapping.
+
+    For a language that is new here: census.csv tells what there is and what of it is mapped to the
+    33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki` reads.
+    """
+    if show < 1:
+        raise ValueError(f"--show counts names and must be 1 or more, got {show}")
+    progress = None if quiet or json else _Reading()
+    written = write_census(dumps, out, settings, progress=progress)
+    census = written.census
+    if json:
+        print((written.folder / "census.json").read_text("utf-8"), end="")
+        return
+    for table in census_tables(census, least=settings.least, rows=show):
+        print(f"{table_text(table)}\n")
+    for note in census.notes:
+        print(f"note: {note}")
+    is_listed = (census.names["n_redirects"] >= settings.least).any()
+    if len(census.names) and not is_listed:
+        print(f"note: no name is carried by {settings.least} redirects; --least 1 lists all")
+    print(f"counts: {written.folder / 'census.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
+
+
+def _popqa(
+    *,
+    dumps: _Dumps,
+    popqa: Annotated[str, Parameter(help="Hub id, folder or file.")] = "akariasai/PopQA",
+    revision: Annotated[
+        str | None, Parameter(help="Commit, tag or branch of PopQA's rows.")
+    ] = None,
+    plan: _Plan = False,
+    build: DumpSettings,
+    target: WriteSettings,
+) -> None:
+    """Augment PopQA with the Wikipedia redirects of its subjects (RedirectQA, appendix B.1)."""
+    _check(target)
+    found = build.plan(dumps, needs_views=False)
+    if plan:
+        _show_plan(found)
+        return
+    out = _out(target, found)
+    rows = load_popqa(popqa, revision=revision)
+    _finish(write_popqa_redirect(rows, dumps, out, build=build, **_resources(target)), target)
+
+
+def _audit(
+    *, out: Annotated[Path, Parameter(help="Folder of the databases.")], settings: AuditSettings
+) -> None:
+    """Build databases of the audit of forgetting, with their prompts.
+
+    Written are DOMAIN/TOPOLOGY.json and DOMAIN/prompts/TOPOLOGY/prompts_STYLE.jsonl in the
+    published layout, from the tables that come with the package or from your own.
+    """
+    for name, chosen, known in (
+        ("topologies", settings.topologies, TOPOLOGIES),
+        ("styles", settings.styles, AUDIT_STYLES),
+    ):
+        if unknown := sorted(set(chosen) - set(known)):
+            raise ValueError(f"--{name}: {', '.join(unknown)} is none of {', '.join(known)}")
+    built = build_audit_databases(
+        out,
+        domains=[
+            domain if domain in DOMAINS else read_fact_table(domain) for domain in settings.domains
+        ],
+        topologies=settings.topologies,
+        styles=style_writers(settings.styles),
+        seed=settings.seed,
+    )
+    for item in built:
+        print(
+            f"{item.path}: {item.n_triplets} triplets, {item.n_facts} facts in "
+            f"{len(item.prompt_paths)} prompt styles"
+        )
+
+
+def _mentions(
+    *dumps: Annotated[Path, Parameter(help="Files of pages-articles, XML, packed or not.")],
+    out: Annotated[Path, Parameter(help="Folder of the table.")],
+    quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
+    json: Json = False,
+    settings: MentionSettings,
+) -> None:
+    """Build the mention table of a wiki: what its names link to, and how often they are links.
+
+    `count link` takes it for linking and for expected mentions. A stopped build goes on.
+    """
+    progress = None if quiet or json else _Reading()
+    built = build_mentions(dumps, out, settings, progress=progress)
+    if json:
+        from json import dumps as to_json
+
+        print(to_json({"out": str(built.folder), **built.counted}))
+        return
+    for name, value in built.counted.items():
+        print(f"{name:<22}{value:>14,}")
+    print(f"\ntable: {built.folder / MENTION_FILE}")
+
+
+class _Reading:
+    """Prints how far a dump is read, a line a minute."""
+
+    def __init__(self) -> None:
+        self._printed = time.monotonic()
+
+    def __call__(self, progress: ReadProgress) -> None:
+        """Print, unless too little happened."""
+        now = time.monotonic()
+        if now - self._printed >= _SECONDS_IN_LOG:
+            self._printed = now
+            done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
+            print(f"{progress.path.name}: {done}", file=sys.stderr, flush=True)
+
+
+def _articles(
+    *,
+    pages: Annotated[Path, Parameter(help="Dump pages-articles of the wiki, packed or not.")],
+    pageviews: Annotated[
+        tuple[Path, ...],
+        Parameter(help="Files of pageview_complete, daily or monthly.", consume_multiple=True),
+    ] = (),
+    out: Annotated[Path, Parameter(help="File of articles to write: .jsonl.")],
+    settings: ArticleSettings,
+) -> None:
+    """Select the articles of a wiki that questions are written on (SLAQ, appendix A.1).
+
+    By category, length and page views. `build slaq` takes the file.
+    """
+    if out.suffix != ".jsonl":
+        raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
+    found = select_articles(pages, pageviews, settings=settings)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_jsonl(out, found.articles)
+    kept = Counter(article.category for article in found.articles)
+    for name in settings.categories:
+        print(
+            f"{name}: {found.n_in_category[name]:,} articles, {found.n_long_enough[name]:,} long "
+            f"enough, {kept[name]:,} kept"
+        )
+    if found.n_without_views:
+        print(f"note: {found.n_without_views:,} have no line in the pageview files: 0 views")
+    print(f"articles: {out}")
+
+
+def _slaq(
+    *,
+    articles: Annotated[
+        Path, Parameter(help="File of articles, or folder of texts; see the guide.")
+    ],
+    category: Annotated[
+        str | None, Parameter(help="Category of articles for which the source names none.")
+    ] = None,
+    out: Out,
+    settings: WriterSettings,
+    model: ModelSettings,
+) -> None:
+    """Let a model write topics of SLAQ from articles, check them, and lay out a review sheet.
+
+    Written are test.csv (topics that break no rule), doubtful.csv, review.csv and review.html.
+    Started again with the same options it asks only what was not answered.
+    """
+    read = list(read_articles(articles, category=category))
+    runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
+    done = write_topics(
+        read,
+        runner,
+        out,
+        model=model.name(runner),
+        settings=settings,
+        progress=sys.stderr.isatty(),
+    )
+    print(f"{len(done.topics)} topics break no rule: {out / 'test.csv'}")
+    print(f"{len(done.doubtful)} are complete and break one: {out / 'doubtful.csv'}")
+    for title in done.unwritten:
+        print(f"not written: {title}")
+    if done.too_short:
+        print(f"{len(done.too_short)} articles are too short and were not asked about")
+    print(f"to review: {out / 'review.csv'}, then build slaq-reviewed")
+
+
+def _slaq_reviewed(
+    *,
+    sheet: Annotated[Path, Parameter(help="The review sheet, filled in.")],
+    articles: Annotated[Path, Parameter(help="The articles that it was written from.")],
+    category: Annotated[
+        str | None, Parameter(help="Category of articles for which the source names none.")
+    ] = None,
+    out: Annotated[Path, Parameter(help="Folder for test.csv.")],
+) -> None:
+    """Make a data set in the layout of SLAQ of what a reviewer left."""
+    done = apply_review(sheet, read_articles(articles, category=category), out)
+    print(f"{len(done.topics)} topics, {done.n_corrected} rows corrected: {out / 'test.csv'}")
+    for title, reason in done.refused.items():
+        print(f"left out: {title}: {reason}")
+
+
+def _paraphrases(
+    *, out: Out, source: RedirectQASource, settings: ParaphraseSettings, model: ModelSettings
+) -> None:
+    """Let a model ask the questions of RedirectQA in other words, and lay out a review sheet.
+
+    Written are test.jsonl, the questions and their paraphrases for run redirectqa --template, and
+    review.csv. Started again with the same options it asks only what was not answered.
+    """
+    data = RedirectQAStudy().load(source)
+    runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
+    done = write_paraphrases(
+        data,
+        runner,
+        out,
+        model=model.name(runner),
+        settings=settings,
+        progress=sys.stderr.isatty(),
+    )
+    _show_paraphrases(done, out)
+    print(f"to review: {out / 'review.csv'}, then build paraphrases-reviewed")
+
+
+def _paraphrases_reviewed(
+    *,
+    sheet: Annotated[Path, Parameter(help="The review sheet, filled in.")],
+    out: Annotated[Path, Parameter(help="Folder for test.jsonl.")],
+    source: RedirectQASource,
+    settings: ParaphraseReviewSettings,
+) -> None:
+    """Make a data set of the paraphrases that a reviewer left."""
+    data = RedirectQAStudy().load(source)
+    done = apply_paraphrase_review(sheet, data, out, settings=settings)
+    _show_paraphrases(done, out)
+    print(f"{done.n_corrected} of them in the reviewer's words")
+
+
+def _show_paraphrases(done: ParaphraseSummary, out: Path) -> None:
+    """Say what was written and what was not."""
+    print(
+        f"{done.n_taken} paraphrases of {done.n_wordings} wordings, {done.n_rows:,} rows: "
+        f"{out / 'test.jsonl'}"
+    )
+    for reason, n in done.dropped.items():
+        print(f"dropped: {n}, since {reason}")
+    for reason, n in Counter(done.left_out.values()).items():
+        print(f"in the original words alone: {n} facts, since {reason}")
+    for wording in done.short:
+        print(f"fewer than asked for: {wording}")
+
+
+def _check(target: WriteSettings) -> None:
+    """Refuse an upload to nowhere before any work."""
+    if target.push_to_hub is None and not target.dry_run:
+        raise ValueError("--no-dry-run belongs to --push-to-hub OWNER/NAME")
+    if target.push_to_hub is not None:
+        check_repo_id(target.push_to_hub)
+
+
+def _out(target: WriteSettings, plan: DumpPlan) -> Path:
+    """Find where to write, and say what the files that are there decide."""
+    if not target.out:
+        raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
+    if not target.quiet and not plan.missing:
+        for note in plan.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return Path(target.out)
+
+
+def _resources(target: WriteSettings) -> dict[str, Any]:
+    """Gather where the work is done and who hears of it."""
+    return {
+        "work": target.work,
+        "overwrite": target.overwrite,
+        "checksums": target.checksums,
+        "progress": None if target.quiet else _Lines(),
+    }
+
+
+def _show_plan(plan: DumpPlan) -> None:
+    """List the files of a build."""
+    print(f"{plan.config.wiki} from {plan.folder}, route {plan.route}\n")
+    for dump in plan.dumps:
+        if dump.path is not None:
+            print(f"found    {_size(dump.n_bytes)}  {dump.path}")
+        else:
+            state = "missing " if dump.is_needed else "optional"
+            others = "".join(f"  (not {name})" for name in dump.other_dates)
+            about = _size(dump.about_bytes, about=True)
+            print(f"{state} {about}  {dump.name}  from {dump.url}{others}")
+    n_missing = len(plan.missing)
+    for note in plan.notes:
+        print(f"note: {note}")
+    expected = plan.about_missing_bytes
+    size = "" if expected is None else f" (about {_amount(expected)})"
+    said = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
+        n_missing, f"{n_missing} needed files are missing{size}"
+    )
+    print(f"\n{said}; {_amount(plan.total_bytes)} found")
+
+
+def _size(n_bytes: int | None, *, about: bool = False) -> str:
+    """Write a size, or that it is not known."""
+    if n_bytes is None:
+        return f"{'?':>12}"
+    return f"{'~' if about else ''}{_amount(n_bytes)}".rjust(12)
+
+
+def _amount(n_bytes: int) -> str:
+    """Write a number of bytes in the unit that suits it."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
+def _duration(seconds: float) -> str:
+    """Write a time to the nearest unit that matters."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _finish(written: PublishedFolder, target: WriteSettings) -> None:
+    """Say what was written, and show or make the upload."""
+    for name, counts in written.counts.items():
+        print(f"{name}: {sum(counts.rows.values()):,} rows")
+    print(f"folder: {written.folder}\ncard: {Path(written.folder) / 'README.md'}")
+    if target.push_to_hub is None:
+        return
+    plan = publish_folder(written.folder, target.push_to_hub, dry_run=target.dry_run)
+    for upload in plan.uploads:
+        print(f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}")
+    total = f"{len(plan.uploads)} files, {plan.total_bytes:,} bytes"
+    done = f"uploaded {total} to" if plan.is_done else f"would upload {total} to"
+    print(f"{done} {plan.url or plan.repo_id}")
+    if not plan.is_done:
+        print("nothing was uploaded; add --no-dry-run to do it")
+
+
+class _Lines:
+    """Prints how far a build is: in place on a terminal, else a line a stage and a minute."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._printed = 0.0
+
+    def __call__(self, progress: BuildProgress) -> None:
+        """Print, unless too little happened."""
+        now = time.monotonic()
+        is_new = progress.stage != self._stage
+        on_terminal = sys.stderr.isatty()
+        pause = _SECONDS_ON_TERMINAL if on_terminal else _SECONDS_IN_LOG
+        if not is_new and now - self._printed < pause:
+            return
+        self._stage, self._printed = progress.stage, now
+        print(
+            f"\r\x1b[K{self._line(progress)}" if on_terminal else self._line(progress),
+            end="" if on_terminal and not is_new else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def _line(self, progress: BuildProgress) -> str:
+        """Say what is done and how long the reading will take."""
+        if progress.is_reused:
+            return f"{progress.stage}: kept, an earlier start read it"
+        if progress.path is None:
+            return f"step {progress.steps_done + 1}/{progress.steps_total}: {progress.stage}"
+        left = progress.seconds_left
+        rest = "" if math.isnan(left) else f", about {_duration(left)} of reading left"
+        done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
+        return f"{progress.stage}: {done}{rest}"

@@ -1,0 +1,79 @@
+from .boundaries import (
+    BOUNDARY_RULES as BOUNDARY_RULES,
+    BoundaryRule as BoundaryRule,
+)
+from .counter import (
+    Counts as Counts,
+    SurfaceCounter as SurfaceCounter,
+    merge_counts as merge_counts,
+)
+from .documents import (
+    DocumentReader as DocumentReader,
+    FilePart as FilePart,
+    ReadReport as ReadReport,
+    corpus_files as corpus_files,
+    read_documents as read_documents,
+)
+from .engines import (
+    ENGINES as ENGINES,
+    EngineName as EngineName,
+    Hits as Hits,
+    Segmenter as Segmenter,
+)
+from .indexes import (
+    IndexCount as IndexCount,
+    InfiniGramAPI as InfiniGramAPI,
+    InfiniGramMiniAPI as InfiniGramMiniAPI,
+    LocalIndex as LocalIndex,
+    LookupIndex as LookupIndex,
+    TokengramsIndex as TokengramsIndex,
+    lookup_table as lookup_table,
+    open_index as open_index,
+)
+from .ngrams import (
+    NgramCounter as NgramCounter,
+    Tokenizer as Tokenizer,
+    count_ngrams as count_ngrams,
+)
+from .pairs import (
+    PairCounter as PairCounter,
+    PairCounts as PairCounts,
+    merge_pair_counts as merge_pair_counts,
+)
+from .runs import (
+    CorpusSettings as CorpusSettings,
+    CountResult as CountResult,
+    CountRun as CountRun,
+)
+from .scale import (
+    CountStep as CountStep,
+    MergeStep as MergeStep,
+)
+from .surfaces import (
+    SURFACE_ROLES as SURFACE_ROLES,
+    SurfaceRole as SurfaceRole,
+    SurfaceTable as SurfaceTable,
+)
+from .tables import (
+    MEASURES as MEASURES,
+    MentionCounts as MentionCounts,
+    entity_table as entity_table,
+    instance_table as instance_table,
+    lookup_instances as lookup_instances,
+    pair_table as pair_table,
+    surface_table as surface_table,
+)
+from .tasks import (
+    CountTask as CountTask,
+    NameSettings as NameSettings,
+    NameTask as NameTask,
+    NgramSettings as NgramSettings,
+    NgramTask as NgramTask,
+    PairSettings as PairSettings,
+    load_tokenizer as load_tokenizer,
+)
+from .texts import (
+    CASES as CASES,
+    Case as Case,
+    PackedTexts as PackedTexts,
+)

@@ -1,0 +1,268 @@
+"""How often names stand in texts: every occurrence, the longest ones, and documents."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency_build.counting.boundaries import BoundaryRule
+from surface_consistency_build.counting.engines import (
+    EngineName,
+    Finder,
+    Hits,
+    NumbaFinder,
+    Segmenter,
+    make_finder,
+)
+from surface_consistency_build.counting.surfaces import SurfaceTable, arrow_strings
+from surface_consistency_build.counting.texts import Case, PackedTexts, comparable_texts
+
+__all__ = ["Counts", "SurfaceCounter", "longest_hits", "merge_counts"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counts:
+    """Counts of the names and entities of a table."""
+
+    n_bounded: Int64s
+    """Occurrences of each name that the boundary rule allows, inside longer names too."""
+
+    n_longest: Int64s
+    """Those that are left when a text is read from its start, the longest name taken at each place,
+    and what it covers passed over."""
+
+    n_documents: Int64s
+    """Documents that hold each name, by `n_bounded`."""
+
+    entity_documents: Int64s
+    """Documents that hold any name of each entity, by `n_bounded`."""
+
+    documents: int
+    """Documents read."""
+
+    n_bytes: int
+    """Bytes of UTF-8 read."""
+
+    n_repaired: int
+    """Documents in which invalid UTF-8 or half characters were replaced by U+FFFD."""
+
+
+class SurfaceCounter:
+    """Counts the names of a table in texts.
+
+    A name counts where its characters stand in the text (in NFC), one space for each of its spaces,
+    and where the boundary rule lets it begin and end.
+
+    Args:
+        table: The names.
+        case: "exact", or "fold" to count without regard to case; names that differ in case alone
+            then have the same counts.
+        boundary: What may stand beside a name; see `BoundaryRule`.
+        engine: "numba", "ahocorasick" and "python" count the same; "auto" takes the first that is
+            installed.
+        segmenter: Cuts a text into words, for boundary="segmented".
+
+    Raises:
+        ValueError: If an option is none of its choices, or the segmenter does not go with the rule.
+        MissingDependencyError: If the library of the engine is not installed.
+
+    Examples:
+        >>> table = SurfaceTable.from_records([("Q60", "New York"), ("Q42462", "York")])
+        >>> counter = SurfaceCounter(table, engine="python")
+        >>> counter.feed(["From York to New York.", "Yorkshire"])
+        >>> counts = counter.result()
+        >>> counts.n_bounded.tolist(), counts.n_longest.tolist(), counts.n_documents.tolist()
+        ([1, 2], [1, 1], [1, 1])
+    """
+
+    def __init__(
+        self,
+        table: SurfaceTable,
+        *,
+        case: Case = "exact",
+        boundary: BoundaryRule = "word",
+        engine: EngineName = "auto",
+        segmenter: Segmenter | None = None,
+    ) -> None:
+        self.table = table
+        """The names."""
+        names, self._pattern_of_key = _patterns(table, case)
+        self._finder: Finder = make_finder(
+            names, case=case, boundary=boundary, engine=engine, segmenter=segmenter
+        )
+        self._owners = _owners_of_patterns(table, self._pattern_of_key, len(names))
+        self._reset()
+
+    def _reset(self) -> None:
+        """Start at zero."""
+        self._counters = np.zeros(4 * (self._owners[0].size - 1), dtype=np.int64)
+        self._counters[3::4] = -1
+        self._entity_counters = np.zeros(2 * self.table.n_entities, dtype=np.int64)
+        self._entity_counters[1::2] = -1
+        self._documents = self._n_bytes = self._n_repaired = 0
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine that counts."""
+        return self._finder.name
+
+    def sibling(self) -> Self:
+        """Return a counter at zero that shares the tables of this one, for another thread."""
+        other = object.__new__(type(self))
+        other.table, other._finder = self.table, self._finder
+        other._pattern_of_key, other._owners = self._pattern_of_key, self._owners
+        other._reset()
+        return other
+
+    def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
+        """Count names in more documents.
+
+        Args:
+            texts: Documents, each a text of its own: strings, bytes of UTF-8, or packed texts.
+                Invalid UTF-8 and half characters become U+FFFD, and are counted.
+        """
+        self.locate(texts)
+
+    def locate(self, texts: Iterable[str | bytes] | PackedTexts) -> tuple[PackedTexts, Hits]:
+        """Count names in more documents, and tell where they stand.
+
+        Args:
+            texts: As `feed`.
+
+        Returns:
+            The documents in the form that names are compared in, and every occurrence that the
+            boundary rule allows. Under case="fold" its keys number the distinct folded names.
+        """
+        packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
+        prepared = self._finder.prepare(packed)
+        hits = self._finder.find(prepared)
+        if isinstance(self._finder, NumbaFinder):
+            self._finder.accumulate(
+                hits, self._documents, self._counters, *self._owners, self._entity_counters
+            )
+        else:
+            self._accumulate(hits)
+        self._documents += len(packed)
+        self._n_bytes += int(packed.buffer.size)
+        self._n_repaired += packed.n_repaired
+        return prepared, hits
+
+    def _accumulate(self, hits: Hits) -> None:
+        """Add hits to the counts, as the kernel does."""
+        counts = self._counters.reshape(-1, 4)
+        n_keys, n_entities = len(counts), self.table.n_entities
+        counts[:, 0] += np.bincount(hits.keys, minlength=n_keys)
+        counts[:, 1] += np.bincount(hits.keys[longest_hits(hits)], minlength=n_keys)
+        seen = np.unique(hits.texts * n_keys + hits.keys)
+        counts[:, 2] += np.bincount(seen % n_keys, minlength=n_keys)
+        places, entities = self.entities_of(seen % n_keys)
+        named = np.unique(seen[places] // n_keys * n_entities + entities) % n_entities
+        self._entity_counters[::2] += np.bincount(named, minlength=n_entities)
+
+    def entities_of(self, keys: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
+        """Return the entities that each of some hits may name.
+
+        Args:
+            keys: Keys of hits of `locate`.
+
+        Returns:
+            Places in `keys`, each once for each entity, and the numbers of the entities.
+        """
+        offsets, entities = self._owners
+        sizes = np.diff(offsets)[keys]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places = np.repeat(np.arange(keys.size), sizes)
+        return places, entities[np.repeat(offsets[keys], sizes) + within]
+
+    def result(self) -> Counts:
+        """Return the counts so far.
+
+        Returns:
+            The counts; those of names have shape `(table.n_keys,)`, those of entities
+            `(table.n_entities,)`.
+        """
+        bounded, longest, documents, _ = self._counters.reshape(-1, 4).T
+        return Counts(
+            n_bounded=bounded[self._pattern_of_key].copy(),
+            n_longest=longest[self._pattern_of_key].copy(),
+            n_documents=documents[self._pattern_of_key].copy(),
+            entity_documents=self._entity_counters[::2].copy(),
+            documents=self._documents,
+            n_bytes=self._n_bytes,
+            n_repaired=self._n_repaired,
+        )
+
+
+def merge_counts(parts: Sequence[Counts]) -> Counts:
+    """Add the counts of parts of a corpus.
+
+    Args:
+        parts: Counts of one table over different documents, at least one.
+
+    Returns:
+        Their sum.
+
+    Raises:
+        ValueError: If there is no part, or parts are of different tables.
+    """
+    if not parts:
+        raise ValueError("parts must hold the counts of at least one part of the corpus")
+    shapes = {(part.n_bounded.shape, part.entity_documents.shape) for part in parts}
+    if len(shapes) > 1:
+        raise ValueError("parts are counts of different tables; count all with one table")
+    summed = {
+        field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Counts)
+    }
+    return Counts(**summed)
+
+
+def _patterns(table: SurfaceTable, case: Case) -> tuple[PackedTexts, Int64s | slice]:
+    """Return the distinct forms of the names that are looked for, and which is each name's."""
+    if case != "fold":
+        return table.keys, slice(None)
+    import pyarrow as pa
+
+    folded = arrow_strings(comparable_texts(table.keys, case)).dictionary_encode()
+    _, offsets, values = folded.dictionary.buffers()
+    starts = np.frombuffer(offsets, np.int64, len(folded.dictionary) + 1).copy()
+    names = PackedTexts(np.frombuffer(values, np.uint8, int(starts[-1])), starts)
+    return names, folded.indices.cast(pa.int64()).to_numpy()
+
+
+def _owners_of_patterns(
+    table: SurfaceTable, pattern_of_key: Int64s | slice, n_patterns: int
+) -> tuple[Int64s, npt.NDArray[np.int32]]:
+    """Return the entities of each pattern, as `SurfaceTable.owners` does of each name."""
+    offsets, entities = table.owners
+    if isinstance(pattern_of_key, slice):
+        return offsets, entities
+    patterns = np.repeat(pattern_of_key, np.diff(offsets))
+    pairs = np.unique(patterns * table.n_entities + entities)
+    starts = np.zeros(n_patterns + 1, dtype=np.int64)
+    np.cumsum(np.bincount(pairs // table.n_entities, minlength=n_patterns), out=starts[1:])
+    return starts, (pairs % table.n_entities).astype(np.int32)
+
+
+def longest_hits(hits: Hits) -> npt.NDArray[np.bool_]:
+    """Mark the hits that are left when the longest is taken at each place, from the start.
+
+    Args:
+        hits: Hits in order of text, start and end.
+
+    Returns:
+        Whether each is left.
+    """
+    marks = np.zeros(hits.keys.size, dtype=np.bool_)
+    is_last_of_start = np.ones(hits.keys.size, dtype=np.bool_)
+    is_last_of_start[:-1] = hits.starts[1:] != hits.starts[:-1]
+    taken_until = -1
+    for place in np.flatnonzero(is_last_of_start).tolist():
+        # Texts follow one another, so that the end of one is no later than the start of the next.
+        if hits.starts[place] >= taken_until:
+            marks[place] = True
+            taken_until = hits.stops[place]
+    return marks

@@ -1,0 +1,581 @@
+"""Documents of a corpus from files of lines, Parquet or text, a few at a time."""
+
+import bz2
+import glob
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final, Literal, cast
+
+import numpy as np
+
+from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
+from surface_consistency_build.counting.texts import PackedTexts, encoded
+
+__all__ = [
+    "DocumentReader",
+    "FaultKind",
+    "FilePart",
+    "ReadReport",
+    "corpus_files",
+    "is_splittable",
+    "read_documents",
+]
+
+FaultKind = Literal[
+    "broken line", "no text field", "null text", "text of another type", "invalid UTF-8", "NUL"
+]
+"""What can be wrong with a document. Those of the last two kinds are counted in, with U+FFFD for
+what is invalid; the others are left out."""
+
+_CHUNK: Final = 1 << 22
+_BATCH_BYTES: Final = 1 << 22
+_LONGEST: Final = 1 << 30
+_SHOWN: Final = 5
+_LINES: Final = (".jsonl", ".ndjson", ".json")
+_PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
+_FORMATS: Final = (
+    ".jsonl, .ndjson, .json (an object a line) and .txt, each also as .gz, .zst, .bz2 or .xz; "
+    ".parquet"
+)
+_BOM: Final = b"\xef\xbb\xbf"
+_GZIP: Final = b"\x1f\x8b"
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """What was read, and what was wrong with it."""
+
+    documents: int = 0
+    """Documents handed out."""
+
+    n_bytes: int = 0
+    """Bytes of UTF-8 handed out."""
+
+    not_sampled: int = 0
+    """Documents passed over by sampling."""
+
+    faults: dict[str, int] = field(default_factory=dict)
+    """Documents by `FaultKind`."""
+
+    places: dict[str, list[str]] = field(default_factory=dict)
+    """The first five places of each kind."""
+
+    truncated: list[str] = field(default_factory=list)
+    """Files that ended early, where that is allowed."""
+
+    def add(self, kind: FaultKind, place: str) -> None:
+        """Note a fault.
+
+        Args:
+            kind: What is wrong.
+            place: File and place in it.
+        """
+        self.faults[kind] = self.faults.get(kind, 0) + 1
+        shown = self.places.setdefault(kind, [])
+        if len(shown) < _SHOWN:
+            shown.append(place)
+
+    def merge(self, other: "ReadReport") -> None:
+        """Add the report of another part of the corpus.
+
+        Args:
+            other: That report.
+        """
+        self.documents += other.documents
+        self.n_bytes += other.n_bytes
+        self.not_sampled += other.not_sampled
+        for kind, n in other.faults.items():
+            self.faults[kind] = self.faults.get(kind, 0) + n
+            self.places[kind] = (self.places.get(kind, []) + other.places[kind])[:_SHOWN]
+        self.truncated += other.truncated
+
+    def lines(self) -> list[str]:
+        """Say what was wrong, one sentence a kind.
+
+        Returns:
+            The sentences; none where nothing was.
+        """
+        done = {"invalid UTF-8": "repaired", "NUL": "counted"}
+        said = [
+            f"{n:,} documents: {kind} ({done.get(kind, 'left out')}), first at "
+            f"{', '.join(self.places[kind])}"
+            for kind, n in self.faults.items()
+        ]
+        early = [f"{name} ended early; what came before was counted" for name in self.truncated]
+        return said + early
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file: whole lines, row groups, or all of it."""
+
+    path: Path
+    """The file."""
+
+    start: int = 0
+    """First byte, or row group; a line belongs to the part in which it begins."""
+
+    stop: int | None = None
+    """The byte or row group after the last; None for the end of the file."""
+
+
+class DocumentReader:
+    """Documents in batches, with a report of what was read; `read_documents` makes one."""
+
+    def __init__(
+        self,
+        parts: Sequence[FilePart] | Iterable[Mapping[str, Any]],
+        *,
+        text: str,
+        id: str | None,
+        sample: float,
+        seed: int,
+        allow_truncated: bool,
+    ) -> None:
+        if not 0.0 < sample <= 1.0:
+            raise ValueError(f"sample must be above 0 and at most 1, got {sample!r}")
+        self.report = ReadReport()
+        """What was read so far."""
+        self._parts = parts
+        self._text = text
+        self._id = id
+        self._sample = sample
+        self._bound = int(sample * (1 << 64))
+        self._seed = seed
+        self._allow_truncated = allow_truncated
+
+    def __iter__(self) -> Iterator[PackedTexts]:
+        """Yield batches of some megabytes, once."""
+        waiting: list[bytes] = []
+        size = 0
+        for text in self._documents():
+            waiting.append(text)
+            size += len(text)
+            if size >= _BATCH_BYTES:
+                yield self._batch(waiting)
+                waiting, size = [], 0
+        if waiting:
+            yield self._batch(waiting)
+
+    def _batch(self, texts: list[bytes]) -> PackedTexts:
+        """Pack documents, which are valid by now."""
+        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
+        self.report.documents += len(texts)
+        self.report.n_bytes += int(offsets[-1])
+        return PackedTexts(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets)
+
+    def _documents(self) -> Iterator[bytes]:
+        """Yield documents one by one."""
+        for part in self._parts:
+            if not isinstance(part, FilePart):
+                yield from self._rows(self._parts)  # type: ignore[arg-type]
+                return
+            suffix = _suffix(part.path)
+            if suffix == ".parquet":
+                yield from self._parquet(part)
+            elif suffix == ".txt":
+                yield from self._whole(part.path)
+            else:
+                yield from self._lines(part)
+
+    def _rows(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+        """Read rows of a data set."""
+        for number, row in enumerate(rows):
+            found = self._row(row, f"row {number}", str(number))
+            if found is not None:
+                yield found
+
+    def _lines(self, part: FilePart) -> Iterator[bytes]:
+        """Read lines of JSON."""
+        loads, name = _json_loads(), part.path.name
+        n_lines, n_found, seen = 0, 0, ""
+        by_place = self._sample < 1.0 and self._id is None
+        for offset, line in _file_lines(part, self._truncated):
+            if not line or line.isspace():
+                continue
+            n_lines += 1
+            if by_place and not self._is_sampled(f"{name}:{offset}"):
+                n_found += 1
+                continue
+            place = f"{part.path}:byte {offset}"
+            try:
+                row = loads(line)
+            except ValueError:
+                row = self._second_try(line, place)
+            if not isinstance(row, dict):
+                self.report.add("broken line", place)
+                continue
+            seen = seen or ", ".join(map(str, row))
+            n_found += self._text in row
+            found = self._row(row, place, None if by_place else f"{name}:{offset}")
+            if found is not None:
+                yield found
+        if n_lines and not n_found:
+            raise DataError(
+                f"{part.path}: none of {n_lines:,} lines is an object with the field "
+                f"{self._text!r}; "
+                + (f"the first has {seen}" if seen else "they are no JSON objects")
+                + ". Name the field of the text (`text`)"
+            )
+
+    def _second_try(self, line: bytes, place: str) -> object:
+        """Read a line that the fast reader refuses: half characters, NaN, invalid UTF-8."""
+        plain, is_repaired = encoded(line)
+        try:
+            row = json.loads(plain)
+        except (ValueError, RecursionError):
+            return None
+        if is_repaired and isinstance(row, dict):
+            self.report.add("invalid UTF-8", place)
+        return row
+
+    def _row(self, row: Mapping[str, Any], place: str, position: str | None) -> bytes | None:
+        """Take the text of a row, if it is sampled and has one."""
+        if position is not None and self._sample < 1.0:
+            if self._id is not None and row.get(self._id) is None:
+                raise DataError(
+                    f"{place}: no {self._id!r}, by which documents are sampled; name another `id`, "
+                    "or none to sample by place"
+                )
+            if not self._is_sampled(position if self._id is None else str(row[self._id])):
+                return None
+        if self._text not in row:
+            self.report.add("no text field", place)
+            return None
+        return self._checked(row[self._text], place)
+
+    def _checked(self, text: object, place: str) -> bytes | None:
+        """Bring a text into valid UTF-8 and note what is wrong with it."""
+        if text is None:
+            self.report.add("null text", place)
+            return None
+        if not isinstance(text, str | bytes):
+            self.report.add("text of another type", place)
+            return None
+        plain, is_repaired = encoded(text)
+        if is_repaired:
+            self.report.add("invalid UTF-8", place)
+        if b"\x00" in plain:
+            self.report.add("NUL", place)
+        return plain
+
+    def _is_sampled(self, identity: str) -> bool:
+        """Draw a document by its identity, whatever else is read."""
+        key = f"{self._seed}\0{identity}".encode("utf-8", "replace")
+        drawn = hashlib.blake2b(key, digest_size=8).digest()
+        if int.from_bytes(drawn, "little") < self._bound:
+            return True
+        self.report.not_sampled += 1
+        return False
+
+    def _whole(self, path: Path) -> Iterator[bytes]:
+        """Read a text file as one document."""
+        if self._sample < 1.0 and not self._is_sampled(path.name):
+            return
+        parts, size = [], 0
+        for chunk in _plain_chunks(path, 0, self._truncated):
+            parts.append(chunk)
+            size += len(chunk)
+            if size > _LONGEST:
+                raise DataError(f"{path} is a text of more than {_LONGEST:,} bytes; {_SPLIT}")
+        found = self._checked(b"".join(parts).removeprefix(_BOM), str(path))
+        if found is not None:
+            yield found
+
+    def _parquet(self, part: FilePart) -> Iterator[bytes]:
+        """Read a column of Parquet."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            file = pq.ParquetFile(part.path)
+            names = file.schema_arrow.names
+            wanted = [self._text] if self._id is None else [self._text, self._id]
+            if missing := [name for name in wanted if name not in names]:
+                role = "text" if missing[0] == self._text else "id"
+                raise DataError(
+                    f"{part.path} has no column {missing[0]!r}; it has {', '.join(names)}. Name "
+                    f"the column (`{role}`)"
+                )
+            first = sum(file.metadata.row_group(k).num_rows for k in range(part.start))
+            groups = range(part.start, file.num_row_groups if part.stop is None else part.stop)
+            for batch in file.iter_batches(1024, row_groups=[*groups], columns=wanted):
+                texts = batch.column(0)
+                if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+                    texts = texts.cast(pa.large_binary())
+                ids = batch.column(1).to_pylist() if self._id is not None else None
+                for index, text in enumerate(texts.to_pylist()):
+                    row = {self._text: text}
+                    if ids is not None and self._id is not None:
+                        row[self._id] = ids[index]
+                    place = f"{part.path.name}:{first + index}"
+                    where = f"{part.path}:row {first + index}"
+                    found = self._row(row, where, place)
+                    if found is not None:
+                        yield found
+                first += batch.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(
+                f"{part.path}: cannot be read as Parquet ({error}); fetch the file again"
+            ) from error
+
+    def _truncated(self, path: Path, error: Exception | None) -> None:
+        """Refuse a file that ends early, or note it."""
+        if not self._allow_truncated:
+            reason = f" ({error})" if error is not None and str(error) else ""
+            raise DataError(
+                f"{path} is cut off or damaged{reason}; fetch it again, leave it out, or allow "
+                "truncated files to count what comes before (`allow_truncated`)"
+            ) from error
+        self.report.truncated.append(str(path))
+
+
+_SPLIT: Final = "split it into documents"
+
+
+def read_documents(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Iterable[Mapping[str, Any]],
+    *,
+    text: str = "text",
+    id: str | None = None,
+    sample: float = 1.0,
+    seed: int = 0,
+    allow_truncated: bool = False,
+) -> DocumentReader:
+    """Read the documents of a corpus.
+
+    Args:
+        source: Files, folders (read whole, with those inside) and patterns such as
+            "pile/*.jsonl.zst"; or rows, such as a streaming `datasets.IterableDataset`.
+        text: Field of the text.
+        id: Field by which documents are drawn; None draws by file name and place.
+        sample: Share of the documents, in (0, 1]: a document is drawn by its id or place and the
+            seed, so that the same ones are drawn whatever the order, the shards or the share of
+            the work.
+        seed: Seed of the sample.
+        allow_truncated: Count what comes before the place where a packed file is cut off.
+
+    Returns:
+        Batches of documents, to be read once, with a `report`. Documents without a text are left
+        out and reported; invalid UTF-8 becomes U+FFFD and is reported.
+
+    Raises:
+        SourceNotFoundError: If nothing matches.
+        DataError: If a file's kind is not known. While reading: if a file is damaged, no line of it
+            has the field, or a document is longer than a gibibyte; names the file.
+        ValueError: If `sample` is out of range.
+
+    Examples:
+        >>> reader = read_documents([{"text": "New York"}, {"text": None}, {"text": "York"}])
+        >>> [list(batch) for batch in reader], reader.report.faults
+        ([['New York', 'York']], {'null text': 1})
+    """
+    options: dict[str, Any] = {
+        "text": text,
+        "id": id,
+        "sample": sample,
+        "seed": seed,
+        "allow_truncated": allow_truncated,
+    }
+    is_paths = isinstance(source, str | os.PathLike) or (
+        isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)
+    )
+    if not is_paths:
+        return DocumentReader(source, **options)  # type: ignore[arg-type]
+    return DocumentReader([FilePart(path) for path in corpus_files(source)], **options)  # type: ignore[arg-type]
+
+
+def corpus_files(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> list[Path]:
+    """List the files of a corpus.
+
+    Args:
+        paths: Files, folders and patterns.
+
+    Returns:
+        The files, sorted, each once.
+
+    Raises:
+        SourceNotFoundError: If a path or pattern matches nothing.
+        DataError: If a file that is named is of no known kind.
+    """
+    found: set[Path] = set()
+    for given in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        place = Path(given)
+        if place.is_dir():
+            files = [file for file in place.rglob("*") if file.is_file() and _is_known(file)]
+        elif place.is_file():
+            files = [place]
+        else:
+            files = [Path(name) for name in glob.glob(str(given), recursive=True)]
+            files = [file for file in files if file.is_file()]
+        if not files:
+            raise SourceNotFoundError(
+                f"no documents at {given}: there is no such file, folder or pattern, or nothing in "
+                f"it is of a known kind ({_FORMATS})"
+            )
+        for file in files:
+            if not _is_known(file):
+                raise DataError(f"cannot read {file}; the kinds are {_FORMATS}")
+        found.update(file.resolve() for file in files)
+    return sorted(found)
+
+
+def is_splittable(path: Path) -> bool:
+    """Tell whether parts of a file can be read apart.
+
+    Args:
+        path: The file.
+
+    Returns:
+        True for plain lines and Parquet.
+    """
+    return path.suffix.lower() in (*_LINES, ".parquet")
+
+
+def _suffix(path: Path) -> str:
+    """Return the kind of a file: .jsonl, .txt or .parquet."""
+    name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    end = "." + name.rpartition(".")[2]
+    return ".jsonl" if end in _LINES else end
+
+
+def _is_known(path: Path) -> bool:
+    """Tell whether files of this kind can be read."""
+    if path.name.startswith("."):
+        return False
+    return _suffix(path) in {".jsonl", ".txt"} or path.suffix.lower() == ".parquet"
+
+
+def _json_loads() -> Callable[[bytes], Any]:
+    """Return the fastest reader of JSON that is there."""
+    try:
+        import orjson
+    except ImportError:
+        return json.loads
+    loads: Callable[[bytes], Any] = orjson.loads
+    return loads
+
+
+def _file_lines(
+    part: FilePart, truncated: Callable[[Path, Exception | None], None]
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that begin in a part of a file, with their places in the plain bytes."""
+    # A line begins after a line feed, so that the byte before the part tells whether one begins.
+    offset = max(part.start - 1, 0)
+    is_inside = part.start > 0
+    waiting: list[bytes] = []
+    n_waiting = 0
+    for chunk in _plain_chunks(part.path, offset, truncated):
+        first, *rest = chunk.split(b"\n")
+        waiting.append(first)
+        n_waiting += len(first)
+        if n_waiting > _LONGEST:
+            raise DataError(
+                f"{part.path}: the line at byte {offset} is longer than {_LONGEST:,} bytes; "
+                f"{_SPLIT}"
+            )
+        for following in rest:
+            line = b"".join(waiting)
+            if not is_inside:
+                if part.stop is not None and offset >= part.stop:
+                    return
+                yield offset, line.removeprefix(_BOM) if offset == 0 else line
+            is_inside = False
+            offset += len(line) + 1
+            waiting, n_waiting = [following], len(following)
+    if not is_inside and n_waiting and (part.stop is None or offset < part.stop):
+        yield offset, b"".join(waiting).removeprefix(_BOM if offset == 0 else b"")
+
+
+def _plain_chunks(
+    path: Path, start: int, truncated: Callable[[Path, Exception | None], None]
+) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked by its suffix."""
+    suffix = path.suffix.lower()
+    openers: dict[str, Callable[[Path], Any]] = {
+        ".gz": _open_gzip,
+        ".bz2": bz2.open,
+        ".xz": lzma.open,
+    }
+    if suffix == ".zst":
+        yield from _zst_chunks(path, truncated)
+        return
+    try:
+        with openers[suffix](path) if suffix in openers else path.open("rb") as file:
+            if start:
+                file.seek(start)
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    except _unpacking_errors() as error:
+        if suffix not in openers:
+            raise
+        if suffix == ".gz" and not _is_gzip(path):
+            raise DataError(f"{path} is not gzip ({error}); give it its right suffix") from error
+        truncated(path, error)
+
+
+def _is_gzip(path: Path) -> bool:
+    """Tell whether a file begins as gzip does."""
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+def _unpacking_errors() -> tuple[type[Exception], ...]:
+    """Name what a damaged file raises, whichever library unpacks it."""
+    errors = (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
+    try:
+        from isal import igzip_lib
+    except ImportError:
+        return errors
+    return (*errors, cast(type[Exception], igzip_lib.IsalError))
+
+
+def _open_gzip(path: Path) -> IO[bytes]:
+    """Open gzip by the fastest library that is there."""
+    try:
+        from isal import igzip
+    except ImportError:
+        return cast(IO[bytes], gzip.open(path))
+    opened: IO[bytes] = igzip.open(path)  # type: ignore[no-untyped-call]
+    return opened
+
+
+def _zst_chunks(path: Path, truncated: Callable[[Path, Exception | None], None]) -> Iterator[bytes]:
+    """Yield the plain bytes of a zst file of one or many frames."""
+    try:
+        import zstandard
+    except ImportError as error:
+        raise MissingDependencyError(f"reading {path.name}", "zstandard", "count") from error
+    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+    with path.open("rb") as file:
+        frame, n_frames, given = decompressor.decompressobj(), 0, b""
+        is_open = False
+        try:
+            while chunk := given or file.read(1 << 20):
+                is_open = True
+                plain = frame.decompress(chunk)
+                if plain:
+                    yield plain
+                given = b""
+                if frame.eof:
+                    given, n_frames, is_open = frame.unused_data, n_frames + 1, False
+                    frame = decompressor.decompressobj()
+        except zstandard.ZstdError as error:
+            if not n_frames and "nknown frame" in str(error):
+                raise DataError(f"{path} is not zst ({error}); give it its right suffix") from error
+            truncated(path, error)
+            return
+    if is_open:
+        truncated(path, None)

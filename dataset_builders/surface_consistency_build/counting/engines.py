@@ -1,0 +1,380 @@
+"""Three engines that find names in texts; they find the same on every input.
+
+"numba" looks tokens up in a hash table of its own, "ahocorasick" runs the automaton of
+ahocorasick_rs and then looks at the neighbours of what it finds, "python" tries every span in a
+dictionary.
+"""
+
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import DataError, MissingDependencyError
+from surface_consistency.text import comparable
+from surface_consistency_build.counting.boundaries import (
+    MAY_BREAK_NFC,
+    BoundaryRule,
+    boundary_tables,
+    character_classes,
+    check_boundary,
+    class_after,
+    class_before,
+    segment_edges,
+)
+from surface_consistency_build.counting.texts import CASES, Case, PackedTexts, comparable_texts
+
+__all__ = [
+    "ENGINES",
+    "AhoCorasickFinder",
+    "EngineName",
+    "Finder",
+    "Hits",
+    "NumbaFinder",
+    "PythonFinder",
+    "Segmenter",
+    "choose_engine",
+    "make_finder",
+]
+
+EngineName = Literal["auto", "numba", "ahocorasick", "python"]
+"""Which engine finds names; "auto" takes the first of the others that is installed."""
+
+ENGINES: Final[tuple[str, ...]] = get_args(EngineName)
+"""Names of the engines."""
+
+Segmenter = Callable[[str], Iterable[str]]
+"""Cuts a text into words, given in order as they stand in it; white space may be left out."""
+
+_LIBRARIES: Final = {"numba": "numba", "ahocorasick": "ahocorasick_rs"}
+_LOAD: Final = 0.6
+_BLOCK: Final = 1 << 12
+_ROOM: Final = 1 << 16
+_MOST_NAMES: Final = (1 << 30) - 2
+_ALL_BITS: Final = (1 << 64) - 1
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Hits(NamedTuple):
+    """Where names stand in some texts, sorted by text, start and end."""
+
+    texts: npt.NDArray[np.int64]
+    """Number of the text."""
+
+    starts: npt.NDArray[np.int64]
+    """First byte, in the block of all texts (in the form that names are compared in)."""
+
+    stops: npt.NDArray[np.int64]
+    """Byte after the last."""
+
+    keys: npt.NDArray[np.int64]
+    """Number of the name."""
+
+
+class Finder(Protocol):
+    """Finds names in texts; made once, used by any number of threads."""
+
+    name: str
+    """Name of the engine."""
+
+    def prepare(self, texts: PackedTexts) -> PackedTexts:
+        """Bring texts into the form in which names are compared."""
+        ...
+
+    def find(self, texts: PackedTexts) -> Hits:
+        """Find every occurrence that the rule allows, overlapping ones too."""
+        ...
+
+
+def choose_engine(engine: EngineName) -> str:
+    """Name the engine that will be used.
+
+    Args:
+        engine: The engine, or "auto".
+
+    Returns:
+        The engine, never "auto".
+
+    Raises:
+        ValueError: If there is no such engine.
+        MissingDependencyError: If its library is not installed.
+    """
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if engine == "auto":
+        return next((name for name, library in _LIBRARIES.items() if find_spec(library)), "python")
+    library = _LIBRARIES.get(engine)
+    if library is not None and find_spec(library) is None:
+        raise MissingDependencyError(f"counting with engine={engine!r}", library, "count")
+    return engine
+
+
+def make_finder(
+    names: PackedTexts,
+    *,
+    case: Case = "exact",
+    boundary: BoundaryRule = "word",
+    engine: EngineName = "auto",
+    segmenter: Segmenter | None = None,
+) -> Finder:
+    """Build what finds some names.
+
+    Args:
+        names: Distinct names in the form of `comparable`, none of them empty.
+        case: Whether the texts are folded as the names were.
+        boundary: What may stand beside a name.
+        engine: Which engine.
+        segmenter: Cuts texts into words, for the rule "segmented" and only for it.
+
+    Returns:
+        The finder.
+
+    Raises:
+        ValueError: If there is no such rule, case or engine, a segmenter lacks or is of no use, or
+            two names are equal.
+        DataError: If there are more names than can be numbered.
+        MissingDependencyError: If the library of the engine is not installed.
+    """
+    check_boundary(boundary)
+    if case not in CASES:
+        raise ValueError(f"case must be one of {', '.join(CASES)}, got {case!r}")
+    if (boundary == "segmented") != (segmenter is not None):
+        raise ValueError(
+            "boundary='segmented' needs a segmenter, a function from a text to its words"
+            if segmenter is None
+            else f"a segmenter is for boundary='segmented', not for {boundary!r}"
+        )
+    if len(names) > _MOST_NAMES:
+        raise DataError(f"{len(names):,} names are more than {_MOST_NAMES:,}; count them in parts")
+    kinds = {"numba": NumbaFinder, "ahocorasick": AhoCorasickFinder, "python": PythonFinder}
+    finder: Finder = kinds[choose_engine(engine)](names, case, boundary, segmenter)
+    return finder
+
+
+class _Base:
+    """What the engines share: names, rule, and how texts are prepared."""
+
+    def __init__(
+        self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
+    ) -> None:
+        self.names = names
+        self._case: Case = case
+        self._segmenter = segmenter
+        self._tables = boundary_tables(boundary)
+
+    def prepare(self, texts: PackedTexts) -> PackedTexts:
+        """Bring texts into the form in which names are compared."""
+        return comparable_texts(texts, self._case)
+
+    def _edges(self, texts: PackedTexts) -> npt.NDArray[np.uint8]:
+        """Mark where words begin (1) and end (2); empty where the rule needs no segmenter."""
+        if self._segmenter is None:
+            return np.zeros(0, dtype=np.uint8)
+        edges = np.zeros(texts.buffer.size + 1, dtype=np.uint8)
+        for index, text in enumerate(texts):
+            start, stop = texts.offsets[index : index + 2]
+            edges[start : stop + 1] |= segment_edges(text, self._segmenter(text))
+        return edges
+
+    def _allowed(self, texts: PackedTexts, owners: Int64s, starts: Int64s, stops: Int64s) -> Any:  # noqa: ANN401 - flags
+        """Tell which spans may hold a name."""
+        edges = self._edges(texts)
+        if edges.size:
+            return (edges[starts] & 1 > 0) & (edges[stops] & 2 > 0)
+        before, after = np.zeros((2, starts.size), dtype=np.uint8)
+        inner = starts > texts.offsets[owners]
+        before[inner] = class_before(texts.buffer, starts[inner])
+        inner = stops < texts.offsets[owners + 1]
+        after[inner] = class_after(texts.buffer, stops[inner])
+        first, last = class_after(texts.buffer, starts), class_before(texts.buffer, stops)
+        return (self._tables.begins[before, first] > 0) & (self._tables.ends[last, after] > 0)
+
+
+class NumbaFinder(_Base):
+    """A trie of tokens in a hash table, compiled; every hit's bytes are compared.
+
+    Args:
+        names: Distinct names in the form in which they are compared.
+        case: Whether texts are folded.
+        boundary: What may stand beside a name.
+        segmenter: For "segmented".
+        hash_bits: Bits of the hashes that are used; fewer make it slower, not wrong.
+    """
+
+    name = "numba"
+
+    def __init__(
+        self,
+        names: PackedTexts,
+        case: Case,
+        boundary: BoundaryRule,
+        segmenter: Segmenter | None,
+        *,
+        hash_bits: int = 64,
+    ) -> None:
+        from surface_consistency_build.counting import _kernel
+
+        super().__init__(names, case, boundary, segmenter)
+        self._kernel: Any = _kernel
+        self._mask = np.uint64(_ALL_BITS >> (64 - hash_bits))
+        narrow = names.offsets[-1] < (1 << 32)
+        self._offsets = names.offsets.astype(np.uint32) if narrow else names.offsets
+        rule = (names.buffer, self._offsets, character_classes(), self._tables)
+        scratch = _scratch(int(np.diff(names.offsets).max(initial=1)))
+        n_tokens, most = self._kernel.count_tokens(*rule, scratch)
+        self._most_tokens = max(1, int(most))
+        self._table = np.zeros(int(n_tokens / _LOAD) + 16, dtype=np.uint64)
+        n_heads = 1 << min(23, 10 + len(names).bit_length())
+        self._heads = np.zeros(n_heads // 8, dtype=np.uint8)
+        repeated = self._kernel.build(*rule, self._table, self._heads, self._mask, scratch)
+        if repeated >= 0:
+            raise ValueError(f"names must be distinct; {names[repeated]!r} is given twice")
+
+    @property
+    def n_table_bytes(self) -> int:
+        """Bytes of the tables, names included."""
+        return sum(
+            part.nbytes for part in (self._table, self._heads, self._offsets, self.names.buffer)
+        )
+
+    def prepare(self, texts: PackedTexts) -> PackedTexts:
+        """Bring texts into the form in which names are compared."""
+        if self._case == "fold":
+            return super().prepare(texts)
+        needs = np.zeros(len(texts), dtype=np.uint8)
+        self._kernel.needs_nfc(
+            texts.buffer, texts.offsets, character_classes(), MAY_BREAK_NFC, needs
+        )
+        return texts.changed(
+            {i: comparable(texts[i], self._case) for i in np.flatnonzero(needs).tolist()}
+        )
+
+    def find(self, texts: PackedTexts) -> Hits:
+        """Find every occurrence that the rule allows, overlapping ones too."""
+        edges = self._edges(texts)
+        block = max(_BLOCK, 4 * self._most_tokens)
+        scratch = (_scratch(block), np.empty(block, np.int64), np.empty((block, 3), np.int64))
+        parts: list[tuple[npt.NDArray[np.int64], ...]] = []
+        room, text = max(_ROOM, 4 * self._most_tokens, texts.buffer.size // 16), 0
+        while text < len(texts):
+            out = tuple(np.empty(room, dtype=np.int64) for _ in range(4))
+            n, following = self._kernel.find(
+                texts.buffer,
+                texts.offsets,
+                text,
+                self.names.buffer,
+                self._offsets,
+                character_classes(),
+                self._tables,
+                edges,
+                self._table,
+                self._heads,
+                self._mask,
+                self._most_tokens,
+                *scratch,
+                out,
+            )
+            if following == text:
+                room *= 2
+            parts.append(tuple(column[:n] for column in out))
+            text = following
+        if not parts:
+            return _no_hits()
+        if len(parts) == 1:
+            return Hits(*parts[0])
+        return Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def accumulate(self, hits: Hits, *counts: Any) -> None:  # noqa: ANN401 - arrays
+        """Add hits to counts, compiled; see the kernel."""
+        self._kernel.accumulate(*hits, *counts)
+
+
+class AhoCorasickFinder(_Base):
+    """The automaton of ahocorasick_rs, whose hits are kept where the rule allows them."""
+
+    name = "ahocorasick"
+
+    def __init__(
+        self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
+    ) -> None:
+        from ahocorasick_rs import BytesAhoCorasick
+
+        super().__init__(names, case, boundary, segmenter)
+        patterns = [names.bytes_of(index) for index in range(len(names))]
+        if len(set(patterns)) < len(patterns):
+            raise ValueError("names must be distinct; give each once")
+        self._automaton = BytesAhoCorasick(patterns)
+
+    def find(self, texts: PackedTexts) -> Hits:
+        """Find every occurrence that the rule allows, overlapping ones too."""
+        found, owners = [], []
+        for index in range(len(texts)):
+            hits = self._automaton.find_matches_as_indexes(texts.bytes_of(index), overlapping=True)
+            if hits:
+                rows = np.array(hits, dtype=np.int64)
+                rows[:, 1:] += texts.offsets[index]
+                found.append(rows)
+                owners.append(np.full(len(rows), index, dtype=np.int64))
+        if not found:
+            return _no_hits()
+        keys, starts, stops = np.concatenate(found).T
+        return _sorted(self, texts, np.concatenate(owners), starts, stops, keys)
+
+
+class PythonFinder(_Base):
+    """Every span between two places where a name may begin and end, looked up in a dictionary."""
+
+    name = "python"
+
+    def __init__(
+        self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
+    ) -> None:
+        super().__init__(names, case, boundary, segmenter)
+        self._keys = {names.bytes_of(index): index for index in range(len(names))}
+        if len(self._keys) < len(names):
+            raise ValueError("names must be distinct; give each once")
+        self._lengths = sorted({len(name) for name in self._keys})
+
+    def find(self, texts: PackedTexts) -> Hits:
+        """Find every occurrence that the rule allows, overlapping ones too."""
+        rows = []
+        for index in range(len(texts)):
+            text, first = texts.bytes_of(index), int(texts.offsets[index])
+            for start in range(len(text)):
+                for length in self._lengths:
+                    if start + length > len(text):
+                        break
+                    key = self._keys.get(text[start : start + length])
+                    if key is not None:
+                        rows.append((index, first + start, first + start + length, key))
+        if not rows:
+            return _no_hits()
+        owners, starts, stops, keys = np.array(rows, dtype=np.int64).T
+        return _sorted(self, texts, owners, starts, stops, keys)
+
+
+def _sorted(
+    finder: _Base, texts: PackedTexts, owners: Int64s, starts: Int64s, stops: Int64s, keys: Int64s
+) -> Hits:
+    """Keep the spans that the rule allows, in order."""
+    kept = np.flatnonzero(finder._allowed(texts, owners, starts, stops))
+    order = kept[np.lexsort((stops[kept], starts[kept]))]
+    return Hits(owners[order], starts[order], stops[order], keys[order])
+
+
+def _no_hits() -> Hits:
+    """Return no hits."""
+    return Hits(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+
+
+def _scratch(n: int) -> tuple[npt.NDArray[Any], ...]:
+    """Make room for tokens: hashes, starts, stops, flags."""
+    return (
+        np.empty(n, dtype=np.uint64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.uint8),
+    )

@@ -1,0 +1,172 @@
+"""How often the n-grams of test instances stand in a corpus, for lexical popularity."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.text import comparable, tokenize as words_of
+from surface_consistency_build.counting.texts import PackedTexts, encoded
+
+__all__ = ["NgramCounter", "Tokenizer", "count_ngrams"]
+
+Int64s = npt.NDArray[np.int64]
+
+Tokenizer = Callable[[str], Sequence[Hashable]]
+"""Cuts a text into tokens: words, or the ids of a model's tokenizer."""
+
+_UNKNOWN: Final = -1
+_MULTIPLIERS: Final = range(0x9E3779B97F4A7C15, 0x9E3779B97F4A7C15 + 64, 2)
+
+
+class NgramCounter:
+    """Counts the n-grams of some instances in documents.
+
+    Args:
+        instances: The texts of a test set.
+        n: Tokens of an n-gram; the paper takes 7.
+        tokenize: Cuts instances and documents into tokens, the same way; None takes
+            `surface_consistency.text.tokenize`, words between white space.
+
+    Raises:
+        ValueError: If `n` is below 1.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4.
+
+    Examples:
+        >>> counter = NgramCounter(["a b c", "b"], n=2)
+        >>> counter.feed(["a b a b c", "b c"])
+        >>> [counts.tolist() for counts in counter.result()]
+        [[2, 2], []]
+    """
+
+    def __init__(
+        self, instances: Iterable[str], *, n: int = 7, tokenize: Tokenizer | None = None
+    ) -> None:
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        self.n = n
+        """Tokens of an n-gram."""
+        self._tokenize = words_of if tokenize is None else tokenize
+        self._ids: dict[Hashable, int] = {}
+        numbers: dict[tuple[int, ...], int] = {}
+        self._of_instance: list[list[int]] = []
+        for text in instances:
+            tokens = [self._ids.setdefault(t, len(self._ids)) for t in self._tokens(text)]
+            grams = dict.fromkeys(zip(*(tokens[k:] for k in range(n)), strict=False))
+            self._of_instance.append([numbers.setdefault(gram, len(numbers)) for gram in grams])
+        self._grams = np.array(list(numbers), dtype=np.int64).reshape(-1, n)
+        self._counts = np.zeros(len(numbers), dtype=np.int64)
+        self._multiplier, self._hashes, self._order = self._hashed()
+        self.documents = 0
+        """Documents read."""
+
+    def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
+        """Count n-grams in more documents, none of which reaches from one into the next."""
+        known = self._ids
+        rows: list[list[int]] = []
+        for text in texts:
+            plain = text if isinstance(texts, PackedTexts) else encoded(text)[0].decode()
+            rows.append([known.get(token, _UNKNOWN) for token in self._tokens(str(plain))])
+            rows.append([_UNKNOWN])
+            self.documents += 1
+        ids = np.fromiter(chain.from_iterable(rows), np.int64)
+        if ids.size < self.n or not self._counts.size:
+            return
+        windows = np.lib.stride_tricks.sliding_window_view(ids, self.n)
+        candidates = np.flatnonzero((windows >= 0).all(axis=1))
+        hashes = _hash(windows[candidates], self._multiplier)
+        places = np.searchsorted(self._hashes, hashes)
+        places[places == self._hashes.size] = 0
+        is_equal = self._hashes[places] == hashes
+        grams = self._order[places[is_equal]]
+        is_same = (self._grams[grams] == windows[candidates[is_equal]]).all(axis=1)
+        self._counts += np.bincount(grams[is_same], minlength=self._counts.size)
+
+    def result(self) -> list[Int64s]:
+        """Return the counts so far.
+
+        Returns:
+            For each instance the counts of its distinct n-grams in order of appearance, as
+            `fit_popularity_scale` (joined) and `instance_popularity` take them; empty for an
+            instance of fewer than n tokens.
+        """
+        return [self._counts[grams] for grams in self._of_instance]
+
+    @property
+    def counts(self) -> Int64s:
+        """Counts of the distinct n-grams of all instances."""
+        return self._counts.copy()
+
+    def add(self, counts: Int64s) -> None:
+        """Add the counts of another part of the corpus.
+
+        Args:
+            counts: `counts` of a counter of the same instances.
+
+        Raises:
+            ValueError: If they are of other instances.
+        """
+        if counts.shape != self._counts.shape:
+            raise ValueError(
+                f"counts must be of {self._counts.size} n-grams, those of the same instances, got "
+                f"{counts.size}"
+            )
+        self._counts += counts
+
+    def _tokens(self, text: str) -> Sequence[Hashable]:
+        """Cut a text in NFC into tokens."""
+        return self._tokenize(comparable(text, "exact"))
+
+    def _hashed(self) -> tuple[int, npt.NDArray[np.uint64], Int64s]:
+        """Hash the n-grams so that no two are alike."""
+        for multiplier in _MULTIPLIERS:
+            hashes = _hash(self._grams, multiplier)
+            order = np.argsort(hashes)
+            if (np.diff(hashes[order]) != 0).all():
+                return multiplier, hashes[order], order
+        raise ValueError("n-grams whose hashes collide under every multiplier")
+
+
+def _hash(rows: Int64s, multiplier: int) -> npt.NDArray[np.uint64]:
+    """Hash each row of token ids."""
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        hashes = (hashes + column.astype(np.uint64) + np.uint64(1)) * np.uint64(multiplier)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
+
+
+def count_ngrams(
+    instances: Iterable[str],
+    documents: Iterable[PackedTexts | Iterable[str | bytes]],
+    *,
+    n: int = 7,
+    tokenize: Tokenizer | None = None,
+) -> list[Int64s]:
+    """Count the n-grams of test instances in a corpus.
+
+    Args:
+        instances: The texts of a test set.
+        documents: Batches of documents, as from `read_documents`.
+        n: Tokens of an n-gram.
+        tokenize: As `NgramCounter`.
+
+    Returns:
+        For each instance the counts of its distinct n-grams.
+
+    Raises:
+        ValueError: If `n` is below 1.
+
+    Examples:
+        >>> counts = count_ngrams(["to be or", "not to be"], [["to be or not to be"]], n=2)
+        >>> [row.tolist() for row in counts]
+        [[2, 1], [1, 2]]
+    """
+    counter = NgramCounter(instances, n=n, tokenize=tokenize)
+    for batch in documents:
+        counter.feed(batch)
+    return counter.result()

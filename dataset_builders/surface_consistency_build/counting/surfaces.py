@@ -1,0 +1,425 @@
+"""The names that are counted: which entity has which, and in what role."""
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.text import comparable
+from surface_consistency_build.counting.texts import PackedTexts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from surface_consistency.schemas import QuestionRealization
+
+__all__ = ["SURFACE_ROLES", "SurfaceRole", "SurfaceTable", "arrow_strings"]
+
+SurfaceRole = Literal["canonical", "redirect", "alias", "answer", "blocker"]
+"""What a name is to its entity; a "blocker" is counted only to keep shorter names out of it."""
+
+SURFACE_ROLES: Final[tuple[str, ...]] = get_args(SurfaceRole)
+"""The roles."""
+
+_COLUMNS: Final = ("entity_id", "surface", "role")
+_CHUNK: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Row by row: number of the entity, of the name, and of the role."""
+
+    entity: npt.NDArray[np.int32]
+    key: npt.NDArray[np.int32]
+    role: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceTable:
+    """Names of entities; a name that several entities have is counted once and shared.
+
+    Names are stripped, runs of white space become one space, and the form is NFC. Make a table by
+    `from_records`, `from_frame`, `from_questions` or `read`.
+
+    Examples:
+        >>> table = SurfaceTable.from_records(
+        ...     [("Q90", " Paris", "canonical"), ("Q90", "City of  Light", "redirect"),
+        ...      ("Q830149", "Paris", "canonical")])
+        >>> len(table), list(table.keys), table.n_entities
+        (3, ['Paris', 'City of Light'], 2)
+    """
+
+    keys: PackedTexts
+    """Distinct names, in order of appearance."""
+
+    entities: PackedTexts
+    """Distinct entity ids, in order of appearance."""
+
+    rows: _Rows
+    """Distinct (entity, name, role), in order of appearance."""
+
+    n_repeated: int = 0
+    """Rows that were given more than once, and kept once."""
+
+    @classmethod
+    def from_records(cls, rows: Iterable[Sequence[str] | Mapping[str, Any]]) -> Self:
+        """Make a table of rows.
+
+        Args:
+            rows: (entity_id, surface, role), or mappings with these keys; without a role the name
+                is an "alias".
+
+        Returns:
+            The table.
+
+        Raises:
+            ColumnNotFoundError: If a mapping lacks entity_id or surface.
+            DataError: If there is no row, a name is empty, blank or holds a control character or
+                half a character, an entity id is empty, or a role is none; names the row.
+        """
+        builder = _Builder()
+        for number, row in enumerate(rows, start=1):
+            if isinstance(row, Mapping):
+                if missing := [name for name in _COLUMNS[:2] if name not in row]:
+                    raise ColumnNotFoundError(
+                        f"row {number} has no {' and no '.join(missing)}; it has "
+                        f"{', '.join(map(str, row)) or 'nothing'}"
+                    )
+                builder.add(number, row["entity_id"], row["surface"], row.get("role", "alias"))
+            else:
+                builder.add(number, *row)
+        return builder.table(cls)
+
+    @classmethod
+    def from_frame(cls, frame: "pd.DataFrame | pa.Table") -> Self:
+        """Make a table of a frame, without a Python string for each name at once.
+
+        Args:
+            frame: Columns entity_id and surface, and role if there is one. A `pyarrow.Table` of
+                ten million names takes little more than their bytes.
+
+        Returns:
+            The table.
+
+        Raises:
+            ColumnNotFoundError: If a column is missing.
+            DataError: As `from_records`.
+        """
+        import pyarrow as pa
+
+        table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
+        if missing := [name for name in _COLUMNS[:2] if name not in table.column_names]:
+            raise ColumnNotFoundError(
+                f"the table of names has no column {' and no '.join(missing)}; it has "
+                f"{', '.join(table.column_names)}"
+            )
+        columns = [name for name in _COLUMNS if name in table.column_names]
+        return _of_batches(cls, table.select(columns).to_batches(max_chunksize=_CHUNK))
+
+    @classmethod
+    def from_questions(cls, questions: "Iterable[QuestionRealization]") -> Self:
+        """Take every name that questions ask with, know of, or accept as an answer.
+
+        Args:
+            questions: Questions; each wording of a fact brings the same names.
+
+        Returns:
+            The table: the names asked with as "canonical" and "redirect", other names of the
+            subject as "alias", names of the object and the accepted answers as "answer". The id of
+            an entity is its Wikidata item, else its name.
+
+        Raises:
+            DataError: If there are no questions, or a name is empty.
+        """
+        from surface_consistency.studies.redirectqa.instances import entity_id
+
+        builder = _Builder()
+        for number, question in enumerate(questions, start=1):
+            subject, target = question.triple.subject, question.triple.object
+            role = "canonical" if question.surface.is_canonical else "redirect"
+            builder.add(number, entity_id(subject), question.surface.text, role)
+            for name in (subject.name, *subject.aliases):
+                builder.add(number, entity_id(subject), name, "alias")
+            for name in (target.name, *target.aliases, *question.triple.answers):
+                builder.add(number, entity_id(target), name, "answer")
+        return builder.table(cls)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a table.
+
+        Args:
+            path: A Parquet file with the columns entity_id, surface and role, as `write` writes.
+
+        Returns:
+            The table.
+
+        Raises:
+            SourceNotFoundError: If there is no such file.
+            DataError: If it is no such table.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not Path(path).is_file():
+            raise SourceNotFoundError(f"no table of names {path}; check the path")
+        try:
+            file = pq.ParquetFile(path)
+            given = [name for name in _COLUMNS if name in file.schema_arrow.names]
+            if not {*_COLUMNS[:2]} <= {*given}:
+                return cls.from_frame(file.read())
+            return _of_batches(cls, file.iter_batches(_CHUNK, columns=given))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path}: cannot be read as Parquet ({error})") from error
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as Parquet: entity_id, surface, role.
+
+        Args:
+            path: The file; its folder must exist.
+        """
+        from surface_consistency.runs.files import write_parquet
+
+        write_parquet(path, self.to_arrow())
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the rows as an Arrow table: entity_id, surface, role."""
+        import pyarrow as pa
+
+        roles = pa.DictionaryArray.from_arrays(self.rows.role, list(SURFACE_ROLES)).cast("string")
+        return pa.table(
+            {
+                "entity_id": arrow_strings(self.entities).take(pa.array(self.rows.entity)),
+                "surface": arrow_strings(self.keys).take(pa.array(self.rows.key)),
+                "role": roles,
+            }
+        )
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self.rows.key.size
+
+    @property
+    def n_keys(self) -> int:
+        """Distinct names."""
+        return len(self.keys)
+
+    @property
+    def n_entities(self) -> int:
+        """Distinct entities."""
+        return len(self.entities)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the rows: equal digests are equal tables."""
+        digest = hashlib.sha256()
+        for part in (self.keys, self.entities):
+            digest.update(part.offsets.tobytes())
+            digest.update(part.buffer.tobytes())
+        for column in (self.rows.entity, self.rows.key, self.rows.role):
+            digest.update(column.tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def owners(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Entities of each name: where they begin, shape `(n_keys + 1,)`, and their numbers."""
+        if len(self) == self.n_keys:
+            # Names are numbered in order of appearance.
+            return np.arange(self.n_keys + 1), self.rows.entity
+        pairs = np.unique(self.rows.key.astype(np.int64) * self.n_entities + self.rows.entity)
+        offsets = np.zeros(self.n_keys + 1, dtype=np.int64)
+        np.cumsum(np.bincount(pairs // self.n_entities, minlength=self.n_keys), out=offsets[1:])
+        return offsets, (pairs % self.n_entities).astype(np.int32)
+
+    def diagnose(self) -> "pd.DataFrame":
+        """Say which names cannot be taken at their count.
+
+        Returns:
+            One row a name with surface, n_entities and flags: "shared" (several entities have it),
+            "single_token" (one word), "short" (up to two characters), "no_letter", "lower_case" (no
+            capital in a script that has them: perhaps a common word), "punctuation_end", and
+            "inside_longer" (a whole-word part of another name of the table).
+        """
+        import pandas as pd
+
+        from surface_consistency_build.counting.engines import make_finder
+
+        offsets, _ = self.owners
+        n_entities = np.diff(offsets)
+        hits = make_finder(self.keys, boundary="longest").find(self.keys)
+        inside = np.zeros(self.n_keys, dtype=np.bool_)
+        inside[hits.keys[hits.texts != hits.keys]] = True
+        flags = [
+            _flags(name, int(n), bool(is_inside))
+            for name, n, is_inside in zip(self.keys, n_entities, inside, strict=True)
+        ]
+        return pd.DataFrame({"surface": list(self.keys), "n_entities": n_entities, "flags": flags})
+
+
+_Table = TypeVar("_Table", bound=SurfaceTable)
+
+
+class _Distinct:
+    """Distinct strings of many chunks, numbered in order of appearance."""
+
+    def __init__(self) -> None:
+        self._chunks: list[Any] = []
+
+    def add(self, texts: list[str]) -> None:
+        """Add a chunk."""
+        import pyarrow as pa
+
+        self._chunks.append(pa.array(texts, type=pa.large_string()))
+
+    def numbered(self) -> tuple[PackedTexts, npt.NDArray[np.int32]]:
+        """Return the distinct strings and the number of each given one."""
+        import pyarrow as pa
+
+        given = pa.chunked_array(self._chunks, type=pa.large_string())
+        self._chunks = []
+        coded = given.dictionary_encode()
+        del given
+        if not coded.num_chunks:
+            return PackedTexts.pack([]), np.zeros(0, dtype=np.int32)
+        # The chunks share the dictionary of all.
+        dictionary = coded.chunk(coded.num_chunks - 1).dictionary
+        numbers = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+        _, offsets, values = dictionary.buffers()
+        n = len(dictionary)
+        starts = np.frombuffer(offsets, dtype=np.int64, count=n + 1).copy()
+        block = np.frombuffer(values, dtype=np.uint8, count=int(starts[-1]))
+        return PackedTexts(block, starts), numbers.astype(np.int32, copy=False)
+
+
+class _Builder:
+    """Gathers rows and makes the table of them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, int], None] = {}
+        self._n = 0
+
+    def add(self, number: int, entity: object, surface: object, role: object = "alias") -> None:
+        """Add a row."""
+        self._seen[_checked(number, entity, surface, role)] = None
+        self._n += 1
+
+    def table(self, kind: type[_Table]) -> _Table:
+        """Make the table."""
+        entities, keys = _Distinct(), _Distinct()
+        entities.add([row[0] for row in self._seen])
+        keys.add([row[1] for row in self._seen])
+        roles = [np.array([row[2] for row in self._seen], dtype=np.uint8)]
+        return _table(kind, entities, keys, roles, n_given=self._n)
+
+
+def _of_batches(kind: type[_Table], batches: "Iterable[pa.RecordBatch]") -> _Table:
+    """Make a table of columns, a chunk at a time."""
+    import pyarrow as pa
+
+    entities, keys, roles = _Distinct(), _Distinct(), []
+    done = 0
+    for batch in batches:
+        # By name: Parquet gives columns in the order of the file.
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        given = columns.get("role", ["alias"] * batch.num_rows)
+        rows = zip(columns["entity_id"], columns["surface"], given, strict=True)
+        checked = [_checked(done + place, *row) for place, row in enumerate(rows, start=1)]
+        entities.add([row[0] for row in checked])
+        keys.add([row[1] for row in checked])
+        roles.append(np.array([row[2] for row in checked], dtype=np.uint8))
+        done += batch.num_rows
+    table = _table(kind, entities, keys, roles)
+    pa.default_memory_pool().release_unused()
+    return table
+
+
+def _table(
+    kind: type[_Table],
+    entities: _Distinct,
+    keys: _Distinct,
+    roles: list[npt.NDArray[np.uint8]],
+    *,
+    n_given: int | None = None,
+) -> _Table:
+    """Number the strings and drop repeated rows."""
+    names_of_entities, entity = entities.numbered()
+    names, key = keys.numbered()
+    role = np.concatenate(roles) if roles else np.zeros(0, dtype=np.uint8)
+    if not role.size:
+        raise DataError("there are no names to count; give at least one row")
+    if len(names) == role.size:
+        n_repeated = (n_given or role.size) - role.size
+        return kind(names, names_of_entities, _Rows(entity, key, role), n_repeated)
+    code = (entity.astype(np.int64) * len(names) + key) * len(SURFACE_ROLES) + role
+    _, first = np.unique(code, return_index=True)
+    kept = slice(None) if first.size == role.size else np.sort(first)
+    n_repeated = (role.size if n_given is None else n_given) - first.size
+    return kind(names, names_of_entities, _Rows(entity[kept], key[kept], role[kept]), n_repeated)
+
+
+def _checked(
+    number: int, entity: object, surface: object, role: object = "alias"
+) -> tuple[str, str, int]:
+    """Check a row and bring its name into the form that is counted."""
+    if not (isinstance(entity, str) and entity.strip()):
+        raise DataError(f"row {number}: entity_id must be a text, got {entity!r}")
+    if role not in SURFACE_ROLES:
+        raise DataError(
+            f"row {number}: role must be one of {', '.join(SURFACE_ROLES)}, got {role!r}"
+        )
+    if not isinstance(surface, str):
+        raise DataError(f"row {number}: surface must be a text, got {surface!r}")
+    name = comparable(" ".join(surface.split()), "exact")
+    if not name:
+        raise DataError(
+            f"row {number}: the surface of {entity} is empty ({surface!r}); leave the row out"
+        )
+    if not name.isprintable() and any(
+        unicodedata.category(character) in {"Cc", "Cs"} for character in name
+    ):
+        raise DataError(
+            f"row {number}: the surface {surface!r} holds a control character or half a character; "
+            "mend it or leave the row out"
+        )
+    return entity, name, SURFACE_ROLES.index(str(role))
+
+
+def arrow_strings(texts: PackedTexts) -> "pa.Array":
+    """Return packed texts as an Arrow array, without copying them.
+
+    Args:
+        texts: The texts.
+
+    Returns:
+        An array of large strings.
+    """
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(
+        pa.large_string(),
+        len(texts),
+        [None, pa.py_buffer(texts.offsets), pa.py_buffer(texts.buffer)],
+    )
+
+
+def _flags(name: str, n_entities: int, is_inside: bool) -> tuple[str, ...]:
+    """Name what is unsafe about a name."""
+    found = {
+        "shared": n_entities > 1,
+        "single_token": " " not in name,
+        "short": len(name) <= 2,
+        "no_letter": not any(character.isalpha() for character in name),
+        "lower_case": name == name.lower() and name != name.upper(),
+        "punctuation_end": unicodedata.category(name[-1])[0] in "PS",
+        "inside_longer": is_inside,
+    }
+    return tuple(flag for flag, is_so in found.items() if is_so)

@@ -1,0 +1,420 @@
+"""What a run counts: names, with or without pairs of entities, or n-grams."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
+from surface_consistency.plugins import Plugins
+from surface_consistency.runs.files import write_json, write_parquet
+from surface_consistency.schemas.settings import Settings
+from surface_consistency_build.counting.boundaries import BoundaryRule
+from surface_consistency_build.counting.counter import Counts, SurfaceCounter, merge_counts
+from surface_consistency_build.counting.engines import EngineName, Hits, Segmenter
+from surface_consistency_build.counting.ngrams import NgramCounter
+from surface_consistency_build.counting.pairs import (
+    Occurrences,
+    PairCounter,
+    PairCounts,
+    merge_pair_counts,
+)
+from surface_consistency_build.counting.surfaces import SurfaceTable
+from surface_consistency_build.counting.tables import (
+    MentionCounts,
+    entity_table,
+    instance_table,
+    pair_table,
+    surface_table,
+)
+from surface_consistency_build.counting.texts import Case, PackedTexts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = [
+    "CountTask",
+    "NameSettings",
+    "NameTask",
+    "NgramSettings",
+    "NgramTask",
+    "PairSettings",
+    "load_tokenizer",
+]
+
+State = Mapping[str, npt.NDArray[Any]]
+"""The counts of a shard, by name."""
+
+_SEGMENTERS: Final = Plugins("surface_consistency.segmenters", "segmenter")
+
+
+class NameSettings(Settings):
+    """What counts as a name."""
+
+    case: Case = "exact"
+    """Whether case tells names apart (exact) or not (fold)."""
+
+    boundary: BoundaryRule = "word"
+    """What may stand beside a name: word for scripts with spaces, longest or script for Chinese,
+    Japanese, Thai, Lao, Burmese and Khmer too, substring, or segmented."""
+
+    segmenter: str | None = None
+    """Function module:attribute from a text to its words, for --boundary segmented."""
+
+    folded: bool = False
+    """Whether occurrences are counted without regard to case too, which takes twice as long."""
+
+
+class PairSettings(Settings):
+    """What counts as together."""
+
+    window: int | None = Field(default=None, ge=0)
+    """Characters between the two names at most; anywhere in the document by default."""
+
+    occurrences: Occurrences = "longest"
+    """Which occurrences name an entity: those that no longer name covers, or all (bounded)."""
+
+
+class NgramSettings(Settings):
+    """What an n-gram is."""
+
+    n: int = Field(default=7, ge=1)
+    """Tokens of an n-gram."""
+
+    tokenizer: str | None = None
+    """File tokenizer.json of the model, or a folder with one; words between white space by
+    default."""
+
+
+class CountTask(Protocol):
+    """What a run counts."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind of run."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return settings and digests of what is counted, as JSON."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write what is counted into the folder of the run."""
+        ...
+
+    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
+        """Make a counter at zero; what takes long to build is built once."""
+        ...
+
+    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
+        """Return the counts of a counter."""
+        ...
+
+    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
+        """Add the counts of all shards, write the tables, and return what was counted."""
+        ...
+
+
+@dataclass(eq=False)
+class NameTask:
+    """Names of entities, and pairs of entities if there are any."""
+
+    table: SurfaceTable
+    """The names."""
+
+    settings: NameSettings = field(default_factory=NameSettings)
+    """What counts as a name."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    """(subject id, object id); none to count names alone."""
+
+    pair_settings: PairSettings = field(default_factory=PairSettings)
+    """What counts as together."""
+
+    instances: "pd.DataFrame | None" = None
+    """Rows of `instance_rows`, for the table of instances."""
+
+    _built: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind of run."""
+        return "pairs" if self.pairs else "surfaces"
+
+    @classmethod
+    def load(cls, folder: Path, described: Mapping[str, Any]) -> "NameTask":
+        """Read what `save` wrote.
+
+        Args:
+            folder: Folder of the run.
+            described: What `describe` returned.
+
+        Returns:
+            The task.
+        """
+        import pandas as pd
+
+        inputs = folder / "inputs"
+        instances = inputs / "instances.parquet"
+        pairs = inputs / "pairs.json"
+        return cls(
+            SurfaceTable.read(inputs / "names.parquet"),
+            NameSettings.model_validate(described["names"]),
+            tuple((a, b) for a, b in json.loads(pairs.read_bytes())) if pairs.is_file() else (),
+            PairSettings.model_validate(described.get("together", {})),
+            pd.read_parquet(instances) if instances.is_file() else None,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return settings and digests of what is counted, as JSON."""
+        told: dict[str, Any] = {
+            "names": self.settings.model_dump(mode="json"),
+            "table": self.table.digest,
+        }
+        if self.pairs:
+            told["together"] = self.pair_settings.model_dump(mode="json")
+            told["pairs"] = _digest(sorted(self.pairs))
+        if self.instances is not None:
+            told["instances"] = _digest(self.instances.astype(str).to_numpy().tolist())
+        return told
+
+    def save(self, folder: Path) -> None:
+        """Write what is counted into the folder of the run."""
+        inputs = folder / "inputs"
+        inputs.mkdir(exist_ok=True)
+        self.table.write(inputs / "names.parquet")
+        if self.pairs:
+            write_json(inputs / "pairs.json", self.pairs, indent=None)
+        if self.instances is not None:
+            write_parquet(inputs / "instances.parquet", self.instances)
+
+    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
+        """Make a counter at zero; what takes long to build is built once."""
+        if engine not in self._built:
+            self._built[engine] = _Names(self, engine)
+        counter: _Names = self._built[engine]
+        return counter.sibling()
+
+    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
+        """Return the counts of a counter."""
+        counts = counter.surfaces.result()
+        state = {item.name: np.asarray(getattr(counts, item.name)) for item in fields(Counts)}
+        if counter.folded is not None:
+            state["n_folded"] = counter.folded.result().n_bounded
+        if counter.pairs is not None:
+            together = counter.pairs.result()
+            state |= {item.name: getattr(together, item.name) for item in fields(PairCounts)}
+        return state
+
+    def mentions(self, counts: Counts, states: Sequence[State]) -> MentionCounts | None:
+        """Tell what was linked; nothing, where names alone are counted."""
+        return None
+
+    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
+        """Add the counts of all shards, write the tables, and return what was counted."""
+        counts = merge_counts(
+            [Counts(**{f.name: _plain(state[f.name]) for f in fields(Counts)}) for state in states]
+        )
+        folded = sum(state["n_folded"] for state in states) if "n_folded" in states[0] else None
+        pairs: pa.Table | None = None
+        if self.pairs:
+            together = merge_pair_counts(
+                [PairCounts(**{f.name: s[f.name] for f in fields(PairCounts)}) for s in states]
+            )
+            pairs = pair_table(self.pairs, together, window=self.pair_settings.window)
+            write_parquet(folder / "pairs.parquet", pairs)
+        linked = self.mentions(counts, states)
+        write_parquet(
+            folder / "surfaces.parquet",
+            surface_table(
+                self.table,
+                counts,
+                n_folded=None if folded is None else np.asarray(folded),
+                mentions=linked,
+            ),
+        )
+        entities = entity_table(self.table, counts, mentions=linked)
+        write_parquet(folder / "entities.parquet", entities)
+        if self.instances is not None:
+            rows = instance_table(self.instances, self.table, counts, pairs, mentions=linked)
+            write_parquet(folder / "instances.parquet", rows)
+        return {
+            "n_names": self.table.n_keys,
+            "n_names_seen": int((counts.n_bounded > 0).sum()),
+            "n_bounded": int(counts.n_bounded.sum()),
+            "n_longest": int(counts.n_longest.sum()),
+        }
+
+
+class _Names:
+    """The counters of a name task, fed together."""
+
+    def __init__(self, task: NameTask, engine: EngineName) -> None:
+        names = task.settings
+        segmenter: Segmenter | None = (
+            None if names.segmenter is None else _SEGMENTERS.load(names.segmenter)
+        )
+        options: dict[str, Any] = {
+            "case": names.case,
+            "boundary": names.boundary,
+            "segmenter": segmenter,
+            "engine": engine,
+        }
+        self.pairs: PairCounter | None = None
+        if task.pairs:
+            together = task.pair_settings.model_dump()
+            self.pairs = PairCounter(task.table, task.pairs, **together, **options)
+            self.surfaces = self.pairs.surfaces
+        else:
+            self.surfaces = SurfaceCounter(task.table, **options)
+        self.folded: SurfaceCounter | None = None
+        if names.folded:
+            self.folded = SurfaceCounter(task.table, **(options | {"case": "fold"}))
+
+    def sibling(self) -> "_Names":
+        """Return counters at zero that share the tables of these."""
+        other = object.__new__(_Names)
+        other.pairs = None if self.pairs is None else self.pairs.sibling()
+        other.surfaces = self.surfaces.sibling() if other.pairs is None else other.pairs.surfaces
+        other.folded = None if self.folded is None else self.folded.sibling()
+        return other
+
+    def feed(self, texts: PackedTexts) -> None:
+        """Count in more documents."""
+        self.locate(texts)
+
+    def locate(self, texts: PackedTexts) -> tuple[PackedTexts, Hits]:
+        """Count in more documents, and tell where names stand."""
+        if self.folded is not None:
+            self.folded.feed(texts)
+        if self.pairs is not None:
+            return self.pairs.locate(texts)
+        return self.surfaces.locate(texts)
+
+
+@dataclass(eq=False)
+class NgramTask:
+    """The n-grams of test instances."""
+
+    instances: Mapping[str, str]
+    """Texts by the id of their instance."""
+
+    settings: NgramSettings = field(default_factory=NgramSettings)
+    """What an n-gram is."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind of run."""
+        return "ngrams"
+
+    @classmethod
+    def load(cls, folder: Path, described: Mapping[str, Any]) -> "NgramTask":
+        """Read what `save` wrote; see `NameTask.load`."""
+        texts = json.loads((folder / "inputs" / "instances.json").read_bytes())
+        return cls(texts, NgramSettings.model_validate(described["ngrams"]))
+
+    def describe(self) -> dict[str, Any]:
+        """Return settings and digests of what is counted, as JSON."""
+        told: dict[str, Any] = {
+            "ngrams": self.settings.model_dump(mode="json"),
+            "instances": _digest(list(self.instances.items())),
+        }
+        if self.settings.tokenizer is not None:
+            file = _tokenizer_file(self.settings.tokenizer)
+            told["tokenizer"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return told
+
+    def save(self, folder: Path) -> None:
+        """Write what is counted into the folder of the run."""
+        (folder / "inputs").mkdir(exist_ok=True)
+        write_json(folder / "inputs" / "instances.json", dict(self.instances), indent=None)
+
+    def counter(self, engine: EngineName) -> NgramCounter:
+        """Make a counter at zero."""
+        name = self.settings.tokenizer
+        tokenize = None if name is None else load_tokenizer(name)
+        return NgramCounter(self.instances.values(), n=self.settings.n, tokenize=tokenize)
+
+    def state(self, counter: NgramCounter) -> State:
+        """Return the counts of a counter."""
+        return {"counts": counter.counts}
+
+    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
+        """Add the counts of all shards, write the table, and return what was counted."""
+        import pyarrow as pa
+
+        counter = self.counter("auto")
+        for state in states:
+            counter.add(state["counts"])
+        counts = counter.result()
+        table = pa.table(
+            {
+                "instance_id": pa.array(list(self.instances), pa.string()),
+                "n_ngrams": pa.array([row.size for row in counts], pa.int64()),
+                "counts": pa.array([row.tolist() for row in counts], pa.list_(pa.int64())),
+            }
+        )
+        write_parquet(folder / "ngrams.parquet", table)
+        return {
+            "n_instances": len(counts),
+            "n_ngrams": int(counter.counts.size),
+            "n_ngrams_seen": int((counter.counts > 0).sum()),
+        }
+
+
+def load_tokenizer(place: str) -> Callable[[str], Sequence[int]]:
+    """Load the tokenizer of a model.
+
+    Args:
+        place: A file tokenizer.json, or a folder with one.
+
+    Returns:
+        A function from a text to its token ids, no special tokens added.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        MissingDependencyError: If `tokenizers` is not installed.
+        DataError: If the file is no tokenizer.
+    """
+    file = _tokenizer_file(place)
+    try:
+        from tokenizers import Tokenizer as Loaded
+    except ImportError as error:
+        raise MissingDependencyError("--tokenizer", "tokenizers", "inference") from error
+    try:
+        tokenizer = Loaded.from_file(str(file))
+    except Exception as error:
+        # The library raises bare Exceptions.
+        raise DataError(f"{file} is no tokenizer ({error}); give a tokenizer.json") from error
+
+    def tokenize(text: str) -> Sequence[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    return tokenize
+
+
+def _tokenizer_file(place: str) -> Path:
+    """Find the file of a tokenizer."""
+    path = Path(place)
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file():
+        raise SourceNotFoundError(f"no tokenizer {file}; give a tokenizer.json or its folder")
+    return file
+
+
+def _digest(value: Iterable[Any]) -> str:
+    """Return the SHA-256 of what JSON can hold."""
+    return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()
+
+
+def _plain(array: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - an array or a number
+    """Return a single number as one."""
+    return array if array.ndim else int(array)

@@ -1,0 +1,5 @@
+"""Which entity a mention means: tables of links, linkers, counts."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

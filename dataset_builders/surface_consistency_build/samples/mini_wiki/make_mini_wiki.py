@@ -1,0 +1,136 @@
+"""Write the miniature wiki as dumps, by way of a real MariaDB.
+
+Needs Debian's `mariadb-server`, which is started in a temporary folder and stopped again. Run from
+the root of the repository, after any change of a table:
+
+    python -m surface_consistency_build.samples.mini_wiki.make_mini_wiki
+
+The same tables and the same MariaDB give the same bytes. With `--check` nothing is written, and the
+exit status says whether the dumps are up to date.
+"""
+
+import argparse
+import bz2
+import gzip
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from surface_consistency_build.samples.mini_wiki.mariadb_server import MariaDB, running_mariadb
+from surface_consistency_build.samples.mini_wiki.plain_dumps import (
+    view_dump,
+    wikidata_dump,
+    xml_parts,
+)
+from surface_consistency_build.samples.mini_wiki.sql_rows import load_script, older_load_script
+from surface_consistency_build.samples.mini_wiki.tables import Tables, read_tables
+
+__all__ = [
+    "DATE",
+    "DUMPS_FOLDER",
+    "OLDER_DATE",
+    "TABLES_FOLDER",
+    "main",
+    "render_dumps",
+    "render_sql_dumps",
+]
+
+TABLES_FOLDER: Final = Path(__file__).resolve().parent
+"""Where the tables are."""
+
+DUMPS_FOLDER: Final = TABLES_FOLDER.parents[1] / "tests" / "wikimedia" / "mini"
+"""Where the dumps belong."""
+
+DATE: Final = "20260101"
+"""Date in the names of the dumps."""
+
+OLDER_DATE: Final = "20240101"
+"""Date in the name of the dump of categories in the schema before 2025."""
+
+_TABLES: Final = ("page", "redirect", "page_props", "linktarget", "categorylinks")
+_DUMP_OPTIONS: Final = ("--skip-dump-date", "--net-buffer-length=4096")
+
+
+def render_dumps(tables: Tables) -> Iterator[tuple[str, bytes]]:
+    """Write the files that need no database.
+
+    Args:
+        tables: The wiki.
+
+    Yields:
+        File name and compressed content: pages, items, views of two months.
+    """
+    parts = map(bz2.compress, xml_parts(tables))
+    yield f"enwiki-{DATE}-pages-articles.xml.bz2", b"".join(parts)
+    yield f"wikidata-{DATE}-all.json.gz", _gzip(wikidata_dump(tables))
+    for place, month in enumerate(("202511", "202512")):
+        yield f"pageviews-{month}-user.bz2", bz2.compress(view_dump(tables, place))
+
+
+def render_sql_dumps(tables: Tables, server: MariaDB) -> Iterator[tuple[str, bytes]]:
+    """Load the tables into a database and dump them, in both schemas of the categories.
+
+    Args:
+        tables: The wiki.
+        server: A running server, in which databases `enwiki` and `olderwiki` are made.
+
+    Yields:
+        File name and compressed content.
+    """
+    for database, script in (
+        ("enwiki", load_script(tables)),
+        ("olderwiki", older_load_script(tables)),
+    ):
+        server.run(
+            f"CREATE DATABASE {database}; USE {database}; SET time_zone='+00:00';\n".encode()
+            + script
+        )
+    for table in _TABLES:
+        yield f"enwiki-{DATE}-{table}.sql.gz", _gzip(server.dump("enwiki", table, *_DUMP_OPTIONS))
+    older = server.dump("olderwiki", "categorylinks", *_DUMP_OPTIONS)
+    yield (
+        f"older/enwiki-{OLDER_DATE}-categorylinks.sql.gz",
+        _gzip(older.replace(b"olderwiki", b"enwiki")),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the dumps, or check that they are up to date.
+
+    Args:
+        arguments: Command line; that of the process by default.
+
+    Raises:
+        SystemExit: If `--check` finds a file that differs from what the tables give.
+    """
+    parser = argparse.ArgumentParser(description="Write the miniature wiki as dumps.")
+    parser.add_argument("--out", type=Path, default=DUMPS_FOLDER, help="folder of the dumps")
+    parser.add_argument("--check", action="store_true", help="write nothing, compare only")
+    options = parser.parse_args(arguments)
+    for name, content in _files(read_tables(TABLES_FOLDER)):
+        path: Path = options.out / name
+        if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        elif not path.is_file() or path.read_bytes() != content:
+            raise SystemExit(
+                f"{path} is not what the tables give; "
+                "run python -m surface_consistency_build.samples.mini_wiki.make_mini_wiki"
+            )
+
+
+def _files(tables: Tables) -> Iterator[tuple[str, bytes]]:
+    """Write all files; those that need no database come before it is started."""
+    yield from render_dumps(tables)
+    with tempfile.TemporaryDirectory() as folder, running_mariadb(Path(folder)) as server:
+        yield from render_sql_dumps(tables, server)
+
+
+def _gzip(content: bytes) -> bytes:
+    """Compress without a time stamp."""
+    return gzip.compress(content, mtime=0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""The tables of the wiki as SQL that loads them into a database."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from surface_consistency_build.samples.mini_wiki.tables import Redirect, Tables
+
+__all__ = ["load_script", "older_load_script"]
+
+Cell = int | float | str | bytes | None
+
+_FOLDER: Final = Path(__file__).resolve().parent
+_STAMP: Final = b"20251231235959"
+_CATEGORY: Final = 14
+_ODD_SORT_KEY: Final = b"'),(\\'\n\r\t\x00\x1a\xff\xfe\xc3(\xe2\x82"
+
+
+def load_script(tables: Tables) -> bytes:
+    """Write the script that fills a database with the schema of 2025 and later.
+
+    Args:
+        tables: The wiki.
+
+    Returns:
+        SQL, in ASCII: every text is a hexadecimal literal, so that no byte depends on a client.
+    """
+    targets = _targets(tables)
+    statements = [
+        _insert("page", _page_rows(tables)),
+        _insert("redirect", _redirect_rows(tables)),
+        _insert("page_props", _prop_rows(tables)),
+        _insert("linktarget", _linktarget_rows(tables, targets)),
+        _insert(
+            "categorylinks",
+            (
+                (page, sort_key, "2025-12-31 23:59:59", prefix, kind, 1, targets[category])
+                for page, category, sort_key, prefix, kind in _links(tables)
+            ),
+        ),
+    ]
+    schema = (_FOLDER / "schema.sql").read_bytes()
+    return schema + b"\n" + b"".join(statements)
+
+
+def older_load_script(tables: Tables) -> bytes:
+    """Write the script for the categories alone, in the schema before 2025.
+
+    Args:
+        tables: The wiki.
+
+    Returns:
+        SQL, in ASCII.
+    """
+    rows = (
+        (page, category, sort_key, "2025-12-31 23:59:59", prefix, b"uca-default-u-kn", kind)
+        for page, category, sort_key, prefix, kind in _links(tables)
+    )
+    schema = (_FOLDER / "schema_older.sql").read_bytes()
+    return schema + b"\n" + _insert("categorylinks", rows)
+
+
+def _page_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
+    """List articles, redirects and other pages; some columns are NULL in some rows."""
+    articles = ((e.page_id, 0, e.title, 0) for e in tables.entities if e.page_id is not None)
+    others = ((p.page_id, p.namespace, p.title, 0) for p in tables.pages)
+    redirects = ((r.page_id, r.namespace, r.title, 1) for r in tables.redirects)
+    for number, namespace, title, is_redirect in (*articles, *others, *redirects):
+        updated = None if number % 3 == 0 else _STAMP
+        model = None if number % 7 == 0 else b"wikitext"
+        random = round((number * 0.618033988749895) % 1, 12)
+        yield (
+            *(number, namespace, title, is_redirect, 0, random),
+            *(_STAMP, updated, 900000 + number, 40 + number % 50, model, None),
+        )
+
+
+def _redirect_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
+    """List targets; an absent prefix or fragment is NULL in one row and empty in the next."""
+    for redirect in tables.redirects:
+        absent = None if redirect.page_id % 2 else ""
+        yield (
+            redirect.page_id,
+            redirect.target_namespace,
+            redirect.target,
+            redirect.interwiki or absent,
+            redirect.fragment or absent,
+        )
+    yield 2999, 0, "Velmora", None, None
+
+
+def _prop_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
+    """List the items of pages, and properties that have nothing to do with items."""
+    pages = {(page.namespace, page.title): page.page_id for page in tables.pages}
+    for entity in tables.entities:
+        number = entity.page_id
+        if number is None and (entity.title or "").startswith("Category:"):
+            number = pages[_CATEGORY, (entity.title or "").removeprefix("Category:")]
+        if number is not None:
+            yield number, "wikibase_item", entity.qid, None
+            if number % 5 == 0:
+                yield number, "defaultsort", (entity.title or "").replace("_", " "), None
+                yield number, "page_image_free", "It's_a_\\_(map),_1.png", None
+    for page in tables.pages:
+        if page.page_prop is not None:
+            yield page.page_id, page.page_prop, "", None
+    yield 1001, "wikibase-badge-Q17437796", "1", 1.0
+
+
+def _targets(tables: Tables) -> dict[str, int]:
+    """Number the categories as the link targets do."""
+    names = {name: None for redirect in tables.redirects for name in redirect.categories}
+    return {name: 5000 + 3 * place for place, name in enumerate((*names, "Hidden_categories"))}
+
+
+def _linktarget_rows(tables: Tables, targets: dict[str, int]) -> Iterator[tuple[Cell, ...]]:
+    """List the categories, and targets of other namespaces under the same titles."""
+    yield 4001, 0, "Velmora"
+    yield 4002, 4, "Redirects_from_birth_names"
+    yield 4003, 10, "R_from_birth_name"
+    for name, number in targets.items():
+        yield number, _CATEGORY, name
+
+
+def _links(tables: Tables) -> Iterator[tuple[int, str, bytes, bytes, str]]:
+    """List page, category, sort key, its prefix and the kind of page."""
+    for redirect in tables.redirects:
+        for name in redirect.categories:
+            yield redirect.page_id, name, _sort_key(redirect), _prefix(redirect), "page"
+    yield 3007, "Hidden_categories", b"REDIRECTS FROM BIRTH NAMES", b"", "subcat"
+    yield 3005, "Redirects_from_birth_names", _ODD_SORT_KEY[::-1], b"", "page"
+
+
+def _sort_key(redirect: Redirect) -> bytes:
+    """Make a binary sort key, as a collation does: bytes that are no UTF-8."""
+    if redirect.page_id % 10 == 1:
+        return _ODD_SORT_KEY + redirect.title.encode()[:100]
+    return hashlib.sha256(redirect.title.encode()).digest()[: 8 + redirect.page_id % 24]
+
+
+def _prefix(redirect: Redirect) -> bytes:
+    """Give some rows a prefix, with a quote and half a character."""
+    return b"O'sk\xc3" if redirect.page_id % 10 == 4 else b""
+
+
+def _insert(table: str, rows: Iterable[tuple[Cell, ...]]) -> bytes:
+    """Write one INSERT."""
+    lines = ",\n".join(f"({','.join(map(_literal, row))})" for row in rows)
+    return f"INSERT INTO `{table}` VALUES\n{lines};\n".encode()
+
+
+def _literal(cell: Cell) -> str:
+    """Write one value; texts by their bytes."""
+    if cell is None:
+        return "NULL"
+    if isinstance(cell, int | float):
+        return repr(cell)
+    content = cell.encode() if isinstance(cell, str) else cell
+    return f"x'{content.hex()}'"

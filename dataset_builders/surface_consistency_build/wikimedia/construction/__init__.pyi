@@ -1,0 +1,31 @@
+from ._work_folder import (
+    files_digest as files_digest,
+)
+from .build import (
+    CATEGORY_CAP as CATEGORY_CAP,
+    BuildResult as BuildResult,
+    Variant as Variant,
+    build_redirectqa as build_redirectqa,
+)
+from .dump_files import (
+    DumpFiles as DumpFiles,
+    Route as Route,
+)
+from .dump_plan import (
+    DumpPlan as DumpPlan,
+    PlannedDump as PlannedDump,
+    find_dumps as find_dumps,
+)
+from .popqa import (
+    augment_popqa as augment_popqa,
+)
+from .progress import (
+    BuildHook as BuildHook,
+    BuildProgress as BuildProgress,
+    StepCount as StepCount,
+    attrition_frame as attrition_frame,
+)
+from .rows import (
+    BuiltRow as BuiltRow,
+    read_rows as read_rows,
+)

@@ -1,0 +1,227 @@
+"""Steps in their order, each done once for what it depends on."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surface_consistency_build.wikimedia.construction import (
+    steps_articles as articles,
+    steps_facts as facts,
+    steps_surfaces as surfaces,
+)
+from surface_consistency_build.wikimedia.construction._arrow import TABLES, table_schema
+from surface_consistency_build.wikimedia.construction._work_folder import (
+    Checkpoints,
+    Marker,
+    digest_of,
+)
+from surface_consistency_build.wikimedia.construction.database import quoted
+from surface_consistency_build.wikimedia.construction.progress import StepCount, Tracker
+from surface_consistency_build.wikimedia.construction.staging import StagedTables
+from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency_build.wikimedia.wikis import WikiConfig
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = [
+    "Pipeline",
+    "Step",
+    "article_steps",
+    "fact_steps",
+    "naming_step",
+    "pairing_step",
+    "rows_step",
+    "surface_steps",
+]
+
+_VERSION = 2
+
+_ARTICLES_OF_ENTITIES = """
+    CREATE VIEW redirect_pages AS FROM {source};
+    CREATE OR REPLACE VIEW pages AS FROM redirect_pages UNION ALL
+        SELECT NULL, title, any_value(surface), false
+        FROM entities ANTI JOIN redirect_pages USING (title) WHERE title IS NOT NULL GROUP BY title
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step and what it depends on."""
+
+    name: str
+    """Name of its marker."""
+
+    reads: Sequence[str]
+    """Tables that it reads."""
+
+    makes: Sequence[str]
+    """Tables that it makes."""
+
+    run: Callable[..., list[StepCount]]
+    """The step: takes the connection, then its settings by name."""
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Options of the step; values that JSON can hold."""
+
+
+class Pipeline:
+    """Runs steps over staged tables, and keeps each result in a folder."""
+
+    def __init__(
+        self,
+        connection: "duckdb.DuckDBPyConnection",
+        staged: StagedTables,
+        folder: Path,
+        tracker: Tracker,
+    ) -> None:
+        self.connection = connection
+        self.checkpoints = Checkpoints(folder)
+        self.markers: dict[str, Marker] = {}
+        """Markers of the finished steps."""
+        self._digests = dict(staged.digests)
+        self._tracker = tracker
+        for table in TABLES:
+            source = _source(table, staged.files[table])
+            connection.execute(f"CREATE OR REPLACE VIEW {table} AS FROM {source}")
+        if not staged.has_articles:
+            source = _source("pages", staged.files["pages"])
+            connection.execute(_ARTICLES_OF_ENTITIES.format(source=source))
+            made_of = [self._digests["pages"], self._digests["entities"]]
+            self._digests["pages"] = digest_of("pages", {}, made_of)
+
+    def run(self, step: Step) -> None:
+        """Do a step, unless its results are there, and show them as tables."""
+        self._tracker.begin(step.name)
+        results = [f"{step.name}.{table}" for table in step.makes]
+        digest = self.digest(step)
+        marker = self.checkpoints.find(step.name, digest)
+        if marker is None:
+            marker = self.checkpoints.make(
+                step.name, digest, results, lambda parts: self._made(step, parts)
+            )
+        self.markers[step.name] = marker
+        for table, result in zip(step.makes, results, strict=True):
+            file = quoted(str(self.checkpoints.path(result)))
+            self.connection.execute(f"CREATE OR REPLACE VIEW {table} AS FROM read_parquet({file})")
+            self._digests[table] = digest_of(table, {}, [digest])
+        self._tracker.end_step()
+
+    def digest(self, step: Step) -> str:
+        """Tell what a step's results are made from; what it reads must have been made."""
+        inputs = [self._digests[table] for table in step.reads]
+        return digest_of(f"{step.name} v{_VERSION}", step.settings, inputs)
+
+    def _made(self, step: Step, parts: Mapping[str, Path]) -> list[StepCount]:
+        """Do a step, and write its tables."""
+        counts = step.run(self.connection, **step.settings)
+        for table, part in zip(step.makes, parts.values(), strict=True):
+            self.connection.execute(
+                f"COPY {table} TO {quoted(str(part))} (FORMAT parquet, COMPRESSION zstd)"
+            )
+            self.connection.execute(f"DROP TABLE {table}")
+        return counts
+
+    @property
+    def counts(self) -> Iterator[StepCount]:
+        """What the steps took in and passed on."""
+        return (count for marker in self.markers.values() for count in marker.counts)
+
+
+def _source(table: str, files: Sequence[Path]) -> str:
+    """Write staged files as one source in SQL; a table without files is empty."""
+    if files:
+        listed = ", ".join(quoted(str(file)) for file in files)
+        return f"read_parquet([{listed}])"
+    kinds = {"int64": "BIGINT", "string": "VARCHAR", "bool": "BOOLEAN"}
+    columns = (
+        f"NULL::{kinds[str(column.type)]} AS {column.name}" for column in table_schema(table)
+    )
+    return f"(SELECT {', '.join(columns)} WHERE false)"
+
+
+def article_steps() -> tuple[Step, ...]:
+    """List the steps that depend on the dumps alone."""
+    pages = ("pages", "page_props")
+    return (
+        Step("01_views", ("views", "pages"), ("page_views",), articles.sum_views),
+        Step(
+            "02_articles", (*pages, "entities", "page_views"), ("articles",), articles.join_articles
+        ),
+        Step(
+            "03_redirects",
+            ("redirects", *pages, "articles"),
+            ("resolved",),
+            articles.resolve_redirects,
+        ),
+    )
+
+
+def fact_steps(
+    config: WikiConfig, *, triples: int, seed: int, unambiguous: Unambiguous
+) -> tuple[Step, ...]:
+    """List the steps that choose the facts."""
+    return (
+        Step("04_names", ("articles", "entities"), ("shared_names",), facts.find_shared_names),
+        Step(
+            "05_candidates",
+            ("claims", "articles", "shared_names"),
+            ("candidates", "facts"),
+            facts.candidate_triples,
+            {"properties": sorted(config.properties), "unambiguous": unambiguous},
+        ),
+        Step(
+            "06_sample",
+            ("candidates",),
+            ("sample",),
+            facts.sample_triples,
+            {"triples": triples, "seed": seed},
+        ),
+    )
+
+
+def surface_steps(
+    config: WikiConfig, *, category_cap: int | None, seed: int, pairing: Step
+) -> tuple[Step, ...]:
+    """List the steps that give the facts their surface forms; `pairing` is `pairing_step`'s."""
+    labels = {"labels": list(config.labels)}
+    varied = {"varied": pairing.settings.get("varied", "subject")}
+    balanced = {"category_cap": category_cap, "seed": seed}
+    known = ("sample", "resolved", "categories")
+    return (
+        Step("07_categories", known, ("kinds",), surfaces.keep_categories, labels | varied),
+        Step(
+            "08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), surfaces.keep_surfaces
+        ),
+        pairing,
+        Step("10_balance", ("instances",), ("balanced",), surfaces.balance, balanced),
+    )
+
+
+def pairing_step(run: Callable[..., list[StepCount]], **settings: object) -> Step:
+    """Describe the step that pairs facts with surface forms."""
+    return Step("09_instances", ("sample", "surfaces"), ("instances",), run, settings)
+
+
+def naming_step(config: WikiConfig) -> Step:
+    """Describe the step that collects the accepted answers."""
+    facts = ("sample", "balanced", "facts", "entities", "aliases")
+    return Step(
+        "11_answers",
+        (*facts, "articles", "resolved", "categories"),
+        ("entity_names", "right_answers"),
+        surfaces.name_objects,
+        {"labels": list(config.labels)},
+    )
+
+
+def rows_step(config: WikiConfig, *more: str, **settings: object) -> Step:
+    """Describe what the rows depend on: the tables of every build, and `more`."""
+    return Step(
+        "12_rows",
+        ("sample", "balanced", "articles", "surfaces", "page_views", *more),
+        (),
+        lambda _: [],
+        {"config": config.model_dump(mode="json"), **settings},
+    )

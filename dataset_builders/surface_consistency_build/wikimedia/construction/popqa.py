@@ -1,0 +1,201 @@
+"""Facts of another data set, under their subjects' redirects: the paper's PopQA experiment."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas import FactualTriple
+from surface_consistency_build.wikimedia.construction._facts import (
+    asked_in_each_wording,
+    canonical_row,
+    redirects_of,
+    with_subject_redirect,
+)
+from surface_consistency_build.wikimedia.construction._pipeline import (
+    Step,
+    article_steps,
+    pairing_step,
+    rows_step,
+    surface_steps,
+)
+from surface_consistency_build.wikimedia.construction.build import (
+    BuildResult,
+    check_dumps,
+    run_build,
+)
+from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
+from surface_consistency_build.wikimedia.construction.progress import BuildHook
+from surface_consistency_build.wikimedia.construction.rows import BuiltRow
+from surface_consistency_build.wikimedia.construction.steps_facts import (
+    GivenFact,
+    insert_facts,
+    pair_given_facts,
+)
+from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["augment_popqa"]
+
+_FACTS_AT_ONCE = 5_000
+
+
+def augment_popqa(
+    facts: Sequence[FactualTriple],
+    dumps: DumpFiles,
+    work: str | os.PathLike[str],
+    *,
+    config: str | WikiConfig,
+    seed: int = 0,
+    category_cap: int | None = None,
+    memory_limit: str = "2GB",
+    threads: int | None = None,
+    allow_truncated: bool = False,
+    require_end_mark: bool = False,
+    progress: BuildHook | None = None,
+) -> BuildResult:
+    """Ask given facts under their subjects' redirects (RedirectQA, appendix B.1).
+
+    The facts keep their numbers, canonical names and accepted answers; their redirects go through
+    the steps of `build_redirectqa`, from the resolved chains to the balancing. Facts without a
+    redirect are left out. What was staged for `build_redirectqa` in the same work folder is used.
+
+    Args:
+        facts: The facts, such as those of PopQA's questions. The subject's `id` is its Wikidata
+            item; without one its name is taken as the title of its article.
+        dumps: The files; pageviews may be missing, the redirects' views are then unknown.
+        work: Folder for what is staged and for the steps' results; one build at a time.
+        config: The wiki: its configuration, or what `load_wiki` takes.
+        seed: Seed of the balancing.
+        category_cap: Instances at which a category is down-sampled; None for no balancing.
+        memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to the work folder.
+        threads: Threads for reading and for DuckDB; as many as there are processors when None.
+        allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
+        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
+        progress: Called as dumps are read and before each step.
+
+    Returns:
+        The rows and what was left out on the way.
+
+    Raises:
+        SourceNotFoundError: If a dump is not there.
+        DumpError: If a dump is broken, or not the table it should be.
+        DataError: If two facts have one number, a relation is none of the wiki's, or no rows are
+            left.
+        MissingDependencyError: If a library of the extra `build` is not installed.
+        WorkFolderLockedError: If another build uses the work folder.
+        ValueError: If `dumps` lacks Wikidata or redirects.
+    """
+    check_dumps(dumps, facts_too=False)
+    config = config if isinstance(config, WikiConfig) else load_wiki(config)
+    known = _numbered(facts, config)
+    steps_of_build = (
+        *article_steps(),
+        _insert_step(known),
+        *surface_steps(
+            config,
+            category_cap=category_cap,
+            seed=seed,
+            pairing=pairing_step(pair_given_facts),
+        ),
+    )
+    return run_build(
+        dumps,
+        work,
+        config=config,
+        steps=steps_of_build,
+        steps_folder="popqa-steps",
+        last=rows_step(config, facts=_digest(known)),
+        rows=partial(_all_rows, known=known, config=config, has_views=bool(dumps.pageviews)),
+        memory_limit=memory_limit,
+        threads=threads,
+        allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
+        progress=progress,
+    )
+
+
+def _all_rows(
+    connection: "duckdb.DuckDBPyConnection",
+    *,
+    known: dict[int, FactualTriple],
+    config: WikiConfig,
+    has_views: bool,
+) -> Iterator[BuiltRow]:
+    """Ask the facts that are left, in the order of their numbers."""
+    facts = connection.execute(
+        "SELECT DISTINCT triplet_id, title FROM balanced JOIN sample USING (triplet_id) "
+        "JOIN articles ON entity = subject ORDER BY triplet_id"
+    ).fetchall()
+    for start in range(0, len(facts), _FACTS_AT_ONCE):
+        part = facts[start : start + _FACTS_AT_ONCE]
+        redirects = redirects_of(connection, part[0][0], part[-1][0])
+        for number, title in part:
+            fact = known[number]
+            canonical = canonical_row(
+                number,
+                fact.relation,
+                title,
+                fact.answers,
+                subject_id=fact.subject.id,
+                subject_surface=fact.subject.name,
+                subject_pageviews=fact.subject.pageviews,
+                subject_aliases=fact.subject.aliases,
+                object_id=fact.object.id,
+                object_surface=fact.object.name,
+                object_wiki_title=None,
+                object_pageviews=fact.object.pageviews,
+                n_objects=None,
+            )
+            yield from asked_in_each_wording(canonical, config)
+            for redirect in redirects[number]:
+                row = with_subject_redirect(canonical, redirect, has_views=has_views)
+                yield from asked_in_each_wording(row, config)
+
+
+def _numbered(facts: Sequence[FactualTriple], config: WikiConfig) -> dict[int, FactualTriple]:
+    """Key facts by their numbers, or by their places where an identifier is no number."""
+    are_numbers = all(fact.id.isascii() and fact.id.isdigit() for fact in facts)
+    known: dict[int, FactualTriple] = {}
+    for place, fact in enumerate(facts):
+        number = int(fact.id) if are_numbers else place
+        if number in known:
+            raise DataError(f"fact {fact.id!r} is given twice; the identifiers of facts are unique")
+        if fact.relation not in config.relations:
+            raise DataError(
+                f"fact {fact.id!r}: relation {fact.relation!r} is none of {config.name}'s "
+                f"({', '.join(config.relations)}); leave such facts out"
+            )
+        known[number] = fact
+    return known
+
+
+def _digest(known: dict[int, FactualTriple]) -> str:
+    """Tell facts by their content."""
+    digest = hashlib.sha256()
+    for number, fact in sorted(known.items()):
+        digest.update(f"{number} {fact.model_dump_json()}\n".encode())
+    return digest.hexdigest()
+
+
+def _insert_step(known: dict[int, FactualTriple]) -> Step:
+    """Describe the step that finds the subjects' articles."""
+    given: list[GivenFact] = [
+        (number, _entity(fact.subject.id), fact.subject.name) for number, fact in known.items()
+    ]
+    return Step(
+        "06_facts",
+        ("articles",),
+        ("sample",),
+        lambda connection, facts: insert_facts(connection, given),
+        {"facts": _digest(known)},
+    )
+
+
+def _entity(item: str | None) -> int | None:
+    """Read the number of a Wikidata item."""
+    return int(item[1:]) if item is not None and item[:1] == "Q" and item[1:].isdigit() else None

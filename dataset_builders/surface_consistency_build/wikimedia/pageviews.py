@@ -1,0 +1,267 @@
+"""Pageview files: how often each title of a wiki was asked for."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from surface_consistency.errors import DumpError
+from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PageviewCounts", "read_pageviews"]
+
+_CHUNK_BYTES: Final = 4 << 20
+_LONGEST_LINE: Final = 8 << 20
+_MALFORMED_ALLOWED: Final = 100
+_MALFORMED_SHARE: Final = 0.01
+_PROJECT: Final = re.compile(r"[^\s.]+(?:\.[^\s.]+)*")
+_FIELDS: Final = rb"(\S+)(?: (?:(\d{1,18})|null|-))? [a-z][a-z-]* (\d{1,18}) \S+"
+_ACCESS: Final = re.compile(rb"[a-z][a-z-]*")
+_SAMPLE: Final = re.compile(rb"^\S+ " + _FIELDS + rb"\r?$", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class PageviewCounts:
+    """Counts that grow while a pageview file is read."""
+
+    n_rows: int = 0
+    """Lines of the project read so far."""
+
+    n_malformed: int = 0
+    """Lines of the project that could not be read, so far."""
+
+    first_malformed: str | None = None
+    """The first of them."""
+
+
+def read_pageviews(
+    path: str | os.PathLike[str],
+    *,
+    project: str,
+    allow_truncated: bool = False,
+    require_end_mark: bool = False,
+    progress: ProgressHook | None = None,
+    threads: int | None = None,
+    counts: PageviewCounts | None = None,
+) -> Iterator["pa.RecordBatch"]:
+    """Read the lines of one project in a `pageview_complete` file, daily or monthly.
+
+    A line is "de.wikipedia Obergesteln 585473 desktop 2 K1U1": project, title, page, kind of
+    access, views, and the views by hour or day. The page is "null" where it was not known, and
+    lacks in older files. A title has a row for each kind of access, and for each page that bore
+    the title; sum them. Titles are those that were asked for, so redirects have their own.
+
+    The format marks no end. A last line without its line feed is a torn one, and a packed file ends
+    with a checksum; but of a plain file that was cut at the end of a line nobody can tell, and it
+    is read as if it were whole (`ReadProgress.is_end_unmarked` says so).
+
+    Args:
+        path: The file, packed or not.
+        project: The project, such as "en.wikipedia".
+        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
+            warn, rather than raise.
+        require_end_mark: Refuse a file that is not packed: nothing tells whether one that ends
+            with a line is whole.
+        progress: Called after every chunk.
+        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        counts: Where to count the lines, and those of the project that cannot be read.
+
+    Yields:
+        Batches with the columns `title` (binary, with underscores), `page_id` (int64 or null) and
+        `views` (int64), in the order of the file; none is empty.
+
+    Raises:
+        ValueError: If `project` cannot be the name of one.
+        SourceNotFoundError: If there is no such file.
+        DumpError: If the file is cut off or damaged, its last line is torn, it is no pageview file,
+            or more than 1 % of the project's lines, and more than 100, cannot be read.
+
+    Warns:
+        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+    """
+    if not _PROJECT.fullmatch(project):
+        raise ValueError(f"project must be a name such as 'en.wikipedia', got {project!r}")
+    seen = PageviewCounts() if counts is None else counts
+    lines = re.compile(
+        rb"^%b (?:%b\r?$|(.*))" % (re.escape(project.encode()), _FIELDS), re.MULTILINE
+    )
+    prefix = project.encode() + b" "
+    with open_ahead(
+        path,
+        allow_truncated=allow_truncated,
+        require_end_mark=require_end_mark,
+        progress=progress,
+        threads=threads,
+        chunk_bytes=_CHUNK_BYTES,
+    ) as (stream, chunks):
+        for block in _line_blocks(stream, chunks):
+            start = 0 if block.startswith(prefix) else block.find(b"\n" + prefix)
+            if start < 0:
+                continue
+            end = block.find(b"\n", block.rfind(b"\n" + prefix) + 1)
+            last = len(block) if end < 0 else end
+            batch = _plain_batch(block[start:last].lstrip(b"\n"), project)
+            if batch is not None:
+                seen.n_rows += batch.num_rows
+                yield batch
+                continue
+            found = lines.findall(block, start, last)
+            rows = _sound_rows(found, seen, project, stream)
+            if rows:
+                yield _batch(rows)
+        if seen.n_malformed and not seen.n_rows:
+            raise _too_many(seen, project, stream)
+
+
+def _plain_batch(block: bytes, project: str) -> "pa.RecordBatch | None":
+    """Read lines of six fields at once; None where a line needs a closer look.
+
+    Quotes are looked at closely, and so are lines without a page, of other line ends, or of fields
+    that are not what they should be.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    if b' "' in block or b"\r" in block or b"\n\n" in block:
+        return None
+    types = {"project": pa.binary(), "title": pa.binary(), "page_id": pa.int64()}
+    types |= {"access": pa.binary(), "views": pa.int64(), "hours": pa.binary()}
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(block),
+            read_options=csv.ReadOptions(column_names=list(types), block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=types, null_values=["null", "-"], check_utf8=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    own = pc.equal(table["project"], pa.scalar(project.encode(), pa.binary()))
+    table = table.filter(own).combine_chunks()
+    if not table.num_rows or not _is_sound(table):
+        return None
+    [batch] = table.select(["title", "page_id", "views"]).to_batches()
+    return batch
+
+
+def _is_sound(table: "pa.Table") -> bool:
+    """Tell whether every line has a title, views and an access of letters, as a pattern would."""
+    import pyarrow.compute as pc
+
+    accesses = pc.unique(table["access"]).to_pylist()
+    views = pc.min_max(table["views"]).as_py()
+    pages = pc.min_max(table["page_id"]).as_py()["min"]
+    return (
+        all(_ACCESS.fullmatch(access) for access in accesses)
+        and table["views"].null_count == 0
+        and views["min"] >= 0
+        and (pages is None or pages >= 0)
+        and pc.min(pc.binary_length(table["title"])).as_py() > 0
+        and pc.min(pc.binary_length(table["hours"])).as_py() > 0
+    )
+
+
+def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield whole lines, a chunk's worth at a time; the first block must hold pageviews."""
+    rest = b""
+    is_first = True
+    for chunk in chunks:
+        body, newline, tail = chunk.rpartition(b"\n")
+        if not newline:
+            rest += tail
+            if len(rest) > _LONGEST_LINE:
+                raise _no_pageviews(stream, rest[:80])
+            continue
+        block, rest = rest + body, tail
+        if is_first and not _SAMPLE.search(block):
+            raise _no_pageviews(stream, block)
+        is_first = False
+        yield block
+    if not rest:
+        if not stream.is_truncated:
+            stream.end_unmarked("pageview files mark no end")
+        return
+    if is_first and not stream.is_truncated and not _SAMPLE.search(rest):
+        raise _no_pageviews(stream, rest)
+    if not stream.is_truncated:
+        start = rest[:60].decode("utf-8", "replace")
+        stream.end_early(
+            f"the last line has no line feed, so it is torn: {start!r} at plain byte "
+            f"{stream.plain_bytes - len(rest):,}"
+        )
+
+
+def _no_pageviews(stream: DumpStream, block: bytes) -> DumpError:
+    """Say that the file is of another kind."""
+    start = block[:60].decode("utf-8", "replace")
+    return DumpError(
+        f"{stream.path}: no pageview_complete file; it starts with {start!r}, where a line is like "
+        "'de.wikipedia Obergesteln 585473 desktop 2 K1U1'"
+    )
+
+
+def _sound_rows(
+    found: list[tuple[bytes, bytes, bytes, bytes]],
+    counts: PageviewCounts,
+    project: str,
+    stream: DumpStream,
+) -> list[tuple[bytes, bytes, bytes, bytes]]:
+    """Count the lines, and leave out those that could not be read."""
+    rows = [row for row in found if row[2]]
+    counts.n_rows += len(rows)
+    n_malformed = len(found) - len(rows)
+    if n_malformed:
+        counts.n_malformed += n_malformed
+        if counts.first_malformed is None:
+            rest = next(row[3] for row in found if not row[2])
+            counts.first_malformed = f"{project} {rest.decode('utf-8', 'replace')}"
+        n_lines = counts.n_rows + counts.n_malformed
+        if counts.n_malformed > max(_MALFORMED_ALLOWED, _MALFORMED_SHARE * n_lines):
+            raise _too_many(counts, project, stream)
+    return rows
+
+
+def _too_many(counts: PageviewCounts, project: str, stream: DumpStream) -> DumpError:
+    """Say that the lines cannot be trusted."""
+    return DumpError(
+        f"{stream.path}: {counts.n_malformed:,} of {counts.n_rows + counts.n_malformed:,} lines of "
+        f"{project} cannot be read, up to plain byte {stream.plain_bytes:,}; the first is "
+        f"{counts.first_malformed!r}. Fetch the file again, or check that it is a "
+        "pageview_complete file"
+    )
+
+
+def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> "pa.RecordBatch":
+    """Turn rows into a batch."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    titles, pages, views, _ = zip(*rows, strict=True)
+    page_text = pa.array(pages, pa.string())
+    known = pc.if_else(pc.equal(page_text, ""), pa.scalar(None, pa.string()), page_text)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([_title(title) if title[:1] == b'"' else title for title in titles]),
+            known.cast(pa.int64()),
+            pa.array(views, pa.string()).cast(pa.int64()),
+        ],
+        schema=pa.schema([("title", pa.binary()), ("page_id", pa.int64()), ("views", pa.int64())]),
+    )
+
+
+def _title(title: bytes) -> bytes:
+    """Undo the quoting of CSV, which some files apply to titles that hold quotes.
+
+    A title that only starts and ends with a quote is left as it is: CSV would have doubled them.
+    """
+    inner = title[1:-1]
+    if len(title) < 4 or title[-1:] != b'"' or b'""' not in inner:
+        return title
+    single = inner.replace(b'""', b"")
+    return title if b'"' in single else inner.replace(b'""', b'"')

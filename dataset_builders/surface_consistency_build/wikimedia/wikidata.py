@@ -1,0 +1,292 @@
+"""Wikidata's JSON dump: items with labels, aliases, the best claims, and their pages in a wiki."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from surface_consistency.errors import MissingDependencyError
+from surface_consistency_build.wikimedia.streams import ProgressHook
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from surface_consistency_build.wikimedia._wikidata_items import Entity, EntityDecoder
+
+__all__ = [
+    "EntityBatch",
+    "WikidataCounts",
+    "WikidataEntity",
+    "read_entities",
+    "read_entity_batches",
+]
+
+_PROPERTY: Final = re.compile(r"P[1-9]\d*")
+_BATCH_ITEMS: Final = 50_000
+_Part = TypeVar("_Part")
+
+
+@dataclass(slots=True, kw_only=True)
+class WikidataCounts:
+    """Counts that grow while a Wikidata dump is read."""
+
+    n_items: int = 0
+    """Items read so far."""
+
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Entities of other types passed over so far, such as properties and lexemes, by type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WikidataEntity:
+    """The wanted fields of one item."""
+
+    id: str
+    """Identifier, such as "Q571"."""
+
+    labels: dict[str, str]
+    """Label by language, for the wanted languages that have one."""
+
+    aliases: dict[str, tuple[str, ...]]
+    """Aliases by language, for the wanted languages that have any."""
+
+    claims: dict[str, tuple[str, ...]]
+    """Items by property, of the best rank; for the wanted properties that have any."""
+
+    sitelinks: dict[str, str]
+    """Title by wiki, for the wanted wikis that have a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityBatch:
+    """Some items of a dump as three tables."""
+
+    entities: "pa.RecordBatch"
+    """Columns `id` (int64, the number after Q), `label` and `title` (string or null): one row an
+    item, those with neither label nor title too."""
+
+    aliases: "pa.RecordBatch"
+    """Columns `id` and `alias`: one row an alias."""
+
+    claims: "pa.RecordBatch"
+    """Columns `subject`, `property` (the number after P) and `object`: one row a claim."""
+
+
+def read_entities(
+    path: str | os.PathLike[str],
+    *,
+    properties: Sequence[str],
+    languages: Sequence[str],
+    wikis: Sequence[str],
+    allow_truncated: bool = False,
+    require_end_mark: bool = False,
+    progress: ProgressHook | None = None,
+    threads: int | None = None,
+    counts: WikidataCounts | None = None,
+) -> Iterator[WikidataEntity]:
+    """Read the items of a Wikidata JSON dump.
+
+    A claim's value must be an item; statements of the best rank alone count (the preferred ones if
+    there are any, else the normal ones), and those without a known value give nothing. Old dumps
+    that hold only a number for the value's item are read too.
+
+    Args:
+        path: The dump, packed or not: one entity a line, as in Wikidata's dumps.
+        properties: Properties whose claims are wanted, such as "P19".
+        languages: Languages whose labels and aliases are wanted. Since 2025 many names stand under
+            "mul" (all languages) alone.
+        wikis: Wikis whose sitelinks are wanted, such as "enwiki".
+        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
+            warn, rather than raise.
+        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
+            nothing tells whether it is whole.
+        progress: Called after every chunk.
+        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        counts: Where to count the items and the entities of other types, which are passed over.
+
+    Yields:
+        The items in order.
+
+    Raises:
+        ValueError: If a property is no property identifier.
+        SourceNotFoundError: If there is no such file.
+        DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
+            is longer than 64 MiB or too deeply nested; names file, line and byte.
+        MissingDependencyError: If msgspec is not installed.
+
+    Warns:
+        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+    """
+    wanted = _checked(properties)
+    options = {
+        "allow_truncated": allow_truncated,
+        "require_end_mark": require_end_mark,
+        "progress": progress,
+        "threads": threads,
+    }
+    decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
+    for number, entity in items:
+        labels = _present(languages, decoder.labels(entity.labels))
+        aliases = _present(languages, decoder.aliases(entity.aliases))
+        claims = _present(wanted, decoder.objects(entity.claims))
+        links = _present(wikis, decoder.sitelinks(entity.sitelinks))
+        yield WikidataEntity(
+            id=f"Q{number}",
+            labels={key: text.value for key, text in labels.items()},
+            aliases={key: tuple(text.value for text in texts) for key, texts in aliases.items()},
+            claims={key: tuple(f"Q{n}" for n in objects) for key, objects in claims.items()},
+            sitelinks={key: link.title for key, link in links.items()},
+        )
+
+
+def read_entity_batches(
+    path: str | os.PathLike[str],
+    *,
+    properties: Sequence[str],
+    language: str,
+    wiki: str,
+    fallback_languages: Sequence[str] = ("mul",),
+    batch_size: int = _BATCH_ITEMS,
+    allow_truncated: bool = False,
+    require_end_mark: bool = False,
+    progress: ProgressHook | None = None,
+    threads: int | None = None,
+    counts: WikidataCounts | None = None,
+) -> Iterator[EntityBatch]:
+    """Read the items of a Wikidata JSON dump as tables, for staging.
+
+    Args:
+        path: The dump, packed or not.
+        properties: Properties whose claims are wanted, such as "P19".
+        language: Language of the labels and aliases.
+        wiki: Wiki of the titles, such as "enwiki".
+        fallback_languages: Languages whose label is taken where there is none in `language`, in
+            order; their aliases count as well.
+        batch_size: Items a batch.
+        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
+            warn, rather than raise.
+        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
+            nothing tells whether it is whole.
+        progress: Called after every chunk.
+        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        counts: Where to count the items and the entities of other types, which are passed over.
+
+    Yields:
+        Batches in the order of the dump; the last one may be smaller, none is empty.
+
+    Raises:
+        ValueError: If a property is no property identifier, or `batch_size` is below 1.
+        SourceNotFoundError: If there is no such file.
+        DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
+            is longer than 64 MiB or too deeply nested; names file, line and byte.
+        MissingDependencyError: If msgspec is not installed.
+
+    Warns:
+        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
+    wanted = _checked(properties)
+    languages = tuple(dict.fromkeys((language, *fallback_languages)))
+    options = {
+        "allow_truncated": allow_truncated,
+        "require_end_mark": require_end_mark,
+        "progress": progress,
+        "threads": threads,
+    }
+    decoder, items = _open_items(path, wanted, languages, (wiki,), counts, options)
+    columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
+    for number, entity in items:
+        columns.add(number, entity)
+        if len(columns.ids) == batch_size:
+            yield columns.take()
+    if columns.ids:
+        yield columns.take()
+
+
+def _open_items(
+    path: str | os.PathLike[str],
+    properties: Sequence[str],
+    languages: Sequence[str],
+    wikis: Sequence[str],
+    counts: WikidataCounts | None,
+    options: Mapping[str, Any],
+) -> "tuple[EntityDecoder, Iterator[tuple[int, Entity]]]":
+    """Make a decoder, and begin to read items with it."""
+    try:
+        from surface_consistency_build.wikimedia._wikidata_items import EntityDecoder, dump_items
+    except ImportError:
+        raise MissingDependencyError("reading Wikidata dumps", "msgspec", "build") from None
+    decoder = EntityDecoder(properties, languages, wikis)
+    return decoder, dump_items(path, decoder, counts or WikidataCounts(), **options)
+
+
+def _checked(properties: Sequence[str]) -> tuple[str, ...]:
+    """Return the distinct properties, or refuse what is none."""
+    for name in properties:
+        if not _PROPERTY.fullmatch(name):
+            raise ValueError(f"properties must be identifiers such as 'P19', got {name!r}")
+    return tuple(dict.fromkeys(properties))
+
+
+def _present(keys: Sequence[str], values: Sequence[_Part | None]) -> dict[str, _Part]:
+    """Pair keys with their values, without empty ones."""
+    return {key: value for key, value in zip(keys, values, strict=True) if value}
+
+
+class _EntityColumns:
+    """Collects items until they are taken as tables; the wanted language and wiki come first."""
+
+    def __init__(self, decoder: "EntityDecoder", properties: list[int]) -> None:
+        self._decoder = decoder
+        self._properties = properties
+        self._clear()
+
+    def add(self, number: int, entity: "Entity") -> None:
+        """Add one item by the number after Q."""
+        decoder = self._decoder
+        label = next((text.value for text in decoder.labels(entity.labels) if text), None)
+        link = decoder.sitelinks(entity.sitelinks)[0]
+        self.ids.append(number)
+        self._labels.append(label)
+        self._titles.append(None if link is None else link.title)
+        texts = (text for part in decoder.aliases(entity.aliases) if part for text in part)
+        names = dict.fromkeys(text.value for text in texts)
+        self._alias_ids.extend([number] * len(names))
+        self._aliases.extend(names)
+        for key, objects in zip(self._properties, decoder.objects(entity.claims), strict=True):
+            self._subjects.extend([number] * len(objects))
+            self._keys.extend([key] * len(objects))
+            self._objects.extend(objects)
+
+    def take(self) -> EntityBatch:
+        """Hand out what was collected, and start afresh."""
+        batch = EntityBatch(
+            entities=_table(id=self.ids, label=self._labels, title=self._titles),
+            aliases=_table(id=self._alias_ids, alias=self._aliases),
+            claims=_table(subject=self._subjects, property=self._keys, object=self._objects),
+        )
+        self._clear()
+        return batch
+
+    def _clear(self) -> None:
+        """Start with empty columns."""
+        self.ids: list[int] = []
+        self._labels: list[str | None] = []
+        self._titles: list[str | None] = []
+        self._alias_ids: list[int] = []
+        self._aliases: list[str] = []
+        self._subjects: list[int] = []
+        self._keys: list[int] = []
+        self._objects: list[int] = []
+
+
+def _table(**columns: Sequence[int | str | None]) -> "pa.RecordBatch":
+    """Make a table of numbers and, where their names say so, texts."""
+    import pyarrow as pa
+
+    texts = {"label", "title", "alias"}
+    kinds = {name: pa.string() if name in texts else pa.int64() for name in columns}
+    arrays = [pa.array(values, kinds[name]) for name, values in columns.items()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))

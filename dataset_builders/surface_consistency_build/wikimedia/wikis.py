@@ -1,0 +1,361 @@
+"""Wikis and what the construction has to know about each: by name, or from a file."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.reading import decode_text, parse_json, parse_toml, read_document
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
+from surface_consistency_build.wikimedia.rcat_templates import ENWIKI_TABLE, template_key
+
+__all__ = [
+    "UNCATEGORISED_LABEL",
+    "WIKIS",
+    "WikiConfig",
+    "in_both_wordings",
+    "load_wiki",
+    "unmapped_wiki",
+]
+
+UNCATEGORISED_LABEL = "Redirects_uncategorised"
+"""Label of redirects without a category, in wikis that do not sort their redirects."""
+
+_ENGLISH = "en"
+
+
+def in_both_wordings(wordings: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Name the wordings of questions as `WikiConfig.questions` has them.
+
+    Args:
+        wordings: Relation to its question and another wording of it.
+
+    Returns:
+        Relation to name of the wording to question.
+
+    Examples:
+        >>> in_both_wordings({"sport": ("Quel sport {} ?", "Le sport de {} ?")})
+        {'sport': {'original': 'Quel sport {} ?', 'paraphrase': 'Le sport de {} ?'}}
+    """
+    return {
+        relation: dict(zip(TEMPLATES, both, strict=True)) for relation, both in wordings.items()
+    }
+
+
+def _label(name: str, text: str) -> str:
+    """Find the label that a category or template is mapped to."""
+    category = parse_category(text)
+    if category is None:
+        raise ValueError(
+            f"{name!r} is mapped to {text!r}, which is none of the {len(CATEGORIES)} redirect "
+            "categories of the taxonomy"
+        )
+    return category.label
+
+
+class WikiConfig(Record):
+    """One wiki: its names in the dumps, its redirect categories, the questions asked of it."""
+
+    name: NonEmpty
+    """Name of the configuration, such as "enwiki"."""
+
+    wiki: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Database name, the first part of the dumps' file names, such as "enwiki"."""
+
+    language: NonEmpty
+    """Language code of Wikidata's labels and aliases, such as "en"."""
+
+    project: NonEmpty
+    """Name in the pageview files, such as "en.wikipedia"."""
+
+    categories: dict[str, str] = Field(default_factory=dict)
+    """Category title of the wiki, with underscores and without namespace, to one of the 33 labels
+    of the taxonomy; several titles may share a label."""
+
+    templates: dict[str, str] = Field(default_factory=dict)
+    """Template name to one of the 33 labels, for reading categories off the pages' text; names
+    are folded by `template_key`, so that letter case and "Redirect from" do not matter."""
+
+    uncategorised: bool = False
+    """Whether redirects in none of the categories are kept, as `UNCATEGORISED_LABEL`."""
+
+    relations: Items[str] = tuple(RELATIONS)
+    """Relations to ask, by their names in the taxonomy."""
+
+    question_templates: Items[str] = TEMPLATES
+    """Wordings to ask in, by name."""
+
+    questions: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Relation to wording to question, with `{}` where the subject goes; English where not
+    given, which in a wiki of another language must be all of them or none."""
+
+    parenthesis: Literal["strip", "keep"] = "strip"
+    """Whether a trailing parenthesis of a title is left out of the surface form."""
+
+    notes: str = ""
+    """What is known about the wiki's redirect categories."""
+
+    @field_validator("categories")
+    @classmethod
+    def _categories_of_the_taxonomy(cls, value: dict[str, str]) -> dict[str, str]:
+        """Spell labels as the taxonomy does, titles as the tables do."""
+        return {
+            title.strip().replace(" ", "_"): _label(title, text) for title, text in value.items()
+        }
+
+    @field_validator("templates")
+    @classmethod
+    def _templates_of_the_taxonomy(cls, value: dict[str, str]) -> dict[str, str]:
+        """Spell labels as the taxonomy does, names as the reader of templates looks them up."""
+        return {template_key(name): _label(name, text) for name, text in value.items()}
+
+    @field_validator("relations")
+    @classmethod
+    def _relations_of_the_taxonomy(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse unknown, repeated or no relations."""
+        unknown = [name for name in value if name not in RELATIONS]
+        if unknown or not value or len(set(value)) < len(value):
+            raise ValueError(
+                f"relations must be one or more distinct names of {', '.join(RELATIONS)}; "
+                f"got {', '.join(value) or 'none'}"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _can_ask_and_sort(self) -> "WikiConfig":
+        """Refuse a wiki without questions or without any redirect to keep."""
+        if not self.question_templates:
+            raise ValueError("question_templates must name at least one wording")
+        for relation in self.relations:
+            for template in self.question_templates:
+                if self._wording(relation, template).count("{}") != 1:
+                    raise ValueError(
+                        f"the {template!r} question of {relation!r} must hold {{}} exactly once"
+                    )
+        self._refuse_unknown_questions()
+        self._refuse_mixed_languages()
+        if not self.uncategorised and not self.categories and not self.templates:
+            raise ValueError("a wiki without categories and templates needs uncategorised = true")
+        return self
+
+    def _refuse_unknown_questions(self) -> None:
+        """Refuse questions that would never be asked: their relation or wording is misspelt."""
+        for relation, wordings in self.questions.items():
+            if relation not in RELATIONS:
+                raise ValueError(
+                    f"questions are given for {relation!r}, which is no relation; "
+                    f"the relations are {', '.join(RELATIONS)}"
+                )
+            known = dict.fromkeys((*self.question_templates, *TEMPLATES))
+            for template in wordings:
+                if template not in known:
+                    raise ValueError(
+                        f"the wording {template!r} of {relation!r} is not asked; add it to "
+                        f"question_templates, or name it as one of {', '.join(known)}"
+                    )
+
+    def _refuse_mixed_languages(self) -> None:
+        """Refuse questions of which some are in the wiki's language and the others in English."""
+        asked = [
+            (name, template) for name in self.relations for template in self.question_templates
+        ]
+        english = [pair for pair in asked if pair[1] not in self.questions.get(pair[0], {})]
+        if self.language != _ENGLISH and english and len(english) < len(asked):
+            relation, template = english[0]
+            raise ValueError(
+                f"{len(asked) - len(english)} questions are given, and {len(english)} would be in "
+                f"English (the first is the {template!r} question of {relation!r}); give them too, "
+                "or narrow relations and question_templates to those that are given"
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels that its redirects can carry, sorted."""
+        found = {*self.categories.values(), *self.templates.values()}
+        if self.uncategorised:
+            found.add(UNCATEGORISED_LABEL)
+        return tuple(sorted(found))
+
+    @property
+    def properties(self) -> dict[int, str]:
+        """Number of the Wikidata property to relation, such as 19 to "place_of_birth"."""
+        return {int(RELATIONS[name].property_id[1:]): name for name in self.relations}
+
+    def question(self, relation: str, surface: str, *, template: str) -> str:
+        """Ask a relation of a subject.
+
+        Args:
+            relation: One of `relations`.
+            surface: Name of the subject, used as it is.
+            template: One of `question_templates`.
+
+        Returns:
+            The question.
+
+        Raises:
+            ValueError: If the relation has no wording of that name.
+        """
+        return self._wording(relation, template).replace("{}", surface)
+
+    def _wording(self, relation: str, template: str) -> str:
+        """Find a wording here, or the English one."""
+        own = self.questions.get(relation, {})
+        if template in own:
+            return own[template]
+        if template in TEMPLATES:
+            return RELATIONS[relation].question("{}", template=template)
+        raise ValueError(
+            f"relation {relation!r} has no question template {template!r}; "
+            f"there are {', '.join(sorted({*own, *TEMPLATES}))}"
+        )
+
+
+def _fields(path: Path) -> dict[str, object]:
+    """Read the file's fields over those of its base."""
+    text = decode_text(read_document(path), str(path))
+    if path.suffix == ".json":
+        fields = parse_json(text, str(path), remedy="repair the file")
+    else:
+        fields = parse_toml(text, str(path))
+    if not isinstance(fields, dict):
+        raise RecordError(f"{path}: a configuration is a table of fields")
+    base = fields.pop("base", None)
+    if base is None:
+        return fields
+    if not isinstance(base, str) or base not in WIKIS:
+        raise RecordError(f"{path}: base must be one of {', '.join(WIKIS)}, got {base!r}")
+    return WIKIS[base].model_dump() | fields
+
+
+_BUNDLED = Path(__file__).with_name("configurations")
+_ENWIKI = WikiConfig(
+    name="enwiki",
+    wiki="enwiki",
+    language="en",
+    project="en.wikipedia",
+    categories={label: label for label in CATEGORIES},
+    templates=ENWIKI_TABLE,
+    notes=(
+        "The labels of the taxonomy are the titles of the wiki's own categories, so the category "
+        "tables need no list of templates; reading the pages' text does."
+    ),
+)
+_SIMPLEWIKI = {
+    "name": "simplewiki",
+    "wiki": "simplewiki",
+    "project": "simple.wikipedia",
+    "notes": (
+        "Simple English Wikipedia takes its redirect templates and categories over from the "
+        "English one; few redirects carry them, so a build is small."
+    ),
+}
+_ENWIKI_V0_1_0 = {
+    "name": "enwiki-v0.1.0",
+    "relations": tuple(name for name in RELATIONS if name != "religion"),
+    "question_templates": ("original",),
+}
+
+WIKIS: dict[str, WikiConfig] = {
+    "enwiki": _ENWIKI,
+    "enwiki-v0.1.0": _ENWIKI.model_copy(update=_ENWIKI_V0_1_0),
+    "simplewiki": _ENWIKI.model_copy(update=_SIMPLEWIKI),
+    **{
+        name: WikiConfig.model_validate(_fields(_BUNDLED / f"{name}.toml"))
+        for name in ("zhwiki", "jawiki", "dewiki")
+    },
+}
+"""The wikis that come with this package, by name: English Wikipedia as in RedirectQA v1.0.0 (16
+relations, two wordings) and v0.1.0 (without religion, one wording), Simple English, Chinese (by its
+templates), Japanese and German Wikipedia (redirects uncategorised)."""
+
+
+def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
+    """Find a wiki's configuration.
+
+    Args:
+        source: One of `WIKIS`, or a TOML or JSON file with the fields of `WikiConfig`. A file may
+            hold `base = "enwiki"`: fields that it does not give are taken from there.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        SourceNotFoundError: If there is neither such a name nor such a file.
+        RecordError: If the file is not a configuration; names the field and the rule.
+
+    Examples:
+        >>> load_wiki("enwiki").project
+        'en.wikipedia'
+    """
+    if str(source) in WIKIS:
+        return WIKIS[str(source)]
+    path = Path(source)
+    if not path.is_file():
+        raise SourceNotFoundError(
+            f"no wiki {str(source)!r}: neither a file nor one of {', '.join(WIKIS)}; "
+            "describe it in a TOML file with the fields of WikiConfig"
+        )
+    try:
+        return WikiConfig.model_validate(_fields(path))
+    except ValidationError as error:
+        raise RecordError(f"{path}: {_described(error)}") from error
+
+
+_DATABASE: Final = re.compile(
+    r"(?P<language>[a-z][a-z0-9_]*?)"
+    r"(?P<project>wiki|wiktionary|wikibooks|wikiquote|wikisource|wikinews|wikiversity|wikivoyage)"
+)
+
+
+def unmapped_wiki(wiki: str) -> WikiConfig:
+    """Describe a wiki of which nothing is known but its database name.
+
+    Args:
+        wiki: The database name, such as "frwiki".
+
+    Returns:
+        A configuration without categories and templates; language and project are taken from the
+        name.
+
+    Raises:
+        ValueError: If it is no name of a wiki in some language.
+
+    Examples:
+        >>> unmapped_wiki("zh_min_nanwiki").project, unmapped_wiki("frwiktionary").project
+        ('zh-min-nan.wikipedia', 'fr.wiktionary')
+    """
+    found = _DATABASE.fullmatch(wiki)
+    if found is None:
+        raise ValueError(
+            f"{wiki!r} is no database name of a wiki, such as frwiki, and none of "
+            f"{', '.join(WIKIS)}; name it as its dump files begin"
+        )
+    language = found["language"].replace("_", "-")
+    project = "wikipedia" if found["project"] == "wiki" else found["project"]
+    return WikiConfig(
+        name=wiki,
+        wiki=wiki,
+        language=language,
+        project=f"{language}.{project}",
+        uncategorised=True,
+    )
+
+
+def _described(error: ValidationError) -> str:
+    """Say which field broke which rule; a rule about several fields names them itself."""
+    clauses = []
+    for detail in error.errors(include_url=False):
+        rule = detail["msg"].removeprefix("Value error, ")
+        field = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            fields = ", ".join(("base", *WikiConfig.model_fields))
+            rule = f"there is no such field; the fields are {fields}"
+        elif detail["type"] not in {"missing", "value_error"}:
+            rule = f"{rule}, got {detail['input']!r}"
+        clauses.append(f"field {field!r}: {rule}" if field else rule)
+    return "; ".join(clauses)

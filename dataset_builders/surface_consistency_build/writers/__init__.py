@@ -1,0 +1,5 @@
+"""Questions and paraphrases written by models and reviewed by people."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

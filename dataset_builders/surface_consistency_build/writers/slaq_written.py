@@ -1,0 +1,252 @@
+"""What a question writer wrote, out of whatever layout it chose."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from surface_consistency.errors import RecordError
+from surface_consistency.studies.slaq.records import SlaqArticle, SlaqQuestion, SlaqTopic
+from surface_consistency.studies.slaq.rows import flag_of
+
+__all__ = ["WrittenFact", "WrittenTopic", "parse_written", "topic_from_written"]
+
+_THOUGHT: Final = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE: Final = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
+_KEY: Final = re.compile(
+    r"""(?<![^\W_])["'“*_`]*
+    (?P<name>
+        short[\s_-]*(?:q(?:uestion)?|a(?:nswer)?)[\s_#-]*\d{1,2}(?:[\s_-]*entity)?
+      | long[\s_-]*(?:q(?:uestion)?|a(?:nswer)?)
+      | (?:q(?:uestion)?|a(?:nswer)?)[\s_#-]*\d{1,2}(?:[\s_-]*entity)?
+    )
+    ["'”*_`]*\s*(?:[:=：]|\s[-–]\s|->)\s*(?:\*\*|__)?\s*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NAME: Final = re.compile(
+    r"(?P<form>short|long)?(?P<kind>q|a)(?:uestion|nswer)?(?P<number>\d{1,2})?(?P<entity>entity)?"
+)
+_BULLET: Final = re.compile(r"(?:^|\s)(?:[-*•#>]+|\d{1,2}[.)])\s*$")
+_PLACEHOLDER: Final = re.compile(r"<[\w\s]*>|\.\.\.|…|\[[\w\s]*\]")
+_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "`": "`"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFact:
+    """One short question with its answer, as far as there are any."""
+
+    question: str | None
+    """The question; None when missing."""
+
+    answer: str | None
+    """The answer; None when missing."""
+
+    is_entity: bool | None = None
+    """Entity flag; None when missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenTopic:
+    """What a writer wrote on one article; nothing is checked yet."""
+
+    facts: tuple[WrittenFact, ...]
+    """By number; fewer or more than five where the writer erred."""
+
+    long_question: str | None
+    """The long question; None when missing."""
+
+    long_answer: str | None
+    """The long answer; None when missing."""
+
+
+def parse_written(text: str) -> WrittenTopic:
+    """Read a writer's answer.
+
+    Read are: the paper's one line `ShortQ1 : ..., ShortA1 : ..., ...` with commas, colons and
+    quotes inside the values; a line for each key; JSON or a Python dictionary with these keys, or
+    with a list of questions and answers; all of these within Markdown, after a chain of thought,
+    or between remarks. Where a key stands twice, the last counts.
+
+    Args:
+        text: The writer's answer.
+
+    Returns:
+        What was found; what is missing is None, for `check_topic` to name.
+
+    Raises:
+        RecordError: If there is no question and no answer in it at all.
+
+    Examples:
+        >>> parse_written("ShortQ1 : Who, in 1801, saw Ceres?, ShortA1 : Piazzi").facts[0].question
+        'Who, in 1801, saw Ceres?'
+    """
+    plain = _THOUGHT.sub("", text)
+    values: dict[str, str] = {}
+    for candidate in (plain, *_FENCE.findall(plain)):
+        parsed = _from_object(candidate)
+        if parsed:
+            values = parsed
+    if not values:
+        values = _from_keys(plain)
+    topic = _topic(values)
+    if topic.long_question is None and topic.long_answer is None and not topic.facts:
+        shown = " ".join(text.split())[:80]
+        raise RecordError(
+            f"the writer's answer holds no ShortQ1, ShortA1, ... LongA: {shown!r}; ask again, or "
+            "write it by hand"
+        )
+    return topic
+
+
+def topic_from_written(written: WrittenTopic, article: SlaqArticle) -> SlaqTopic:
+    """Join what was written with the article that it is about.
+
+    Args:
+        written: Questions and answers, free of violations.
+        article: The article.
+
+    Returns:
+        The topic, without popularity half.
+
+    Raises:
+        RecordError: If there are not exactly five facts, or anything is missing.
+    """
+    identifier = article.topic_id
+    questions = []
+    for index, fact in enumerate(written.facts, start=1):
+        if fact.question is None or fact.answer is None:
+            raise RecordError(f"topic {article.title!r}: question or answer {index} is missing")
+        questions.append(
+            SlaqQuestion(
+                id=f"{identifier}/{index}",
+                index=index,
+                question=fact.question,
+                answer=fact.answer,
+                is_entity=fact.is_entity,
+            )
+            if index <= 5
+            else None
+        )
+    if len(questions) != 5 or written.long_question is None or written.long_answer is None:
+        raise RecordError(
+            f"topic {article.title!r} needs five facts, a long question and a long answer; got "
+            f"{len(questions)} facts; see check_topic"
+        )
+    return SlaqTopic(
+        id=identifier,
+        category=article.category,
+        topic=article.title,
+        url=article.url,
+        questions=tuple(question for question in questions if question is not None),
+        long_question=written.long_question,
+        long_answer=written.long_answer,
+        pageviews=article.pageviews,
+    )
+
+
+def _topic(values: Mapping[str, str]) -> WrittenTopic:
+    """Lay values by key out as facts."""
+    numbers = [int(key[1:]) for key in values if key[1:].isdigit() and key[1:] != "0"]
+    facts = []
+    for number in range(1, max(numbers, default=0) + 1):
+        try:
+            flag = flag_of(values.get(f"e{number}"))
+        except ValueError:
+            flag = None
+        facts.append(
+            WrittenFact(
+                question=values.get(f"q{number}"), answer=values.get(f"a{number}"), is_entity=flag
+            )
+        )
+    return WrittenTopic(
+        facts=tuple(facts), long_question=values.get("q"), long_answer=values.get("a")
+    )
+
+
+def _short_key(name: str) -> str | None:
+    """Fold the spellings of a key into "q1", "a1", "e1", "q" (long) or "a" (long)."""
+    found = _NAME.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower()))
+    if found is None or (found["form"] != "long" and found["number"] is None):
+        return None
+    if found["form"] == "long":
+        return found["kind"] if found["number"] is None else None
+    kind = "e" if found["entity"] else found["kind"]
+    return f"{kind}{int(found['number'])}"
+
+
+def _from_object(text: str) -> dict[str, str]:
+    """Read a JSON object or Python dictionary that stands in a text."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return {}
+    body = text[start : end + 1]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            parsed = read(body)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        return dict(_pairs(parsed)) if isinstance(parsed, dict) else {}
+    return {}
+
+
+def _pairs(node: object, number: int | None = None) -> Iterator[tuple[str, str]]:
+    """Walk an object and name the values that are questions and answers."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            key = _short_key(str(name))
+            if key is None and number is not None:
+                plain = str(name).lower().replace("short", "").strip("_- ")
+                kinds = {"question": "q", "q": "q", "answer": "a", "a": "a", "entity": "e"}
+                key = f"{kinds[plain]}{number}" if plain in kinds else None
+            if key is not None and isinstance(value, str | int | float):
+                if text := _value(str(value)):
+                    yield key, text
+            else:
+                yield from _pairs(value, number)
+    elif isinstance(node, list):
+        for place, item in enumerate(node, start=1):
+            yield from _pairs(item, place)
+
+
+def _from_keys(text: str) -> dict[str, str]:
+    """Cut a text at its keys."""
+    unfenced = re.sub(r"```[\w-]*", "\n\n", text)
+    found = [match for match in _KEY.finditer(unfenced) if _short_key(match["name"])]
+    if any(match["name"].lower().startswith("short") for match in found):
+        found = [m for m in found if m["name"].lower().startswith(("short", "long"))]
+    values: dict[str, str] = {}
+    for place, match in enumerate(found, start=1):
+        end = found[place].start() if place < len(found) else len(unfenced)
+        key = _short_key(match["name"])
+        value = _value(unfenced[match.end() : end].split("\n\n", 1)[0])
+        if key is not None and value:
+            values[key] = value
+    return values
+
+
+def _value(text: str) -> str | None:
+    """Take bullets, commas, quotes and emphasis off a value; None for nothing or a placeholder."""
+    value = _BULLET.sub("", text.strip()).strip()
+    value = re.sub(r"[\s,;]*[{}]?[\s,;]*$", "", value) if value[-1:] in ",;}{" else value
+    if value.count('\\"'):
+        value = value.replace('\\"', '"')
+    value = _unquoted(value).strip("*_` \n\t").rstrip(",;").strip()
+    value = " ".join(_unquoted(value).split())
+    return None if not value or _PLACEHOLDER.fullmatch(value) else value
+
+
+def _unquoted(value: str) -> str:
+    """Take off quotes around a value, or a single one left over at an end."""
+    value = value.strip()
+    for opening, closing in _QUOTES.items():
+        inner = value[1:-1]
+        if len(value) > 1 and value[0] == opening and value[-1] == closing:
+            if opening not in inner and closing not in inner:
+                return inner
+            if opening == closing and inner.count(opening) % 2 == 0 and inner[:1] != opening:
+                return inner
+        if opening == closing == '"' and value.count('"') % 2:
+            return value.removesuffix('"') if value.endswith('"') else value.removeprefix('"')
+    return value

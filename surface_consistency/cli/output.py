@@ -1,0 +1,64 @@
+"""What commands print."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from surface_consistency.report.numbers import table_text
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.report import Reported
+
+__all__ = ["UNANSWERED", "finish"]
+
+UNANSWERED: Final = 3
+"""Exit code where the work is done but prompts have no answer."""
+
+
+def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
+    """Print the main table, the first of each analysis, and where the files are.
+
+    Args:
+        reported: The page and its tables.
+        out: Folder of the results.
+        as_json: Whether to print one JSON object with all tables; undefined numbers are null.
+
+    Returns:
+        The exit code of a command that asks or judges: `UNANSWERED` where prompts of the runs have
+        no answer, else 0.
+    """
+    n_unanswered = sum(run.scoring.n_unanswered for run in reported.runs if run.scoring is not None)
+    code = UNANSWERED if n_unanswered else 0
+    for warning in reported.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if as_json:
+        tables = {
+            name: [
+                {key: _plain(value) for key, value in row.items()}
+                for row in table.frame.to_dict(orient="records")
+            ]
+            for name, table in reported.tables.items()
+        }
+        told = {"out": str(out), "report": str(reported.page), "tables": tables}
+        print(json.dumps(told, ensure_ascii=False))
+        return code
+    print(table_text(reported.tables["overall"]))
+    for anchor, table in reported.leading.items():
+        print(f"\n{table_text(table, brief=True)}\nmore of {anchor}: {reported.page}#{anchor}")
+    for note in reported.notes:
+        print(f"note: {note}")
+    print(f"\nreport: {reported.page}\ntables: {out / 'tables'}")
+    return code
+
+
+def _plain(value: object) -> object:
+    """Turn a cell into what JSON knows."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is None or value != value:
+        return None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | list) else str(value)

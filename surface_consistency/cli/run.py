@@ -1,0 +1,159 @@
+"""`run STUDY`: a study end to end on a model."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surface_consistency.cli.options import Json, ModelSettings, Out
+from surface_consistency.cli.output import finish
+from surface_consistency.cli.record_command import record_command
+from surface_consistency.engine.revisions import run_revisions
+from surface_consistency.engine.study import ReportSettings, find_study
+from surface_consistency.engine.sweep import run_variants
+from surface_consistency.models.revisions import Revision, find_revisions
+from surface_consistency.runs.files import output_folder
+from surface_consistency.schemas.settings import record_options
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.study import Study
+
+__all__ = ["make_run", "no_preset"]
+
+_ORGANISM = "organism"
+_DEMO = "redirectqa"
+
+
+def make_run(name: str) -> Callable[..., object]:
+    """Make the command that runs a study.
+
+    Args:
+        name: The study, as for `find_study`.
+
+    Returns:
+        The command: its options are the fields of the study's settings records.
+    """
+    study = find_study(name)
+
+    def run(
+        *,
+        out: Out,
+        json: Json = False,
+        source: Any,  # noqa: ANN401
+        model: ModelSettings,
+        settings: Any,  # noqa: ANN401
+        scoring: Any,  # noqa: ANN401
+        reporting: ReportSettings,
+        **further: Any,  # noqa: ANN401
+    ) -> int:
+        _check_organism(study, model, further.get("organism"))
+        told = settings.model_dump(mode="json")
+        scoring = study.settle_scoring(scoring, told, is_new_run=True)
+        asked = study.keeping(out)
+        revisions = _revisions(model, quiet=json)
+        data = asked.load(source)
+        if revisions:
+            swept = run_revisions(
+                asked,
+                data,
+                revisions,
+                out,
+                load=lambda one: model.load(asked, revision=one.name),
+                model=model.name(None),
+                settings=settings,
+                source=source,
+                scoring=scoring,
+                report=reporting,
+                progress=not json,
+            )
+            return finish(swept.reported, out, as_json=json)
+        runner = _runner(asked, data, settings, model, out, further.get("organism"))
+        swept = run_variants(
+            asked,
+            data,
+            runner,
+            out,
+            model=model.name(runner),
+            settings=settings,
+            source=source,
+            scoring=scoring,
+            report=reporting,
+            progress=not json,
+        )
+        return finish(swept.reported, out, as_json=json)
+
+    records: dict[str, Any] = {
+        "source": study.source,
+        "model": ModelSettings,
+        "settings": study.settings,
+        "scoring": study.scoring,
+        "reporting": ReportSettings,
+    }
+    if study.organism is not None:
+        records["organism"] = study.organism
+    return record_command(
+        run,
+        help_text=f"{(type(study).__doc__ or study.title).strip().splitlines()[0]}\n\nAsk a model "
+        "every fact under both conditions, score, report. Started again with the same options, a "
+        "stopped run goes on where it was.",
+        **records,
+    )
+
+
+def no_preset(name: str) -> str:
+    """Say where a paper's words are that a study has no preset of.
+
+    Args:
+        name: The study, as for `find_study`.
+
+    Returns:
+        What is wrong with --prompts, and what to do.
+    """
+    study = find_study(name)
+    told = study.printed_prompts or "no paper's words are known of it"
+    return f"--prompts: {study.name} has no preset of prompts: {told}; leave --prompts out"
+
+
+def _runner(
+    study: "Study",
+    data: Any,  # noqa: ANN401
+    settings: Any,  # noqa: ANN401
+    model: ModelSettings,
+    out: Path,
+    organism: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Load who answers, or train the study's model organism."""
+    if model.model != _ORGANISM:
+        return model.load(study)
+    output_folder(out)
+    return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
+
+
+def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
+    """Find the revisions that are asked, and tell which have the same weights."""
+    if not model.revisions:
+        return []
+    found = find_revisions(str(model.model), model.revision_names)
+    for one in found if not quiet else ():
+        if one.same_as is not None:
+            print(
+                f"revision {one.name} has the very weights of {one.same_as}: it is not asked again"
+            )
+    return found
+
+
+def _check_organism(study: "Study", model: ModelSettings, organism: Any) -> None:  # noqa: ANN401
+    """Refuse an organism that the study does not have, and options that would do nothing."""
+    if model.model != _ORGANISM:
+        for option in record_options(study.organism) if study.organism else ():
+            if option.path[0] in organism.model_fields_set:
+                raise ValueError(
+                    f"{option.flags[0]} says what a model is taught; it needs --model organism"
+                )
+        return
+    if study.organism is None:
+        raise ValueError(
+            f"--model organism: the study {study.name} has no model organism; name a model"
+            + ("; `surface-consistency demo` trains one" if study.name == _DEMO else "")
+        )
+    if model.runner not in (None, study.runner):
+        raise ValueError("--model organism trains a model of its own; leave out --runner")

@@ -1,0 +1,201 @@
+"""`score`: judge a run again, or predictions made elsewhere."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from surface_consistency.cli.options import Json
+from surface_consistency.cli.output import finish
+from surface_consistency.cli.record_command import record_command
+from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.score import score_files, score_run
+from surface_consistency.engine.study import Analysis, ReportSettings, find_study
+from surface_consistency.errors import PluginError
+from surface_consistency.models.prediction_rows import PredictionSettings
+from surface_consistency.plugins import STUDIES
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas.settings import record_from_options, record_options
+
+__all__ = ["foreign_option", "make_score"]
+
+_DEFAULT = "redirectqa"
+_NO_RUN_AFTER = ("--out", "--label", "--source", "--frequencies")
+"""Options whose values may name a folder with a manifest that is not the run to score."""
+
+
+def make_score(argv: Sequence[str]) -> Callable[..., object]:
+    """Make the command for the study of the run that the arguments name.
+
+    Args:
+        argv: Arguments after `score`.
+
+    Returns:
+        The command: its options are the scoring settings of that study, and those of its data.
+    """
+    study = find_study(_study_of(argv))
+
+    def score(
+        run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
+        /,
+        *,
+        predictions: Annotated[
+            tuple[Path, ...],
+            Parameter(
+                help="Files of predictions made elsewhere, one a model: JSONL, JSON, CSV (.gz "
+                "too), Parquet, a saved `datasets` folder, results of OpenAI's batches, samples of "
+                "lm-evaluation-harness, or logs of inspect_ai.",
+                consume_multiple=True,
+                negative=(),
+            ),
+        ] = (),
+        label: Annotated[
+            str | None, Parameter(help="Name of the model in tables; the file's by default.")
+        ] = None,
+        study_name: Annotated[
+            str, Parameter(name="--study", help="Study whose data the predictions answer.")
+        ] = _DEFAULT,
+        out: Annotated[
+            Path | None, Parameter(help="Folder of the new run, with --predictions.")
+        ] = None,
+        frequencies: Annotated[
+            tuple[Path, ...],
+            Parameter(
+                help="Folder of `count`: adds how accuracy goes with the frequency of names; see "
+                "`analyse frequency`. Twice for a second measurement.",
+                negative=(),
+            ),
+        ] = (),
+        measure: Annotated[
+            tuple[str, ...],
+            Parameter(
+                help="Which count of --frequencies: longest, bounded, linked, expected or lookup. "
+                "Twice where the second measurement is another one.",
+                negative=(),
+            ),
+        ] = (),
+        json: Json = False,
+        reading: PredictionSettings,
+        source: Any,  # noqa: ANN401
+        settings: Any,  # noqa: ANN401
+        scoring: Any,  # noqa: ANN401
+        reporting: ReportSettings,
+    ) -> int:
+        if (run is None) == (not predictions):
+            raise ValueError("give either the folder of a run or --predictions FILE, one of them")
+        if run is not None:
+            _refuse_data_options(source, settings, reading, out=out, label=label)
+            folder = RunFolder.open(run)
+            score_run(folder, study=study, scoring=scoring)
+            folders, home = [folder], run
+        else:
+            source = source or record_from_options(study.source, {})
+            if out is None:
+                raise ValueError("--predictions needs --out, the folder for the verdicts")
+            folders, home = (
+                score_files(
+                    study,
+                    study.load(source),
+                    predictions,
+                    out,
+                    label=label,
+                    reading=reading,
+                    settings=settings,
+                    source=source,
+                    scoring=scoring,
+                ),
+                out,
+            )
+        analyses: dict[Analysis, Any] = {}
+        if measure and not frequencies:
+            raise ValueError("--measure says which count of --frequencies is taken; give both")
+        if frequencies:
+            from surface_consistency.studies.redirectqa.frequency import (
+                FrequencyAnalysis,
+                FrequencySettings,
+            )
+
+            chosen: dict[str, Any] = {"measure": measure} if measure else {}
+            analyses[FrequencyAnalysis()] = FrequencySettings(frequencies=frequencies, **chosen)
+        reported = report_runs(
+            [f.path for f in folders], home, study=study, settings=reporting, analyses=analyses
+        )
+        return finish(reported, home, as_json=json)
+
+    return record_command(
+        score,
+        help_text="Judge a run again, or judge predictions made elsewhere.\n\nWith RUN: judge its "
+        "answers again, by another rule or judge; nothing is asked anew. With --predictions: judge "
+        "files of outputs against the data, into --out.",
+        optional=("source",),
+        reading=PredictionSettings,
+        source=study.source,
+        settings=study.settings,
+        scoring=study.scoring,
+        reporting=ReportSettings,
+    )
+
+
+def foreign_option(argv: Sequence[str], flag: str) -> str | None:
+    """Say what to use where an option of another study is given.
+
+    Args:
+        argv: Arguments after `score`.
+        flag: An option that the study of the run does not have.
+
+    Returns:
+        The message, or None where the option is of no study.
+
+    Raises:
+        SourceNotFoundError: If the first argument is not the folder of a run.
+    """
+    if argv and not argv[0].startswith("-"):
+        RunFolder.open(argv[0])
+    study = find_study(_study_of(argv))
+    owners = [
+        name for name in STUDIES.names() if name != study.name and flag in _scoring_flags(name)
+    ]
+    if not owners:
+        return None
+    own = _scoring_flags(study.name)
+    alike = [name for name in own if name.endswith(f"-{flag.removeprefix('--')}")]
+    return (
+        f"{flag} does not judge runs of {study.name}; use {', '.join(alike or own)}, or --study "
+        f"for predictions on the data of {', '.join(owners)}"
+    )
+
+
+def _scoring_flags(name: str) -> list[str]:
+    """List the flags that say how a study judges; none of a study that cannot be loaded."""
+    try:
+        study = find_study(name)
+    except PluginError:
+        return []
+    return [option.flags[0] for option in record_options(study.scoring)]
+
+
+def _study_of(argv: Sequence[str]) -> str:
+    """Find the study: that of the run, or the one that --study names."""
+    named = _DEFAULT
+    if argv and (Path(argv[0]) / "manifest.json").is_file():
+        return RunFolder.open(argv[0]).read_manifest().study
+    for before, word in zip(("", *argv), argv, strict=False):
+        if before not in _NO_RUN_AFTER and (Path(word) / "manifest.json").is_file():
+            return RunFolder.open(word).read_manifest().study
+        if before == "--study" or word.startswith("--study="):
+            named = word.removeprefix("--study=")
+    return named
+
+
+def _refuse_data_options(*records: Any, **own: object) -> None:  # noqa: ANN401
+    """Refuse options that scoring a run again would not heed."""
+    foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
+    for record in filter(None, records):
+        options = record_options(type(record))
+        foreign += [o.flags[0] for o in options if o.path[0] in record.model_fields_set]
+    if foreign:
+        raise ValueError(
+            f"{', '.join(sorted(foreign))} {'belongs' if len(foreign) == 1 else 'belong'} to "
+            "--predictions; a run is scored where it is, against its own questions"
+        )

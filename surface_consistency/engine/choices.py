@@ -1,0 +1,203 @@
+"""Options for the prompts of any study, so that answers can be read from their probabilities."""
+
+import random
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.engine.study import OptionSettings, Plan
+from surface_consistency.errors import DataError
+from surface_consistency.metrics import cluster_bootstrap
+from surface_consistency.models.options import OptionScore, option_log_odds, option_scores
+from surface_consistency.schemas import Prompt
+
+__all__ = ["offer_options", "reference_log_odds"]
+
+_ALIKE = 1e-9
+_DRAWS = 50
+
+
+def offer_options(plan: Plan, settings: OptionSettings) -> Plan:
+    """Give every prompt options: the reference of its fact and references of other facts.
+
+    The options of a fact are the same under all its names and in all its prompts, in an order that
+    is drawn with them; no other option is an accepted answer of the fact, letter case aside. Where
+    the pairs name a relation, the others are references of facts with the same relation.
+
+    Args:
+        plan: What is asked; each prompt asks one fact.
+        settings: `options`, how many, and `seed`.
+
+    Returns:
+        The plan with options in its prompts.
+
+    Raises:
+        DataError: If a prompt asks several facts, or there are too few other references; names it.
+    """
+    targets = plan.targets
+    repeated = targets["prompt_id"].duplicated()
+    if repeated.any():
+        prompt_id = targets.loc[repeated, "prompt_id"].iloc[0]
+        n_facts = int((targets["prompt_id"] == prompt_id).sum())
+        raise DataError(
+            f"prompt {prompt_id!r} asks {n_facts} facts, and options can answer one; read answers "
+            "with --read generate"
+        )
+    relations = _relations(plan)
+    accepted = _accepted(targets)
+    pools = {
+        relation: list(dict.fromkeys(answers[0] for answers in of_relation))
+        for relation, of_relation in targets["answers"].groupby(relations, sort=False)
+    }
+    offered: dict[object, tuple[str, ...]] = {}
+    prompts: dict[object, tuple[str, ...]] = {}
+    for prompt_id, fact_id, answers, relation in zip(
+        targets["prompt_id"], targets["fact_id"], targets["answers"], relations, strict=True
+    ):
+        if fact_id not in offered:
+            offered[fact_id] = _draw(
+                answers[0],
+                pools[relation],
+                accepted[fact_id],
+                settings,
+                fact_id,
+                where=f" among facts with relation {relation!r}" if relation else "",
+            )
+        prompts[prompt_id] = offered[fact_id]
+    groups = {
+        name: replace(group, prompts=[_with_options(item, prompts) for item in group.prompts])
+        for name, group in plan.groups.items()
+    }
+    return replace(plan, groups=groups)
+
+
+def reference_log_odds(
+    answered: pd.DataFrame,
+    pairs: pd.DataFrame,
+    prompts: Iterable[Prompt],
+    *,
+    conditions: tuple[str, str],
+    cluster: str,
+    option_score: OptionScore = "sum",
+) -> pd.DataFrame:
+    """Compare how far the reference is ahead of the other options under the two conditions.
+
+    A verdict says whether the reference is ahead; its log-odds against all other options together
+    say by how much, and move where no verdict flips.
+
+    Args:
+        answered: Targets with answers, prompt_id, scores and the column of clusters.
+        pairs: What is compared: first_target and second_target.
+        prompts: What was asked, with options.
+        conditions: Names of the two conditions.
+        cluster: Column of what is resampled as a whole.
+        option_score: How options are compared.
+
+    Returns:
+        A row for each condition and one for the first less the second: condition, n_pairs,
+        n_clusters, and log_odds, the mean in nats, with log_odds_low and log_odds_high (95 %, by
+        clusters; NaN where these are all alike). Pairs of which an option has no probability are
+        left out. Empty where no prompt offers its reference.
+    """
+    options = {prompt.id: prompt.options or () for prompt in prompts}
+    odds = {}
+    for target_id, prompt_id, answers, scores in zip(
+        *(answered[name] for name in ("target_id", "prompt_id", "answers", "scores")), strict=True
+    ):
+        offered = [option.strip() for option in options.get(prompt_id, ())]
+        if scores is not None and answers[0].strip() in offered:
+            values = option_scores(options[prompt_id], scores, option_score)
+            odds[target_id] = option_log_odds(values, offered.index(answers[0].strip()))
+    first, second = (pairs[f"{side}_target"].map(odds) for side in ("first", "second"))
+    of_target = answered.set_index("target_id")[cluster]
+    known = np.isfinite(first.to_numpy(dtype=float)) & np.isfinite(second.to_numpy(dtype=float))
+    codes, _ = pd.factorize(pairs.loc[known, "first_target"].map(of_target))
+    if not known.any():
+        return pd.DataFrame()
+    rows = []
+    sides = first[known].to_numpy(dtype=float), second[known].to_numpy(dtype=float)
+    labels = (*conditions, f"{conditions[0]} less {conditions[1]}")
+    for label, values in zip(labels, (*sides, sides[0] - sides[1]), strict=True):
+        sums = np.stack([np.bincount(codes, values), np.bincount(codes)], axis=1)
+        row = {"condition": label, "n_pairs": len(values), "n_clusters": len(sums)}
+        row["log_odds"] = values.mean()
+        row["log_odds_low"] = row["log_odds_high"] = np.nan
+        if np.ptp(sums[:, 0] / sums[:, 1]) > _ALIKE:
+            told = cluster_bootstrap(sums, _mean).estimate_interval
+            row["log_odds_low"], row["log_odds_high"] = told.low, told.high
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _mean(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Take sums over clusters through their numbers."""
+    total, n = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    mean: npt.NDArray[np.float64] = total / n
+    return mean
+
+
+def _relations(plan: Plan) -> pd.Series:
+    """Look up the relation of each target's fact; empty where no pair names one."""
+    facts = plan.targets["fact_id"]
+    if "relation" not in plan.pairs:
+        return pd.Series("", index=facts.index)
+    of_facts = plan.pairs.drop_duplicates("fact_id").set_index("fact_id")["relation"]
+    return facts.map(of_facts).fillna("")
+
+
+def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:
+    """Collect every accepted answer of each fact, letter case aside."""
+    found: dict[Hashable, set[str]] = {}
+    for fact_id, answers in zip(targets["fact_id"], targets["answers"], strict=True):
+        found.setdefault(fact_id, set()).update(answer.casefold() for answer in answers)
+    return {fact_id: frozenset(answers) for fact_id, answers in found.items()}
+
+
+def _draw(
+    reference: str,
+    pool: Sequence[str],
+    accepted: frozenset[str],
+    settings: OptionSettings,
+    fact_id: object,
+    *,
+    where: str,
+) -> tuple[str, ...]:
+    """Draw the options of a fact: by its id and the seed alone."""
+    rng = random.Random(f"{settings.seed}|{fact_id}")
+    taken = {reference.casefold(): reference}
+    for _ in range(_DRAWS * settings.options):
+        if len(taken) == settings.options:
+            break
+        option = pool[int(rng.random() * len(pool))]
+        if option.casefold() not in accepted:
+            taken.setdefault(option.casefold(), option)
+    else:
+        # Few others are left: look at each of them once.
+        for option in sorted(pool, key=lambda _: rng.random()):
+            if len(taken) < settings.options and option.casefold() not in accepted:
+                taken.setdefault(option.casefold(), option)
+    if len(taken) < settings.options:
+        raise DataError(
+            f"fact {fact_id!r} has {len(taken) - 1} other answers{where} to choose from, and "
+            f"--options {settings.options} needs {settings.options - 1}; ask for fewer options, or "
+            "for more facts"
+        )
+    return tuple(sorted(taken.values(), key=lambda _: rng.random()))
+
+
+def _with_options(prompt: Prompt, offered: Mapping[Any, tuple[str, ...]]) -> Prompt:
+    """Write the options as they would stand after the prompt."""
+    options = offered.get(prompt.id)
+    if options is None:
+        raise DataError(
+            f"prompt {prompt.id!r} asks nothing that is judged, so it has no options; read answers "
+            "with --read generate"
+        )
+    spaced = prompt.text is not None and not prompt.text[-1:].isspace()
+    return prompt.model_copy(
+        update={"options": tuple(f" {option}" if spaced else option for option in options)}
+    )

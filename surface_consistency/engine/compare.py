@@ -1,0 +1,216 @@
+"""The paired table of anyone's verdicts, by group: what `surface-consistency compare` prints."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics.paired.paired_groups import PairedTest, paired_by
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod
+from surface_consistency.metrics.uncertainty.multiplicity import with_adjusted_p_values
+from surface_consistency.text import one_line
+
+__all__ = ["RUN_RATES", "compare_verdicts", "comparison_text", "split_labels"]
+
+_RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
+RUN_RATES: Final = (
+    "negative_flip_rate",
+    "positive_flip_rate",
+    "consistency_given_first_correct",
+    "accuracy_difference",
+)
+"""Rates of two runs: what was lost and gained of all questions, and kept of those known."""
+_TITLES: Final = {
+    "negative_flip_rate": "lost",
+    "positive_flip_rate": "gained",
+    "consistency_given_first_correct": "kept of known",
+}
+_COUNTS: Final = ("both", "first_only", "second_only", "neither", "n")
+_CLUSTERED: Final = ("obuchowski", "durkalski")
+_OWN: Final = (*_COUNTS, *PAIRED_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
+
+
+def compare_verdicts(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    separator: str | None = None,
+    test: PairedTest = "auto",
+    interval: IntervalMethod = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: int = 0,
+    rates: Sequence[str] = _RATES,
+) -> list[dict[str, Any]]:
+    """Compute the paired table of each group of an outcomes frame, ready for JSON.
+
+    Args:
+        frame: The outcomes frame, as from `read_verdicts`; clusters are its `fact_id`.
+        by: Columns that make the groups; none of them gives one row for all pairs.
+        separator: Text that parts several labels in a cell of these columns, such as ";".
+        test: Form of the test, as for `metrics.paired_by`.
+        interval: How intervals are made, as for `metrics.paired_by`.
+        confidence_level: Nominal coverage of the intervals.
+        n_resamples: Number of resamples of each group; interval "auto" takes none.
+        rng: Seed of the resampling.
+        rates: Names of `metrics.PAIRED_RATES`.
+
+    Returns:
+        One mapping a group: its labels by column, then both, first_only, second_only, neither, n,
+        the rates (accuracy_difference being that of the second less that of the first), mcnemar
+        (statistic, p_value, method, and p_value_holm, corrected for the number of groups), interval
+        (for each of the rates its two bounds), n_missing, n_clusters. Undefined numbers are None,
+        the test of a group without scored pairs among them.
+
+    Raises:
+        ColumnNotFoundError: If a column of `by` is not there; the message lists those seen.
+        ValueError: If a pair stands twice in a group, a column of `by` has the name of a key of the
+            result, or an option is out of range.
+    """
+    keys = [by] if isinstance(by, str) else list(by)
+    for key in keys:
+        if key in _OWN:
+            raise ValueError(f"by column {key!r} has the name of a key of the result; rename it")
+        if key not in frame.columns:
+            raise ColumnNotFoundError(
+                f"by={key!r} is not among the columns, which are {list(frame.columns)}"
+            )
+    if test in _CLUSTERED and frame["fact_id"].is_unique:
+        raise ValueError(
+            f"test={test!r} is for pairs that share clusters, but every pair is a cluster of its "
+            "own; name the column of clusters, or take a test for independent pairs"
+        )
+    rows = paired_by(
+        split_labels(frame, keys, separator),
+        by=keys,
+        pair_id="pair_id",
+        rates={name: PAIRED_RATES[name] for name in rates},
+        test=test,
+        interval=interval,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        rng=rng,
+    )
+    rows = with_adjusted_p_values(rows)
+    return [_as_object(row, keys, rates) for row in rows.to_dict(orient="records")]
+
+
+def comparison_text(
+    rows: Iterable[Mapping[str, Any]], *, first: str = "first", second: str = "second"
+) -> str:
+    """Set the rows of `compare_verdicts` as a plain text table.
+
+    Args:
+        rows: The rows.
+        first: Name of the first condition.
+        second: Name of the second condition.
+
+    Returns:
+        One line a group below a header: pairs, clusters, cells, rates with their intervals, the
+        accuracy of the second condition less that of the first, p, for several groups also after
+        Holm's correction, and the form of the test. Undefined numbers are "-".
+    """
+    table = [_cells(row, first, second) for row in rows]
+    if not table:
+        return "no group"
+    left_out = {"missing"} if all(row["missing"] == "0" for row in table) else set()
+    left_out |= {"Holm"} if len(table) == 1 else set()
+    table = [{k: cell for k, cell in row.items() if k not in left_out} for row in table]
+    header = list(table[0])
+    lines = [header, *([row[name] for name in header] for row in table)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
+    n_labels = header.index("n")
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if index < n_labels else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def split_labels(
+    frame: pd.DataFrame, columns: Sequence[str], separator: str | None
+) -> pd.DataFrame:
+    """Read cells that hold several labels.
+
+    Args:
+        frame: The outcomes frame.
+        columns: Columns of labels.
+        separator: What parts the labels of a cell, such as ";"; None where a cell is one label.
+
+    Returns:
+        The frame with lists of labels, or None for empty cells without a separator.
+    """
+    result = frame.copy(deep=False)
+    for column in columns:
+        labels = [_labels(value, separator) for value in frame[column].array]
+        result[column] = pd.Series(labels, index=frame.index, dtype=object)
+    return result
+
+
+def _labels(value: object, separator: str | None) -> object:
+    """Return the labels of a cell; an empty one has none."""
+    if not isinstance(value, str):
+        return value
+    if separator is None:
+        return value or None
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def _as_object(row: Mapping[Any, Any], keys: list[str], rates: Sequence[str]) -> dict[str, Any]:
+    """Return one group as JSON has it."""
+    found = {key: _plain(row[key]) for key in keys}
+    found |= {name: int(row[name]) for name in _COUNTS}
+    found |= {name: _plain(row[name]) for name in rates}
+    found["mcnemar"] = {
+        "statistic": _plain(row["mcnemar_statistic"]),
+        "p_value": _plain(row["mcnemar_p_value"]),
+        "method": row["mcnemar_method"],
+        "p_value_holm": _plain(row["mcnemar_p_value_holm"]),
+    }
+    found["interval"] = {
+        name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in rates
+    }
+    return found | {name: int(row[name]) for name in ("n_missing", "n_clusters")}
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON knows it."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool) or value is None else str(value)
+
+
+def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
+    """Return the cells of one line by column."""
+    found = {key: one_line(str(value)) for key, value in row.items() if key not in _OWN}
+    names = ("both", f"{first} only", f"{second} only", "neither")
+    found["n"] = str(row["n"])
+    found["clusters"] = str(row["n_clusters"])
+    found |= {name: str(row[key]) for name, key in zip(names, _COUNTS[:4], strict=True)}
+    for name, (low, high) in row["interval"].items():
+        bounds = f"[{_number(low)}, {_number(high)}]"
+        title = _TITLES.get(name, name.replace("_", " "))
+        if name == "accuracy_difference":
+            title = f"{second} - {first}"
+        found[title] = f"{_number(row[name])} {bounds}"
+    test = row["mcnemar"]
+    found["McNemar p"] = _p_text(test["p_value"])
+    found["Holm"] = _p_text(test["p_value_holm"])
+    found["test"] = "-" if test["p_value"] is None else test["method"]
+    found["missing"] = str(row["n_missing"])
+    return found
+
+
+def _p_text(value: float | None) -> str:
+    """Set a p-value."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _number(value: float | None) -> str:
+    """Set a rate with three decimals."""
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,156 @@
+"""Records as Parquet: the columns are derived from the record, and what is read is validated."""
+
+from __future__ import annotations
+
+import json
+import os
+import types
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.runs.readers import parquet_rows
+from surface_consistency.schemas import Record
+from surface_consistency.schemas.jsonl import describe_validation_error
+
+if TYPE_CHECKING:
+    import datasets
+
+__all__ = ["make_features", "read_parquet", "to_parquet"]
+
+R = TypeVar("R", bound=Record)
+
+_SCALARS: Final = {bool: "bool", float: "float64", int: "int64", str: "string"}
+_ROW_GROUP: Final = 8192
+
+
+def make_features(record: type[Record]) -> datasets.Features:
+    """Derive the columns of a data set from its record.
+
+    Args:
+        record: The record class. Strings (literal ones too), whole numbers, floats and booleans
+            become scalars, tuples lists, records structures; "or None" changes nothing, since
+            every column may hold nulls.
+
+    Returns:
+        The features, in the order of the fields.
+
+    Raises:
+        TypeError: If a field has a type that no column can hold; names the field.
+
+    Examples:
+        >>> from surface_consistency.schemas import Message
+        >>> make_features(Message)
+        {'role': Value('string'), 'content': Value('string')}
+    """
+    import datasets
+
+    return datasets.Features(
+        {
+            name: _feature(field.annotation, f"{record.__name__}.{name}")
+            for name, field in record.model_fields.items()
+        }
+    )
+
+
+def to_parquet(
+    path: str | os.PathLike[str], records: Iterable[Record], record: type[Record]
+) -> int:
+    """Write records as Parquet; the file appears whole or not at all.
+
+    Args:
+        path: The file; its folder must exist. An older file of that name is replaced.
+        records: What to write; consumed 8,192 at a time, one row group each.
+        record: Their class, whose `make_features` are the columns.
+
+    Returns:
+        The number of records written.
+
+    Raises:
+        TypeError: If an item is of another class.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = make_features(record).arrow_schema
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    stream, count = iter(records), 0
+    try:
+        with pq.ParquetWriter(part, schema) as writer:
+            while items := list(islice(stream, _ROW_GROUP)):
+                wrong = [type(item).__name__ for item in items if type(item) is not record]
+                if wrong:
+                    raise TypeError(f"expected {record.__name__} records, got {wrong[0]}")
+                rows = [item.model_dump() for item in items]
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+                count += len(rows)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def read_parquet(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
+    """Read records from Parquet, in bounded memory.
+
+    Args:
+        path: The file.
+        record: The class of every row.
+
+    Yields:
+        The records in the file's order.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If it is no Parquet file.
+        RecordError: If a row is not such a record; names file, row (from 1), field and value.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise SourceNotFoundError(f"no file {source}; expected rows of {record.__name__} there")
+    for number, row in parquet_rows(source):
+        yield _record(row, record, source, number)
+
+
+def _feature(annotation: object, where: str) -> object:
+    """Map one annotation to a feature."""
+    import datasets
+
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
+    if origin is Annotated:
+        return _feature(arguments[0], where)
+    if origin in {Union, types.UnionType}:
+        options = [option for option in arguments if option is not type(None)]
+        if len(options) == 1:
+            return _feature(options[0], where)
+    elif origin is Literal and all(isinstance(value, str) for value in arguments):
+        return datasets.Value("string")
+    elif origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return datasets.List(_feature(arguments[0], where))
+    elif isinstance(annotation, type) and annotation in _SCALARS:
+        return datasets.Value(_SCALARS[annotation])
+    elif isinstance(annotation, type) and issubclass(annotation, Record):
+        return dict(make_features(annotation))
+    raise TypeError(
+        f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
+        "type, a record, or one of these or None"
+    )
+
+
+def _record(row: dict[str, object], record: type[R], source: Path, number: int) -> R:
+    """Validate one row; as JSON, where strict records take lists and objects for their fields."""
+    try:
+        return record.model_validate_json(json.dumps(row))
+    except (TypeError, ValidationError) as error:
+        reason = (
+            describe_validation_error(error)
+            if isinstance(error, ValidationError)
+            else f"{error} (a column of a type that records do not have)"
+        )
+        raise RecordError(f"{source}:{number}: not a {record.__name__}: {reason}") from error

@@ -1,0 +1,1 @@
+"""Judges: a rule, a model, people; their prompts, labels and quality."""

@@ -1,0 +1,253 @@
+"""Judges that settings choose: a model, or people by their labels."""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from surface_consistency.engine.judging.judges import NO_ANSWER, LLMJudge
+from surface_consistency.engine.judging.labels import (
+    check_labelled_answers,
+    check_labels,
+    read_labels,
+    write_labelling_sheet,
+)
+from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
+from surface_consistency.errors import DataError
+from surface_consistency.models.registry import load_runner
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas.settings import Settings, values_of_items
+
+__all__ = [
+    "HumanJudge",
+    "JudgeScoring",
+    "check_labelling",
+    "export_labels",
+    "make_chosen_judge",
+]
+
+_FOLDER: Final = "judges"
+
+
+class JudgeScoring(Settings):
+    """How answers are judged: by rule, by a model, or by people."""
+
+    judge: str
+    """Who judges."""
+
+    judge_model: str | None = None
+    """Model of --judge llm: a hub id, folder or server's id."""
+
+    judge_label: str | None = None
+    """Name of the judging model in tables; that of --judge-model by default."""
+
+    judge_runner: str = "openai"
+    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
+
+    judge_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of the judge's runner, its value JSON or text."""
+
+    judge_max_new_tokens: int = Field(default=64, ge=1)
+    """Longest reply of the judge, in tokens."""
+
+    judge_max_thought_tokens: int | None = Field(default=None, ge=1)
+    """Longest thought of the judge before its reply, in tokens, for models that think; without,
+    both share --judge-max-new-tokens."""
+
+    labels: Path | None = None
+    """CSV file of labels: the verdicts of --judge human; any other judge is held against them."""
+
+    labelling_sheet: Path | None = None
+    """CSV file to write, of answers drawn at random, for people to label."""
+
+    labelling_sample: int = Field(default=50, ge=1)
+    """Answers of each kind (form of query, state of the store) in --labelling-sheet."""
+
+    labelling_seed: int = 0
+    """Seed of the draw of --labelling-sheet."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_model_judges(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+        """Let the model that is named judge, unless another judge is."""
+        if isinstance(given, Mapping) and given.get("judge_model") is not None:
+            return {"judge": "llm", **given}
+        return given
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "JudgeScoring":
+        """Refuse a judge that cannot judge, before anything is asked."""
+        if self.judge == "human" and self.labels is None:
+            raise ValueError("--judge human needs --labels, a CSV file of labels")
+        needs_model = self.judge_runner in ("openai", "transformers")
+        if self.judge == "llm" and self.judge_model is None and needs_model:
+            raise ValueError("--judge llm needs --judge-model, the model that judges")
+        return self
+
+
+class HumanJudge:
+    """Takes labels from a CSV file with the columns prompt_id, question_id and is_correct.
+
+    Where a column answer tells what was labelled, labels of another answer are refused.
+    A label is 1 or 0, true or false, yes or no, right or wrong, in any case; an empty cell is a
+    fact that was not labelled. A further column is_recalled, of the same form, is for free answers.
+    Facts that the file does not hold are unjudged, and so are answers that were never given.
+
+    Args:
+        path: The file, UTF-8.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        ColumnNotFoundError: If a column is missing.
+        DataError: If a label is none of these, or a fact is labelled twice; names the line.
+    """
+
+    name = "human"
+    """Short name."""
+
+    judges_again = False
+    """Labels are of the first answers; the repeated sample has none."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = Path(path).name
+        self._labels = read_labels(path)
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `Judge.judge`.
+
+        Args:
+            targets: What to judge.
+
+        Returns:
+            prediction, is_correct, is_recalled and reason.
+
+        Raises:
+            DataError: If the labels are of other answers.
+        """
+        check_labelled_answers(self._labels, targets)
+        keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
+        known = self._labels.set_index(["prompt_id", "question_id"])
+        given = known.reindex(keys).reset_index(drop=True)
+        is_answered = pd.Series(targets["text"].notna().to_numpy())
+        is_labelled = is_answered & given["is_correct"].notna()
+        reason = pd.Series(NO_ANSWER, index=given.index, dtype="str")
+        reason = reason.mask(is_answered, f"no label in {self._file}")
+        return pd.DataFrame(
+            {
+                "prediction": pd.Series(targets["text"].to_numpy(), dtype="str"),
+                "is_correct": given["is_correct"].where(is_labelled),
+                "is_recalled": given["is_recalled"].where(is_labelled),
+                "reason": reason.mask(is_labelled),
+            }
+        )
+
+
+def make_chosen_judge(
+    scoring: JudgeScoring,
+    folder: RunFolder,
+    kind: type[LLMJudge] = LLMJudge,
+    *,
+    prompts: str = OWN_WORDS,
+) -> LLMJudge | HumanJudge | None:
+    """Make the model or the people that shall judge.
+
+    Args:
+        scoring: How answers are judged.
+        folder: The run; a model that judges keeps its log there, in a folder of its own.
+        kind: The study's judge of the kind.
+        prompts: The words that the model is asked in; only a kind that takes `prompts` has others
+            than this package's own.
+
+    Returns:
+        The judge; None where a rule judges.
+
+    Raises:
+        ValueError: If the prompts are of another version.
+        RunnerError: If the judging model cannot be loaded.
+        SourceNotFoundError: If there is no file of labels.
+        DataError: If the labels cannot be read.
+    """
+    if scoring.judge == "human":
+        return HumanJudge(scoring.labels or folder.labels)
+    if scoring.judge != "llm":
+        return None
+    runner = load_runner(
+        scoring.judge_runner,
+        model=scoring.judge_model,
+        options=values_of_items(scoring.judge_option, "judge_option"),
+    )
+    label = scoring.judge_label or scoring.judge_model or runner.name
+    words: dict[str, Any] = {}
+    home = label
+    if (pinned := pin_prompts(prompts, "judge")) != OWN_WORDS:
+        words, home = {"prompts": pinned}, f"{label} {pinned}"
+    return kind(
+        runner,
+        folder.path / _FOLDER / _file_name(home),
+        model=label,
+        **words,
+        max_new_tokens=scoring.judge_max_new_tokens,
+        max_thought_tokens=scoring.judge_max_thought_tokens,
+    )
+
+
+def check_labelling(scoring: JudgeScoring, folder: RunFolder) -> None:
+    """Refuse labels of another run, and a sheet that would be written over labels.
+
+    Args:
+        scoring: How answers are judged.
+        folder: The run.
+
+    Raises:
+        SourceNotFoundError: If there is no file of labels.
+        DataError: If the labels are not of this run, or the labelling sheet is there already.
+    """
+    labels = scoring.labels or (folder.labels if folder.labels.is_file() else None)
+    if labels is not None and folder.targets.is_file():
+        check_labels(read_labels(labels), folder.read_plan()[0])
+    if scoring.labelling_sheet is not None and scoring.labelling_sheet.exists():
+        raise DataError(
+            f"{scoring.labelling_sheet} is there already and may hold labels; choose another name"
+        )
+
+
+def export_labels(
+    scoring: JudgeScoring,
+    folder: RunFolder,
+    targets: pd.DataFrame,
+    *,
+    kind: str = "form",
+    fill: Sequence[str] = ("is_recalled",),
+) -> None:
+    """Keep the labels with the run, and write the sheet that was asked for.
+
+    Args:
+        scoring: How answers are judged.
+        folder: The run.
+        targets: What was judged, with text.
+        kind: As for `write_labelling_sheet`.
+        fill: As for `write_labelling_sheet`.
+    """
+    if scoring.labels is not None and scoring.labels.resolve() != folder.labels.resolve():
+        shutil.copyfile(scoring.labels, folder.labels)
+    if scoring.labelling_sheet is not None:
+        write_labelling_sheet(
+            scoring.labelling_sheet,
+            targets,
+            n=scoring.labelling_sample,
+            seed=scoring.labelling_seed,
+            kind=kind,
+            fill=fill,
+        )
+
+
+def _file_name(label: str) -> str:
+    """Name a folder after a judge: its letters and digits, and a digest that tells alike apart."""
+    words = "-".join(re.findall(r"[A-Za-z0-9]+", label))[-60:] or "judge"
+    return f"{words}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"

@@ -1,0 +1,516 @@
+"""Judges: whoever says of many answers at once whether they are right."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from pydantic import JsonValue
+
+import surface_consistency
+from surface_consistency.engine.judging.prompts import (
+    JUDGE_PROMPT_VERSION,
+    judge_long,
+    judge_short,
+    retry_prompt,
+)
+from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
+from surface_consistency.matching.bulk import match_columns
+from surface_consistency.matching.judge_reply import (
+    FactState,
+    JudgeReplyError,
+    parse_verdict,
+    parse_verdicts,
+)
+from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rules import resolve_rule
+from surface_consistency.matching.verdict_records import Region, answer_region
+from surface_consistency.models.generate import Progress, run_prompts
+from surface_consistency.models.runner import Runner
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import (
+    DataSource,
+    Generation,
+    GenerationParams,
+    Prompt,
+    Verdict,
+)
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS
+
+__all__ = [
+    "NO_ANSWER",
+    "Fact",
+    "Judge",
+    "LLMJudge",
+    "RuleJudge",
+    "answer_spans",
+    "ask_logged",
+    "facts_of",
+    "judge_targets",
+    "logged_answers",
+]
+
+NO_ANSWER: Final = "there is no answer to judge"
+"""Reason of a target whose prompt has no answer, of judges that read more than a rule does."""
+
+_ATTEMPTS: Final = 2
+_MANY_EMPTY: Final = 0.02
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Judges answers; any class with these two members is a judge.
+
+    One that knows the first answers alone, as labels of people do, has `judges_again = False`: the
+    repeated sample, and with it the noise floor, is then left out.
+    """
+
+    name: str
+    """What stands in every verdict, such as "popqa on first_line" or "llm:gpt-4"."""
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers.
+
+        Args:
+            targets: One row a target: the columns of `Plan.targets`, and text, which is missing
+                where the model could not be asked.
+
+        Returns:
+            One row a target, in the same order: is_correct (missing where it could not be judged,
+            then with a reason), and whatever else of the study's verdict record the judge tells.
+        """
+
+
+class RuleJudge:
+    """Compares answers with the accepted ones, by a matching rule.
+
+    Args:
+        rule: Name of the rule, or a rule.
+        region: Judged part of an answer: its first line, the first that is not blank, or all of it.
+
+    Raises:
+        ValueError: If there is no such rule or region.
+    """
+
+    name: str
+    """The rule and the region."""
+
+    def __init__(
+        self,
+        rule: str | Rule[Any] = "popqa",
+        *,
+        region: Region = "first_line",
+    ) -> None:
+        answer_region("", region=region)
+        self._rule = resolve_rule(rule)
+        self._region = region
+        self.name = f"{self._rule.name} on {region}"
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `Judge.judge`.
+
+        Returns:
+            prediction, is_correct, matched_answer, score and reason.
+        """
+        predictions = answer_spans(targets["text"], self._region)
+        _warn_empty(targets["text"], predictions, self._region)
+        found = match_columns(predictions, targets["answers"].tolist(), rule=self._rule)
+        return pd.DataFrame(
+            {
+                "prediction": pd.Series(predictions, dtype="str"),
+                "is_correct": pd.array(found.is_match, dtype="boolean"),
+                "matched_answer": pd.Series(found.answer, dtype="str"),
+                "score": found.score,
+                "reason": pd.Series(found.reason, dtype="str"),
+            }
+        )
+
+
+def answer_spans(texts: pd.Series, region: Region) -> list[str | None]:
+    """Cut outputs to their judged part.
+
+    Args:
+        texts: Outputs, missing where there is none.
+        region: "first_line", "first_text_line" or "whole".
+
+    Returns:
+        The parts, None where there is none.
+    """
+    present = texts.notna()
+    return [
+        answer_region(text, region=region) if known else None
+        for text, known in zip(texts.tolist(), present, strict=True)
+    ]
+
+
+def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: Region) -> None:
+    """Say how many outputs hold text and have nothing in their judged part."""
+    said = texts.fillna("").str.strip() != ""
+    n_empty = int(sum(span == "" for span, any_text in zip(spans, said, strict=True) if any_text))
+    if n_empty > _MANY_EMPTY * len(spans):
+        warnings.warn(
+            f"{n_empty} of {len(spans)} outputs begin with a blank line: their {region} is empty "
+            "and counts as wrong, whatever follows. Judge the first line that is not blank, or "
+            "all: region first_text_line or whole (--region)",
+            SurfaceConsistencyWarning,
+            stacklevel=4,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a judge is told of a target."""
+
+    question: str
+    """The question."""
+
+    answer: str
+    """The reference answer."""
+
+
+def facts_of(targets: pd.DataFrame) -> list[Fact]:
+    """Read what a judge is told.
+
+    Args:
+        targets: What to judge, with the column question.
+
+    Returns:
+        One fact a target; its reference is the first accepted answer, with the others behind it.
+    """
+    return [
+        Fact(
+            question,
+            f"{accepted[0]} (or: {'; '.join(accepted[1:])})" if accepted[1:] else accepted[0],
+        )
+        for question, accepted in zip(targets["question"], targets["answers"], strict=True)
+    ]
+
+
+class LLMJudge:
+    """Asks a model whether answers are right.
+
+    All targets of one answer are one request. A reply in another form than asked for is asked
+    again once, then its targets are unjudged. An empty answer is wrong without asking; an answer
+    that was never given is unjudged. Requests and replies are in a run log, so a stopped judge goes
+    on where it was and asks nothing twice. The targets need the column question. A study with
+    answers of another kind overrides `request` and `read`.
+
+    Args:
+        runner: Who judges: any runner that takes conversations.
+        folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
+        model: Label of the judging model.
+        max_new_tokens: Longest reply.
+        max_thought_tokens: Longest thought before it, of models that think first; None when both
+            share `max_new_tokens`.
+        progress: As for `run_prompts`.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 3.1 and appendix A.2.
+    """
+
+    name: str
+    """`llm:` and the label of the model."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        folder: str | os.PathLike[str],
+        *,
+        model: str,
+        max_new_tokens: int = 64,
+        max_thought_tokens: int | None = None,
+        progress: bool | Callable[[Progress], None] = True,
+    ) -> None:
+        self.name = f"llm:{model}"
+        self._runner = runner
+        self._log = Path(folder) / "judge-generations.jsonl"
+        self._manifest_path = Path(folder) / "judge-manifest.json"
+        self._model = model
+        self._params = GenerationParams(
+            max_new_tokens=max_new_tokens,
+            max_thought_tokens=max_thought_tokens,
+            stop=(),
+            temperature=0.0,
+        )
+        self._progress = progress
+
+    def request(self, targets: pd.DataFrame, answer: str, name: str) -> Prompt:
+        """Write the request on one answer.
+
+        Args:
+            targets: The targets of the answer.
+            answer: The answer.
+            name: Identifier of the request.
+
+        Returns:
+            The prompt, a conversation.
+        """
+        facts = facts_of(targets)
+        if len(facts) == 1:
+            return judge_short(facts[0], answer, prompt_id=name)
+        return judge_long(facts, answer, prompt_id=name)
+
+    def read(self, targets: pd.DataFrame, reply: str) -> Sequence[FactState]:
+        """Read the reply on one answer.
+
+        Args:
+            targets: The targets of the answer.
+            reply: What the judging model wrote.
+
+        Returns:
+            One state a target: "right", "wrong" or "absent".
+
+        Raises:
+            JudgeReplyError: If the reply is not in the form that was asked for.
+        """
+        n = len(targets)
+        found = (parse_verdict(reply),) if n == 1 else parse_verdicts(reply, n)
+        return ["right" if is_right else "wrong" for is_right in found]
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `Judge.judge`.
+
+        Returns:
+            prediction, is_correct, reason and raw.
+
+        Raises:
+            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunnerError: If the judging model cannot be asked.
+        """
+        return self.judge_states(targets).drop(columns=["state", "attempts"])
+
+    def judge_states(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers, and tell what else is known of each target.
+
+        Args:
+            targets: What to judge.
+
+        Returns:
+            As `judge`, and the columns state, "absent" of an empty answer, and attempts, how often
+            the model was asked.
+
+        Raises:
+            RunMismatchError: As `judge` does.
+            RunnerError: As `judge` does.
+        """
+        places: dict[str, Any] = targets.groupby("prompt_id", sort=False).indices  # type: ignore[assignment]
+        texts = targets["text"].astype(object).where(targets["text"].notna(), None).to_numpy()
+        parts = {name: targets.iloc[rows] for name, rows in places.items()}
+        asked = {
+            name: self.request(part, texts[places[name][0]], f"judge/{name}")
+            for name, part in parts.items()
+            if (texts[places[name][0]] or "").strip()
+        }
+        first = self.ask(asked.values())
+        replies = {name: (first[prompt.key], 1) for name, prompt in asked.items()}
+        retried = {
+            name: retry_prompt(prompt, first[prompt.key].text or "", prompt_id=f"{prompt.id}/2")
+            for name, prompt in asked.items()
+            if first[prompt.key].text is not None
+            and isinstance(self._states(parts[name], first[prompt.key]), str)
+        }
+        second = self.ask(retried.values())
+        replies |= {name: (second[prompt.key], _ATTEMPTS) for name, prompt in retried.items()}
+        state, reason, raw = (np.full(len(targets), None, dtype=object) for _ in range(3))
+        attempts = np.zeros(len(targets), dtype=np.int64)
+        for name, rows in places.items():
+            if name not in replies:
+                is_missing = texts[rows[0]] is None
+                (reason if is_missing else state)[rows] = NO_ANSWER if is_missing else "absent"
+                continue
+            reply, attempts[rows] = replies[name]
+            raw[rows] = reply.text
+            found = self._states(parts[name], reply)
+            if isinstance(found, str):
+                reason[rows] = found
+            else:
+                state[rows] = np.array(found, dtype=object)
+        is_judged = np.array([item is not None for item in state], dtype=bool)
+        is_right = np.array([item == "right" for item in state], dtype=bool)
+        return pd.DataFrame(
+            {
+                "prediction": pd.Series(texts, dtype="str"),
+                "is_correct": pd.arrays.BooleanArray(is_right, ~is_judged),
+                "reason": pd.Series(reason, dtype="str"),
+                "raw": pd.Series(raw, dtype="str"),
+                "state": pd.Series(state, dtype="str"),
+                "attempts": attempts,
+            }
+        )
+
+    def _states(self, targets: pd.DataFrame, reply: Generation) -> Sequence[FactState] | str:
+        """Read a reply, or say what is wrong with it."""
+        if reply.finish_reason == "error":
+            return f"the judge could not be asked: {reply.error}"
+        if reply.text is None:
+            return f"the judge gave no verdict: {reply.error}"
+        try:
+            return self.read(targets, reply.text)
+        except JudgeReplyError as error:
+            return f"the judge's reply cannot be read: {error}"
+
+    @property
+    def wording(self) -> DataSource:
+        """Which words the requests are in: a log of other words is not gone on with."""
+        return DataSource(
+            id="judge prompts",
+            revision=str(JUDGE_PROMPT_VERSION),
+            digest=f"judge-prompts-v{JUDGE_PROMPT_VERSION}",
+            n_questions=0,
+        )
+
+    def ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
+        """Ask what the log does not answer.
+
+        Args:
+            asked: Requests to the judging model.
+
+        Returns:
+            All replies by the key of their prompt.
+
+        Raises:
+            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunnerError: If the judging model cannot be asked.
+        """
+        try:
+            return ask_logged(
+                self._runner,
+                list(asked),
+                self._params,
+                self._log,
+                manifest_path=self._manifest_path,
+                model=self._model,
+                data=self.wording,
+                progress=self._progress,
+            )
+        except RunMismatchError as error:
+            raise RunMismatchError(
+                f"{error}. A judge with other settings needs a folder of its own: give it another "
+                "label (--judge-label)"
+            ) from error
+
+
+def ask_logged(
+    runner: Runner,
+    prompts: Sequence[Prompt],
+    params: GenerationParams,
+    log: Path,
+    *,
+    manifest_path: Path,
+    model: str,
+    data: DataSource,
+    study: str = "judge",
+    settings: Mapping[str, JsonValue] | None = None,
+    progress: bool | Callable[[Progress], None] = True,
+) -> dict[str, Generation]:
+    """Ask a model beside a run, such as a judge or a writer, what its log does not answer yet.
+
+    Args:
+        runner: Who is asked.
+        prompts: What.
+        params: How to decode.
+        log: Its run log, which belongs to this model and decoding alone.
+        manifest_path: Where the log's manifest is.
+        model: Label of the model.
+        data: What the prompts are, for the manifest.
+        study: What the model is asked for, for the manifest.
+        settings: What the prompts depend on besides, for the manifest.
+        progress: As for `run_prompts`.
+
+    Returns:
+        All answers by the key of their prompt.
+
+    Raises:
+        RunMismatchError: If the log is of another model, decoding or wording.
+        RunnerError: If the model cannot be asked.
+    """
+    if not prompts:
+        return {}
+    manifest = RunManifest(
+        study=study,
+        model=model,
+        data=data,
+        decoding={"answers": params.model_dump(mode="json")},
+        runner=dict(runner.fingerprint()),
+        settings=dict(settings or {}),
+        package_version=surface_consistency.__version__,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with RunLog.open(log, manifest, manifest_path=manifest_path) as opened:
+        run_prompts(runner, prompts, params, opened, progress=progress)
+    return logged_answers(log, prompts)
+
+
+def logged_answers(log: Path, prompts: Iterable[Prompt]) -> dict[str, Generation]:
+    """Read what a log answers of some prompts.
+
+    Args:
+        log: The run log.
+        prompts: What was asked.
+
+    Returns:
+        The answers by the key of their prompt.
+
+    Raises:
+        RunLogError: If the log is damaged.
+    """
+    wanted = {prompt.key for prompt in prompts}
+    return {
+        answer.prompt_key: answer
+        for answer in read_generations(log)
+        if answer.prompt_key is not None and answer.prompt_key in wanted
+    }
+
+
+def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) -> pd.DataFrame:
+    """Let a judge work and hold it to its task.
+
+    Args:
+        judge: The judge.
+        targets: What to judge, with text.
+        record: The study's verdict record.
+
+    Returns:
+        One row a target, columns of the record.
+
+    Raises:
+        DataError: If the judge returns other rows than it was given, a column that the record does
+            not have, or neither verdict nor reason for a target.
+    """
+    found = judge.judge(targets)
+    if len(found) != len(targets):
+        raise DataError(
+            f"judge {judge.name!r} was given {len(targets)} targets and returned {len(found)} "
+            "verdicts; it must judge each, in order"
+        )
+    found = found.reset_index(drop=True).assign(
+        target_id=targets["target_id"].to_numpy(), judged_by=judge.name
+    )
+    foreign: Sequence[str] = [str(name) for name in found if name not in record.model_fields]
+    if foreign:
+        raise DataError(
+            f"judge {judge.name!r} returned the column {', '.join(foreign)}, which "
+            f"{record.__name__} does not have"
+        )
+    for name, field in record.model_fields.items():
+        if name not in found:
+            found[name] = None if field.is_required() else field.get_default()
+    if "finish_reason" in targets:
+        # Replies that hold no answer say why better than a judge that was shown nothing.
+        kinds = targets["finish_reason"].isin({*NO_ANSWER_REASONS} - {"error"})
+        told = kinds.to_numpy(bool) & found["is_correct"].isna().to_numpy(bool)
+        found.loc[told, "reason"] = targets["error"].to_numpy(object)[told]
+    unexplained = found["is_correct"].isna() & found["reason"].isna()
+    if unexplained.any():
+        raise DataError(
+            f"judge {judge.name!r} gave neither verdict nor reason for "
+            f"{found.loc[unexplained, 'target_id'].iloc[0]!r}; say why it could not be judged"
+        )
+    return found[list(record.model_fields)]

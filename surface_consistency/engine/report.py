@@ -1,0 +1,429 @@
+"""Scored runs become tables, figures and one page."""
+
+import os
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from surface_consistency.engine.selection import pause_gc
+from surface_consistency.engine.study import Analysis, Report, ReportSettings, Study, find_study
+from surface_consistency.errors import (
+    DataError,
+    MissingDependencyError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.report.figures import write_figures
+from surface_consistency.report.html import write_page
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Check, Page
+from surface_consistency.report.table import Column, Table
+from surface_consistency.runs.files import (
+    file_digest,
+    output_folder,
+    staged,
+    write_csv,
+    write_text,
+)
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run, load_runs, study_name
+
+__all__ = [
+    "Reported",
+    "build_page",
+    "cluster_of",
+    "plain_columns",
+    "report_runs",
+    "stacked",
+    "study_of_runs",
+    "write_tables",
+]
+
+_SOURCES = "SOURCES.txt"
+"""Marks a folder of tables that a report wrote, and names what they were made from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reported:
+    """Result of `report_runs`."""
+
+    page: Path
+    """The page."""
+
+    tables: Mapping[str, Table]
+    """The tables, as written to `tables/`."""
+
+    runs: Sequence[Run]
+    """The runs."""
+
+    leading: Mapping[str, Table] = field(default_factory=dict)
+    """The first table of each analysis, by the anchor of its section on the page."""
+
+    notes: Sequence[str]
+    """What a reader must know before the numbers, in sentences."""
+
+    warnings: Sequence[str]
+    """What could not be made, such as figures without matplotlib."""
+
+
+def report_runs(
+    folders: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    study: Study | None = None,
+    settings: ReportSettings | None = None,
+    analyses: Mapping[Analysis, Any] | None = None,
+) -> Reported:
+    """Write tables, figures and page of scored runs.
+
+    Args:
+        folders: The run folders, each once.
+        out: Folder for `report.html`, `tables/` and `figures/`, which are written beside and
+            moved there together; tables and figures that only an earlier report wrote go.
+            `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
+        study: Their study; None for the one that the manifests name.
+        settings: How to compute.
+        analyses: Further analyses with their settings, which add tables and sections.
+
+    Returns:
+        The page and the tables.
+
+    Raises:
+        ValueError: If no folder is given, one twice, or runs of several studies; if
+            `settings.cluster` is no cluster of the study; if an analysis is not for this study, or
+            names a table that is there.
+        DataError: If a run cannot be read.
+    """
+    page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
+    home = output_folder(out)
+    sources = f"tables/{_SOURCES}"
+    told = []
+    with staged(home, first=sources, last="report.html") as beside:
+        write_tables(tables, beside / "tables", runs=runs)
+        try:
+            write_figures(page, beside / "figures")
+        except MissingDependencyError as error:
+            told.append(str(error))
+        write_page(page, beside / "report.html")
+        _name_files(beside, beside / sources)
+        _remove_earlier(home, beside, home / sources)
+    notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
+    target = home / "report.html"
+    return Reported(
+        page=target,
+        tables=tables,
+        runs=runs,
+        leading=_leading(page, analyses or {}),
+        notes=notes,
+        warnings=told,
+    )
+
+
+def build_page(
+    folders: Sequence[str | os.PathLike[str]],
+    *,
+    study: Study | None = None,
+    settings: ReportSettings | None = None,
+    analyses: Mapping[Analysis, Any] | None = None,
+) -> tuple[Page, dict[str, Table], list[Run]]:
+    """Compute tables and page of scored runs, and write nothing; see `report_runs`.
+
+    Args:
+        folders: The run folders, each once.
+        study: Their study; None for the one that the manifests name.
+        settings: How to compute.
+        analyses: Further analyses with their settings.
+
+    Returns:
+        Page, tables by name, and runs.
+
+    Raises:
+        ValueError: As `report_runs`.
+        DataError: If a run cannot be read.
+    """
+    settings = settings or ReportSettings()
+    study = study or study_of_runs(folders)
+    runs = load_runs(folders, outcome=study.outcome)
+    cluster = cluster_of(study, settings, runs=runs)
+    _check_clusters(runs, cluster)
+    report = Report(runs=runs, settings=settings, cluster=cluster)
+    with pause_gc(), warnings.catch_warnings():
+        # What is missing or undefined stands in the tables.
+        warnings.simplefilter("ignore", UnscoredWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        tables = _with_unanswered(study.tables(report), runs)
+        tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
+        page = study.page(report, tables)
+        page = replace(page, checks=[*_unanswered_checks(runs), *page.checks])
+        for analysis, chosen in (analyses or {}).items():
+            added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
+            page = replace(
+                page,
+                sections=[*page.sections, *analysis.sections(report, added)],
+                checks=[*page.checks, *analysis.checks(report, added)],
+            )
+            tables |= added
+    return page, tables, runs
+
+
+def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study:
+    """Find the study of runs, configured as they are.
+
+    Args:
+        folders: The run folders.
+
+    Returns:
+        The study.
+
+    Raises:
+        ValueError: As `runs.loader.study_name`; or if runs compare other conditions or groups.
+        PluginError: As `find_study`.
+    """
+    found = find_study(study_name(folders))
+    made = [found.configured(RunFolder.open(one).read_manifest().settings) for one in folders]
+    for folder, other in zip(folders, made, strict=True):
+        if (other.conditions, other.groupings) != (made[0].conditions, made[0].groupings):
+            raise ValueError(
+                f"one report compares one pair of conditions by the same groups, but {folders[0]} "
+                f"holds {_compared(made[0])} and {folder} holds {_compared(other)}; report them "
+                "apart"
+            )
+    return made[0]
+
+
+def cluster_of(study: Study, settings: ReportSettings, *, runs: Sequence[Run] = ()) -> str:
+    """Say what intervals and tests take as a whole.
+
+    Args:
+        study: The study.
+        settings: How to compute.
+        runs: The runs, by which the default is chosen.
+
+    Returns:
+        The column of the outcomes: the one that is named, or the first of the study that all pairs
+        of all runs know, such as the subject and else the fact.
+
+    Raises:
+        ValueError: If the study has no such cluster.
+    """
+    if settings.cluster is None:
+        known = (name for name in study.clusters if not any(_unknown(run, name) for run in runs))
+        return next(known, "fact_id")
+    cluster = settings.cluster
+    if cluster not in study.clusters:
+        raise ValueError(
+            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
+            f"{cluster!r}"
+        )
+    return cluster
+
+
+def _compared(study: Study) -> str:
+    """Name the conditions and groups of a study."""
+    groups = ", ".join("/".join(columns) for columns in study.groupings.values())
+    return " and ".join(map(repr, study.conditions)) + (f" by {groups}" if groups else "")
+
+
+def write_tables(
+    tables: Mapping[str, Table], folder: str | os.PathLike[str], *, runs: Sequence[Run]
+) -> list[Path]:
+    """Write tables as CSV files that `pandas.read_csv` loads without options.
+
+    Args:
+        tables: The tables.
+        folder: Where to write; made when absent. The tables of an earlier report are replaced.
+        runs: What the tables were made from; their signatures go into `SOURCES.txt`.
+
+    Returns:
+        The files written: `<name>.csv` for each table, then `SOURCES.txt`.
+    """
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    if (home / _SOURCES).is_file():
+        for path in home.glob("*.csv"):
+            if path.stem not in tables:
+                path.unlink()
+    written = []
+    for name, table in tables.items():
+        written.append(home / f"{name}.csv")
+        write_csv(written[-1], table.frame)
+    written.append(home / _SOURCES)
+    write_text(written[-1], "".join(f"{run.label}\t{run.signature}\n" for run in runs))
+    return written
+
+
+def _name_files(report: Path, sources: Path) -> None:
+    """Add the SHA-256 of all files of a report to `SOURCES.txt`, in the form of sha256sum."""
+    named = "".join(
+        f"{file_digest(path)}  {path.relative_to(report).as_posix()}\n"
+        for path in sorted(report.rglob("*"))
+        if path.is_file() and path != sources
+    )
+    write_text(sources, f"{sources.read_text(encoding='utf-8')}\n{named}")
+
+
+def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
+    """Remove the tables and figures that an earlier report wrote and this one does not."""
+    if not sources.is_file():
+        return
+    for line in sources.read_text(encoding="utf-8", errors="replace").splitlines():
+        found = re.fullmatch(r"([0-9a-f]{64})  ((?:tables|figures)/[^/]+)", line)
+        if found is None or (report / found[2]).exists():
+            continue
+        path = home / found[2]
+        if file_digest(path) == found[1]:  # Whoever replaced it keeps it.
+            path.unlink(missing_ok=True)
+
+
+def _analysed(
+    analysis: Analysis,
+    settings: Any,  # noqa: ANN401 - the analysis's settings record
+    study: Study,
+    report: Report,
+    tables: Mapping[str, Table],
+) -> dict[str, Table]:
+    """Compute the tables of an analysis, and hold it to its study and to names of its own."""
+    if analysis.studies and study.name not in analysis.studies:
+        raise ValueError(
+            f"the analysis {analysis.name!r} reads runs of {', '.join(analysis.studies)}, not of "
+            f"{study.name}"
+        )
+    added = dict(analysis.tables(report, settings))
+    if clash := sorted(added.keys() & tables.keys()):
+        raise ValueError(
+            f"the analysis {analysis.name!r} has the table {', '.join(clash)}, which {study.name} "
+            "has already; it must choose another name"
+        )
+    return added
+
+
+def _leading(page: Page, analyses: Iterable[Analysis]) -> dict[str, Table]:
+    """Find the first table with rows in the section of each analysis."""
+    names = {analysis.name for analysis in analyses}
+    leading: dict[str, Table] = {}
+    for section in page.sections:
+        for block in section.blocks if section.anchor in names else ():
+            if isinstance(block, Table) and not block.frame.empty:
+                leading.setdefault(section.anchor, block)
+    return leading
+
+
+def _unanswered(run: Run) -> str:
+    """Count the prompts of a run that have no answer; "" where all have."""
+    scoring = run.scoring
+    if scoring is None or not scoring.n_unanswered:
+        return ""
+    return f"{scoring.n_unanswered:,} of {scoring.n_prompts:,}"
+
+
+def _with_unanswered(tables: Mapping[str, Table], runs: Sequence[Run]) -> dict[str, Table]:
+    """Say in the captions of tables of runs how many prompts have no answer."""
+    counts = {run.label: count for run in runs if (count := _unanswered(run))}
+    if not counts:
+        return dict(tables)
+    if len(runs) == 1:
+        told = f"{next(iter(counts.values()))} prompts unanswered"
+    elif len(counts) < 4:
+        told = "prompts unanswered: " + ", ".join(f"{n} of {name}" for name, n in counts.items())
+    else:
+        told = f"prompts unanswered in {len(counts)} of {len(runs)} runs"
+    return {
+        name: table if table.model is None else replace(table, caption=f"{table.caption} ({told})")
+        for name, table in tables.items()
+    }
+
+
+def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
+    """Say on the page how many prompts have no answer."""
+    return [
+        Check(
+            level="look here",
+            title="Unanswered prompts",
+            text=[
+                f"{run.label}: {count} prompts have no answer, so their pairs are left out. "
+                + (
+                    "The predictions hold none, or a blank one."
+                    if run.manifest.runner.get("runner") == "stored"
+                    else "The same command asks them again."
+                )
+            ],
+        )
+        for run in runs
+        if (count := _unanswered(run))
+    ]
+
+
+def _check_clusters(runs: Sequence[Run], cluster: str) -> None:
+    """Refuse pairs that belong to no cluster."""
+    for run in runs:
+        if n_without := _unknown(run, cluster):
+            raise DataError(
+                f"run {run.label!r} has {n_without} pairs without {cluster}, so they belong to no "
+                "cluster; use --cluster fact_id"
+            )
+
+
+def _unknown(run: Run, cluster: str) -> int:
+    """Count the pairs that belong to no cluster."""
+    return int(run.outcomes[cluster].isna().sum())
+
+
+def _check_tables(runs: Sequence[Run]) -> dict[str, Table]:
+    """Put the checks of all runs one below the other."""
+    tables = {}
+    for name in dict.fromkeys(name for run in runs for name in run.checks):
+        frame = stacked(runs, {run.label: run.checks.get(name) for run in runs})
+        tables[name] = Table(
+            frame=frame, caption=name.replace("_", " ").capitalize(), columns=plain_columns(frame)
+        )
+    return tables
+
+
+def plain_columns(frame: pd.DataFrame) -> list[Column]:
+    """Describe the columns of a frame that nobody described: text, counts and numbers as they are.
+
+    Args:
+        frame: The frame.
+
+    Returns:
+        One column each, told apart by the types of their values alone.
+    """
+    kinds = {"i": "count", "u": "count", "f": "number"}
+    return [
+        Column(
+            key=str(name),
+            title=str(name).replace("_", " "),
+            kind=kinds.get(frame[name].dtype.kind, "label"),  # type: ignore[arg-type]
+        )
+        for name in frame.columns
+    ]
+
+
+def stacked(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame | None]) -> pd.DataFrame:
+    """Put one table of each run below each other with the column `model` first.
+
+    Args:
+        runs: The runs.
+        tables: A table by the run's label; None where there is none.
+
+    Returns:
+        The rows. Those of a table that names models itself keep theirs, save the run's own, which
+        gets its label.
+    """
+    parts = []
+    for run in runs:
+        table = tables.get(run.label)
+        if table is None:
+            continue
+        labels = [run.label] * len(table)
+        if "model" in table:
+            labels = [run.label if m == run.manifest.model else m for m in table["model"]]
+        rest = table.drop(columns="model", errors="ignore")
+        rest.insert(0, "model", pd.Series(labels, index=rest.index, dtype="object"))
+        parts.append(rest)
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)

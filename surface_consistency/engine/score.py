@@ -1,0 +1,626 @@
+"""Answers are judged: of a run, of a file of predictions, of many files at once."""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.engine.choices import reference_log_odds
+from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.run import count_replies, make_manifest, write_targets
+from surface_consistency.engine.selection import pause_gc
+from surface_consistency.engine.study import Plan, RuleScoring, Scored, Study, find_study
+from surface_consistency.errors import (
+    DataError,
+    RunLogError,
+    RunMismatchError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
+from surface_consistency.metrics import paired_by
+from surface_consistency.models.options import OptionScore
+from surface_consistency.models.prediction_rows import PredictionSettings
+from surface_consistency.models.predictions import (
+    Asked,
+    Predictions,
+    answers_only,
+    read_predictions,
+)
+from surface_consistency.models.thoughts import separate_stored
+from surface_consistency.runs.command import COMMAND
+from surface_consistency.runs.files import atomic_path, write_text
+from surface_consistency.runs.folder import RunFolder, Scoring
+from surface_consistency.runs.frames import write_frame
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.runs.processes import map_processes
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
+from surface_consistency.schemas.jsonl import read_jsonl
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.text import has_unspaced_script
+
+__all__ = [
+    "align_predictions",
+    "answered_targets",
+    "import_predictions",
+    "retest_flip_rate",
+    "score_files",
+    "score_run",
+]
+
+_MANY_UNSPACED: Final = 0.02
+_UNANSWERED: Final = ("error", "unclosed_thought")
+"""How a reply ends that is no answer and no refusal to give one."""
+
+_ROWS_AT_ONCE = 8_192
+
+
+def import_predictions(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    origin: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    plan: Plan | None = None,
+    reading: PredictionSettings | None = None,
+) -> RunFolder:
+    """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        predictions: Generated text by prompt id or by question text; or one text a prompt, in the
+            order of the data, None where there is none; or what `read_predictions` read.
+        out: Folder of the run; made, or taken as it is when it holds these predictions already.
+        model: Label of the model in tables.
+        origin: Where the predictions came from, for the manifest.
+        settings: The study's settings, as far as they say what is compared, and how thoughts are
+            told from answers.
+        source: Where the data came from, for the manifest.
+        plan: The plan of this data and these settings, to save making it again.
+        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
+
+    Returns:
+        The run folder.
+
+    Raises:
+        DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
+            nobody says whether replies without a tag are answers; see `split_replies`.
+        RunMismatchError: If the folder holds other predictions.
+    """
+    settings = study.settings() if settings is None else settings
+    plan = plan or study.plan(data, settings)
+    texts = align_predictions(plan.targets, predictions, reading=reading)
+    del predictions
+    folder = RunFolder.create(out)
+    if folder.prompts.exists():
+        raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
+    manifest = make_manifest(
+        study,
+        plan.data,
+        model=model,
+        runner={
+            "runner": "stored",
+            "predictions": origin,
+            "sha256": _digest(texts),
+            "thought_tags": settings.thought_tags and list(settings.thought_tags),
+            "thought_opened": settings.thought_opened,
+        },
+        source=source,
+    )
+    lines = separate_stored(texts, settings.with_thoughts(GenerationParams()))
+    manifest = manifest.model_copy(update={"replies": count_replies(lines)})
+    if folder.manifest.exists():
+        found = folder.read_manifest().differences(manifest)
+        if found:
+            raise RunMismatchError(
+                f"{folder.path} holds other predictions ({', '.join(found)} differ); give these "
+                "another --out, or delete the folder first"
+            )
+    with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
+        for start in range(0, len(lines), _ROWS_AT_ONCE):
+            lines.iloc[start : start + _ROWS_AT_ONCE].to_json(
+                log, orient="records", lines=True, force_ascii=False
+            )
+    write_targets(folder, plan, plan.targets["prompt_id"], "")
+    write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
+    return folder
+
+
+def score_files(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    predictions: Sequence[Path],
+    out: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    reading: PredictionSettings | None = None,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+) -> list[RunFolder]:
+    """Score files of predictions, one a model; the data are loaded once, all cores are used.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        predictions: The files; see `models.read_predictions`.
+        out: Folder of the run, or with several files of the runs' folders, named after the files.
+        label: Label of the model; None for the file's name.
+        reading: How the files are read; None for the defaults.
+        settings: The study's settings, as far as they say what is compared, and how thoughts are
+            told from answers.
+        source: Where the data came from, for the manifest.
+        scoring: How to judge.
+
+    Returns:
+        The scored run folders, in the order of the files.
+
+    Raises:
+        ValueError: If two files have one name, or a label is given for several files.
+        DataError: If a file cannot be read or belongs to other data.
+    """
+    names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
+    if len(set(names)) < len(names):
+        raise ValueError("two files of --predictions have one name; rename one of them")
+    if label is not None and len(names) > 1:
+        raise ValueError("--label names one model; leave it out where there are several files")
+    settings = study.settings() if settings is None else settings
+    with pause_gc():
+        plan = study.plan(data, settings)
+    del data
+    home = Path(out)
+    tasks = [
+        _FileTask(
+            study=study,
+            plan=plan,
+            predictions=path,
+            out=home / name if len(names) > 1 else home,
+            label=label or name,
+            reading=reading,
+            settings=settings,
+            source=source,
+            scoring=scoring,
+        )
+        for name, path in zip(names, predictions, strict=True)
+    ]
+    del plan
+    return map_processes(_score_file, tasks)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _FileTask:
+    """One file of predictions to be scored, here or in another process."""
+
+    study: Study
+    plan: Plan | None
+    predictions: Path
+    out: Path
+    label: str
+    reading: PredictionSettings | None
+    settings: Any
+    source: Settings | None
+    scoring: Any
+
+
+def _score_file(task: _FileTask) -> RunFolder:
+    """Import and score one file of predictions."""
+    with pause_gc():
+        folder = import_predictions(
+            task.study,
+            None,
+            read_predictions(task.predictions, task.reading),
+            task.out,
+            model=task.label,
+            origin=str(task.predictions),
+            settings=task.settings,
+            source=task.source,
+            plan=task.plan,
+        )
+        task.plan = None  # The folder holds it: it would stand in memory twice.
+        score_run(folder, study=task.study, scoring=task.scoring)
+    return folder
+
+
+def score_run(
+    folder: RunFolder,
+    *,
+    study: Study | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+) -> pd.DataFrame:
+    """Judge the answers of a run and write verdicts, outcomes and checks beside them.
+
+    May be called again with another rule or judge: nothing is asked anew.
+
+    Args:
+        folder: The run.
+        study: Its study; None for the one that the manifest names.
+        scoring: How to judge; None for the study's defaults.
+
+    Returns:
+        The outcomes frame, as written to `outcomes.parquet`.
+
+    Raises:
+        SourceNotFoundError: If a file of the run is missing.
+        RunLogLockedError: If another process writes to the run, or judges it.
+        RunLogError: If the run has no answer yet, or two to one prompt.
+        DataError: If the plan was changed since it was made, or the judge decided nothing; earlier
+            verdicts are kept then.
+
+    Warns:
+        UnscoredWarning: If answers are missing or could not be judged.
+    """
+    manifest = folder.read_manifest()
+    study = study or find_study(manifest.study)
+    scoring = study.scoring() if scoring is None else scoring
+    scoring = study.settle_scoring(scoring, manifest.settings)
+    with folder.locked(), pause_gc():
+        return _score(folder, manifest, study, scoring)
+
+
+def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
+    """Judge, pair, check, write."""
+    judge = study.judge(scoring, folder)
+    targets, pairs = folder.read_plan()
+    answered = answered_targets(folder, targets, repeat=False)
+    if answered["text"].isna().all():
+        raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
+    verdicts = judge_targets(judge, answered, study.verdict)
+    _refuse_no_verdict(verdicts, judge.name)
+    outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
+    again = answered_targets(folder, targets, repeat=True)
+    again = again[again["text"].notna()].reset_index(drop=True)
+    is_judged = len(again) and getattr(judge, "judges_again", True)
+    repeated = judge_targets(judge, again, study.verdict) if is_judged else None
+    scored = Scored(
+        folder=folder,
+        model=manifest.model,
+        targets=answered,
+        verdicts=verdicts,
+        outcomes=outcomes,
+        repeated=repeated,
+        scoring=scoring,
+    )
+    checks = {
+        **_agreement(answered, scoring),
+        **_replies(answered, manifest.model),
+        **_cut_answers(answered, verdicts, manifest.model),
+    }
+    if repeated is not None:
+        checks["noise_floor"] = retest_flip_rate(
+            targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
+        ).assign(model=manifest.model)
+    checks |= _log_odds(scored, pairs, manifest, study)
+    checks |= study.checks(scored)
+    prompts = answered["finish_reason"][~answered["prompt_id"].duplicated()]
+    made = Scoring(
+        judged_by=judge.name,
+        settings=scoring.model_dump(mode="json"),
+        checks=tuple(checks),
+        command=COMMAND.get(),
+        n_prompts=len(prompts),
+        n_unanswered=int((prompts.isna() | prompts.isin(_UNANSWERED)).sum()),
+    )
+    with folder.replacing_scores(made) as beside:
+        write_frame(beside.verdicts, verdicts, study.verdict)
+        if repeated is not None:
+            write_frame(beside.repeat_verdicts, repeated, study.verdict)
+        beside.write_checks(checks)
+        study.export(replace(scored, folder=beside))
+        write_frame(beside.outcomes, outcomes, study.outcome)
+    _warn_unscored(verdicts)
+    return outcomes
+
+
+def retest_flip_rate(
+    targets: pd.DataFrame,
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    *,
+    stratum: str | None = None,
+    cluster: str = "fact_id",
+) -> pd.DataFrame:
+    """Compare the verdicts on two answers to the same prompts: the noise floor.
+
+    Greedy decoding is not a function of the prompt alone: reduced precision makes it depend on the
+    other prompts of the batch. A flip rate between conditions means something only above this.
+
+    Args:
+        targets: What was judged, `Plan.targets`.
+        first: Verdicts of the run.
+        second: Verdicts of the repetition, on some of the targets.
+        stratum: Column of the targets by which the rate is told; None for all together.
+        cluster: Column of the targets that intervals take as a whole.
+
+    Returns:
+        One row a stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
+        `flip_rate_low` and `flip_rate_high` (95 %, clusters taken whole), and n_text_changes:
+        judged parts that differ at all. Empty when no target has both verdicts.
+    """
+    both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
+        targets, on="target_id", validate="many_to_one"
+    )
+    name = stratum or "stratum"
+    frame = pd.DataFrame(
+        {
+            name: both[stratum] if stratum else "all",
+            "fact_id": both[cluster],
+            "first_correct": both["is_correct_1"],
+            "second_correct": both["is_correct_2"],
+            "changed": both["prediction_1"].fillna("") != both["prediction_2"].fillna(""),
+        }
+    )
+    frame = frame[frame["first_correct"].notna() & frame["second_correct"].notna()]
+    bounds = ["flip_rate_low", "flip_rate_high"]
+    columns = [name, "n_repeated", "n_verdict_flips", "flip_rate", *bounds, "n_text_changes"]
+    if frame.empty:
+        return pd.DataFrame(columns=columns)
+    with warnings.catch_warnings():
+        # Only the flip rate is read, which is defined; the other rates may not be.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = paired_by(frame, by=name)
+    table["n_repeated"] = table["n"]
+    table["n_verdict_flips"] = table["first_only"] + table["second_only"]
+    table["n_text_changes"] = table[name].map(frame.groupby(name)["changed"].sum())
+    if stratum:
+        order = {value: place for place, value in enumerate(targets[stratum].unique())}
+        table = table.sort_values(name, key=lambda values: values.map(order), ignore_index=True)
+    return table[columns]
+
+
+def align_predictions(
+    targets: pd.DataFrame,
+    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
+    *,
+    reading: PredictionSettings | None = None,
+) -> pd.Series:
+    """Find the prediction of each prompt.
+
+    Args:
+        targets: `Plan.targets`; the column question, where it is there, may name a prompt too.
+        predictions: As for `import_predictions`.
+        reading: As for `import_predictions`.
+
+    Returns:
+        Text by prompt id, missing where there is none; lone surrogates are replaced.
+
+    Raises:
+        TypeError: If the predictions are one string.
+        DataError: If a sequence has another length than the prompts, no key of a mapping is the id
+            or the text of a question, or outputs begin with their prompts and these are not to be
+            cut off.
+
+    Warns:
+        UnscoredWarning: If predictions belong to no prompt, or are blank.
+    """
+    if isinstance(predictions, str):
+        raise TypeError("predictions is one string; give a mapping, or one text for each question")
+    ids = targets["prompt_id"].drop_duplicates()
+    questions: list[str | None] | None = None
+    if "question" in targets:
+        # A prompt with several targets asks for more than the question of one of them.
+        is_alone = ~targets["prompt_id"].duplicated(keep=False)
+        alone = targets["question"].astype(object).where(is_alone, None)
+        questions = alone.loc[ids.index].tolist()
+    if isinstance(predictions, Predictions):
+        reading = reading or predictions.settings
+        facts, answers = (
+            targets.loc[ids.index, name].tolist() if name in targets else None
+            for name in ("fact_id", "answers")
+        )
+        texts = predictions.match(Asked(ids.tolist(), questions, facts, answers))
+    elif isinstance(predictions, Mapping):
+        texts = _by_name(ids, questions, predictions)
+    elif len(predictions) == len(ids):
+        texts = list(map(_writable, predictions))
+    else:
+        raise DataError(
+            f"{len(predictions)} predictions for {len(ids)} questions; give one for each question, "
+            "or a mapping from question id to text"
+        )
+    texts = answers_only(texts, questions, reading or PredictionSettings())
+    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
+
+
+def _by_name(
+    ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str]
+) -> list[str | None]:
+    """Find the prediction of each prompt in a mapping from id or question."""
+    places = {key: place for place, key in enumerate(predictions)}
+    said = list(predictions.values())
+    is_known = bytearray(len(said))
+    texts: list[str | None] = []
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        names = ids.iloc[rows].tolist()
+        asked = [None] * len(names) if questions is None else questions[rows]
+        for name, question in zip(names, asked, strict=True):
+            found = [places[key] for key in (name, question) if key in places]
+            for place in found:
+                is_known[place] = True
+            texts.append(_writable(said[found[0]]) if found else None)
+    if not any(is_known):
+        raise DataError(
+            "no prediction belongs to a question: keys are question ids such as "
+            f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
+        )
+    n_foreign = is_known.count(False)
+    if n_foreign:
+        first = next(key for key, known in zip(predictions, is_known, strict=True) if not known)
+        warnings.warn(
+            f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
+            f"and were left out, the first under {first!r}",
+            UnscoredWarning,
+            stacklevel=4,
+        )
+    return texts
+
+
+def _writable(text: str | None) -> str | None:
+    """Replace what no file in UTF-8 can hold."""
+    return text if text is None or text.isascii() else replace_surrogates(text)
+
+
+def _digest(texts: pd.Series) -> str:
+    """Name the content of predictions by SHA-256."""
+    hashed = pd.util.hash_pandas_object(texts.fillna("\x00"), index=True)
+    return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
+
+
+def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.DataFrame:
+    """Put the answers beside the targets; prompts of equal content share one.
+
+    Args:
+        folder: The run.
+        targets: What is judged, with group and prompt_key, as `RunFolder.read_plan` gives them.
+        repeat: Whether the answers of the second time.
+
+    Returns:
+        The targets with text, finish_reason, error, lookups, scores, thought and thought_source;
+        None where there is none.
+    """
+    answers = folder.read_answers(targets["group"].unique(), repeat=repeat)
+    key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
+    rows = np.full(len(targets), -1)
+    for group, places in targets.groupby("group", sort=False).indices.items():
+        of_group = np.flatnonzero(answers["group"] == group)
+        wanted = pd.Index(targets["prompt_key"].iloc[places], dtype=object)
+        at = pd.Index(key.iloc[of_group], dtype=object).get_indexer(wanted)
+        rows[places[at >= 0]] = of_group[at[at >= 0]]
+    known = rows >= 0
+    found = targets.copy(deep=False)
+    wanted = ("text", "finish_reason", "error", "lookups", "scores", "thought", "thought_source")
+    for name in wanted:
+        values = np.full(len(targets), None, dtype=object)
+        column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
+        values[known] = column[rows[known]]
+        found[name] = pd.Series(values, index=targets.index, dtype=object)
+    return found
+
+
+def _cluster(study: Study, targets: pd.DataFrame) -> str:
+    """Name the column of clusters of the targets: the study's cluster where it is known."""
+    first = next(iter(study.clusters))
+    return first if first in targets and targets[first].notna().all() else "fact_id"
+
+
+def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:  # noqa: ANN401
+    """Compare the verdicts of all rules, where the scoring is by a rule and asks for it."""
+    if not isinstance(scoring, RuleScoring) or not scoring.agreement:
+        return {}
+    texts = answered["text"].tolist()
+    n_unspaced = sum(isinstance(text, str) and has_unspaced_script(text) for text in texts)
+    by_words = n_unspaced > _MANY_UNSPACED * len(texts) and find_spec("icu4py") is not None
+    table = rule_agreement(
+        texts,
+        answered["answers"].tolist(),
+        rules=(*COMPARED_RULES, "segmented") if by_words else COMPARED_RULES,
+        region=scoring.region,
+    )
+    return {str(name): rows for name, rows in table.groupby("compared")}
+
+
+def _log_odds(
+    scored: Scored, pairs: pd.DataFrame, manifest: RunManifest, study: Study
+) -> dict[str, pd.DataFrame]:
+    """Compare the log-odds of references, where answers were chosen among options of facts."""
+    settings = manifest.settings
+    if settings.get("read", "generate") == "generate" or "option_score" not in settings:
+        return {}
+    table = reference_log_odds(
+        scored.targets,
+        pairs,
+        read_jsonl(scored.folder.prompts, Prompt),
+        conditions=study.conditions,
+        cluster=_cluster(study, scored.targets),
+        option_score=cast("OptionScore", settings["option_score"]),
+    )
+    return {} if table.empty else {"log_odds": table}
+
+
+def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
+    """Count the replies that hold thoughts, or no answer for another reason than an error."""
+    replies = answered.drop_duplicates(["prompt_key", "group"])
+    replies = replies[replies["finish_reason"].notna()]
+    counts = count_replies(replies)
+    kinds = {kind: counts.get(kind, 0) for kind in NO_ANSWER_REASONS}
+    n_thoughts = int(replies["thought_source"].notna().sum())
+    if not n_thoughts and sum(kinds.values()) == kinds["error"]:
+        return {}
+    row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
+    row |= {f"n_{kind}": n for kind, n in kinds.items()}
+    return {"replies": pd.DataFrame([row])}
+
+
+def _cut_answers(
+    answered: pd.DataFrame, verdicts: pd.DataFrame, model: str
+) -> dict[str, pd.DataFrame]:
+    """Count wrong answers that end at the limit of tokens within an accepted answer."""
+    if "answers" not in answered:
+        return {}
+    wrong = set(verdicts.loc[verdicts["is_correct"].eq(False).fillna(False), "target_id"])
+    is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
+    n_cut = 0
+    for text, accepted in answered.loc[is_cut, ["text", "answers"]].itertuples(index=False):
+        # A letter of several tokens may be cut too; what goes on in another line is whole.
+        said = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
+        if said and "\n" not in said:
+            n_cut += any(
+                len(said) < len(one) and one.casefold().startswith(said) for one in accepted
+            )
+    row = {"model": model, "n_cut": n_cut, "n_answers": len(answered)}
+    return {"cut_answers": pd.DataFrame([row])} if n_cut else {}
+
+
+def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
+    """Quote the first error of a run without an answer, and say what helps."""
+    if not folder.logs():
+        return f": its log was deleted; restore it, or {folder.made_anew()}"
+    errors = folder.read_answers(answered["group"].unique())["error"].dropna()
+    told = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
+    if answered["finish_reason"].isin([None, "error"]).any():
+        return (
+            f"{told}; mend what stood in the way, and give the command of the run again: it asks "
+            "every prompt that has no answer"
+        )
+    return (
+        f"{told}. The replies are there, so the same command asks nothing again: ask another "
+        "model, or with other settings, into another --out"
+    )
+
+
+def _refuse_no_verdict(verdicts: pd.DataFrame, judge: str) -> None:
+    """Refuse to put nothing in the place of earlier verdicts."""
+    if verdicts["is_correct"].isna().all():
+        raise DataError(
+            f"judge {judge!r} decided none of {len(verdicts)} facts, the first because "
+            f"{verdicts['reason'].iloc[0]}; mend that and score again: what was judged before is "
+            "kept"
+        )
+
+
+def _warn_unscored(verdicts: pd.DataFrame) -> None:
+    """Say how many targets have no verdict, and why."""
+    reasons = verdicts["reason"].dropna()
+    if reasons.empty:
+        return
+    counts = reasons.str.split(":").str[0].value_counts(sort=False)
+    counted = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    warnings.warn(
+        f"{len(reasons)} of {len(verdicts)} answers have no verdict: {counted}; their pairs are "
+        f"left out of the tables; the first: {reasons.iloc[0]}",
+        UnscoredWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,155 @@
+"""One study under several settings of one model: a sweep, asked, scored and reported together."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surface_consistency.engine.report import Reported, cluster_of, report_runs
+from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.study import ReportSettings, Study
+from surface_consistency.errors import RunMismatchError
+from surface_consistency.runs.files import output_folder, write_json
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas.settings import Settings
+
+__all__ = ["Swept", "ask_variants", "run_variants"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Swept:
+    """Result of `run_variants`."""
+
+    folders: Sequence[RunFolder]
+    """The runs, one a variant."""
+
+    reported: Reported
+    """Tables and page over all of them."""
+
+
+def run_variants(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    report: ReportSettings | None = None,
+    progress: ProgressOption = True,
+) -> Swept:
+    """Run, score and report all that settings stand for: one run, or a sweep of several.
+
+    Each run of a sweep has a folder of its own within `out`, which `sweep.json` marks; groups of
+    prompts that depend on the model alone are asked once for all. Started again with the same
+    arguments it goes on where it was stopped.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        runner: Who answers.
+        out: Folder of the run, or of the runs; page and tables over all of them go there too.
+        model: Label of the model in tables.
+        settings: How to ask; `Study.variants` takes them apart. None for the study's defaults.
+        source: Where the data came from, for the manifests.
+        scoring: How to judge; None for the study's defaults.
+        report: How to compute tables and page; None for the defaults.
+        progress: Whether to show a progress bar on a terminal, or a function that is told.
+
+    Returns:
+        The runs and what was reported of them.
+
+    Raises:
+        RunMismatchError: If several runs should go into the folder of a single one or the other way
+            round, or a folder holds a run with other settings.
+        DataError: If nothing is left to ask.
+        ValueError: If the study has no such cluster.
+    """
+    report = report or ReportSettings()
+    cluster_of(study, report)
+    folders = ask_variants(
+        study,
+        data,
+        runner,
+        out,
+        model=model,
+        settings=settings,
+        source=source,
+        scoring=scoring,
+        progress=progress,
+    )
+    reported = report_runs([one.path for one in folders], out, study=study, settings=report)
+    return Swept(folders=folders, reported=reported)
+
+
+def ask_variants(
+    study: Study,
+    data: Any,  # noqa: ANN401 - each study has its own data
+    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    source: Settings | None = None,
+    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    progress: ProgressOption = True,
+    shard: Shard = WHOLE,
+) -> list[RunFolder]:
+    """Run and score all that settings stand for, and report nothing yet.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        runner: Who answers.
+        out: Folder of the run, or of the runs.
+        model: Label of the model in tables.
+        settings: How to ask; None for the study's defaults.
+        source: Where the data came from, for the manifests.
+        scoring: How to judge; None for the study's defaults.
+        progress: Whether to show a progress bar on a terminal, or a function that is told.
+        shard: Which batches are asked; where it is not all of them, nothing is scored.
+
+    Returns:
+        The runs, one a variant.
+
+    Raises:
+        RunMismatchError: As `run_variants`.
+        DataError: If nothing is left to ask.
+    """
+    home = Path(out)
+    variants = study.variants(study.settings() if settings is None else settings)
+    runs = {"runs": [name for name, _ in variants]}
+    if len(variants) > 1:
+        if (home / "manifest.json").is_file():
+            raise RunMismatchError(
+                f"{home} holds a single run, whose tables and page a sweep would replace; choose "
+                "another --out, or settings of one run to go on with it"
+            )
+        output_folder(home)
+        if not (home / SWEEP_FILE).exists():
+            write_json(home / SWEEP_FILE, runs)
+    folders: list[RunFolder] = []
+    for name, chosen in variants:
+        folder = run_study(
+            study,
+            data,
+            runner,
+            home / name,
+            model=model,
+            settings=chosen,
+            source=source,
+            progress=progress,
+            shared=folders[0] if folders else None,
+            shard=shard,
+        )
+        if not folders and len(variants) > 1:
+            # The first run was accepted, so this is the sweep that goes on, longer or shorter.
+            write_json(home / SWEEP_FILE, runs)
+        if shard == WHOLE:
+            score_run(folder, study=study, scoring=scoring)
+        folders.append(folder)
+    return folders

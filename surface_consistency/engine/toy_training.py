@@ -1,0 +1,327 @@
+"""Training of model organisms: small transformers, taught from scratch what a study plants.
+
+What a downloaded model has seen is unknown; what an organism knows is set, so that a study can be
+held against it. `organisms` says what each of them is taught.
+"""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from surface_consistency.errors import MissingDependencyError, RunMismatchError
+from surface_consistency.models.loading import quiet_bars
+from surface_consistency.runs.files import write_text
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+__all__ = ["Lesson", "Piece", "TrainingSettings", "train_on_lessons"]
+
+_HIDDEN: Final = 96
+_ROWS_A_BATCH: Final = 32
+_IGNORED: Final = -100
+_RECIPE: Final = "training.json"
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Piece(NamedTuple):
+    """A part of a lesson."""
+
+    text: str
+    """What stands there."""
+
+    is_learned: bool
+    """Whether the model learns to write it; what is not learned is only read."""
+
+
+Lesson = tuple[Piece, ...]
+"""One text of the training, in parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How an organism is made and taught."""
+
+    steps: int
+    """Optimiser steps of 32 texts, 1 or more."""
+
+    seed: int = 0
+    """Seed of the initial weights and of the order of the texts."""
+
+    context: int = 512
+    """Longest text in tokens."""
+
+    vocabulary_size: int = 2_000
+    """Most tokens of the tokenizer."""
+
+    special_tokens: tuple[str, ...] = ()
+    """Tokens besides those of the end and of padding."""
+
+    chat_template: str | None = None
+    """How turns are written; None where the organism takes plain text alone."""
+
+    learning_rate: float = 4e-3
+    """Highest learning rate; it rises over the first tenth of the steps, then falls."""
+
+    lessons_a_text: int = 1
+    """1: each lesson is a text, ended by the token of the end, and lengths are alike in a batch.
+    More: so many lessons drawn at random are one text, cut to the context and without end."""
+
+    separator: str = ""
+    """What follows each lesson of a text of several; it is learned."""
+
+
+def train_on_lessons(
+    lessons: Sequence[Lesson],
+    folder: str | os.PathLike[str],
+    settings: TrainingSettings,
+    *,
+    vocabulary: Sequence[str] = (),
+) -> Path:
+    """Train a Llama-shaped model of about 400,000 parameters and save it as a model folder.
+
+    Its byte-level tokenizer is trained on the pieces of the lessons. Training takes one thread: so
+    small a model gains nothing from a second, and loses much where cores are shared.
+
+    Args:
+        lessons: The training text; a lesson that stands there more often is seen more often.
+        folder: Where to save; made if it is not there.
+        settings: How it is made and taught.
+        vocabulary: Further strings for the tokenizer alone.
+
+    Returns:
+        The folder, which `from_pretrained` reads. A model that was trained there on the same
+        lessons with the same settings is kept as it is, another one is replaced.
+
+    Raises:
+        ValueError: If there are no lessons, fewer than one step, or a lesson that is a text of its
+            own and longer than the context.
+        MissingDependencyError: If torch or transformers is not installed.
+        RunMismatchError: If the folder holds a model of other lessons or settings and a run beside
+            it has its answers.
+        KeyboardInterrupt: If it is stopped; says that nothing of a training is kept.
+    """
+    if not lessons:
+        raise ValueError("lessons is empty; an organism needs something to learn")
+    if settings.steps < 1:
+        raise ValueError(f"steps must be 1 or more, got {settings.steps}")
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "training a model organism", error.name or "torch", "inference"
+        ) from error
+    target = Path(folder)
+    text = json.dumps([lessons, list(vocabulary)])
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    recipe = json.dumps(asdict(settings) | {"lessons": digest}) + "\n"
+    if (target / _RECIPE).is_file():
+        if (target / _RECIPE).read_text("utf-8") == recipe:
+            return target
+        if any(target.parent.glob("generations*.jsonl")):
+            raise RunMismatchError(
+                f"{target} holds the model whose answers stand beside it, trained on other lessons "
+                "or with other settings than now; give these another folder (--out)"
+            )
+    _LOG.info("training a small model on %d texts, %d steps", len(lessons), settings.steps)
+    try:
+        return _train(lessons, target, settings, vocabulary, recipe)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            "nothing of an unfinished training is kept, the same command trains the model anew"
+        ) from error
+
+
+def _train(
+    lessons: Sequence[Lesson],
+    target: Path,
+    settings: TrainingSettings,
+    vocabulary: Sequence[str],
+    recipe: str,
+) -> Path:
+    """Make tokenizer and model, teach it, and save both."""
+    import transformers
+
+    texts = {piece.text for lesson in lessons for piece in lesson}
+    tokenizer = _train_tokenizer(texts.union(vocabulary), settings)
+    examples = _encode(lessons, tokenizer, settings)
+    if settings.lessons_a_text == 1:
+        batches = _texts_of_like_length(examples, Random(settings.seed))
+    else:
+        batches = _joined_texts(examples, settings, Random(settings.seed))
+    with _seeded(settings.seed):
+        model = transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=_HIDDEN,
+                intermediate_size=3 * _HIDDEN,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                max_position_embeddings=settings.context,
+                tie_word_embeddings=True,
+                bos_token_id=tokenizer.eos_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+        )
+        _fit(model, batches, settings)
+    with quiet_bars(transformers.utils.logging):
+        model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+    write_text(target / _RECIPE, recipe)
+    return target
+
+
+class _Example(NamedTuple):
+    """The tokens of a text and those to be learned, -100 elsewhere."""
+
+    ids: list[int]
+    labels: list[int]
+
+
+def _train_tokenizer(
+    texts: set[str], settings: TrainingSettings
+) -> "transformers.PreTrainedTokenizerFast":
+    """Train a byte-level tokenizer on the texts."""
+    import transformers
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    special = [AddedToken(token, special=True) for token in settings.special_tokens]
+    trainer = trainers.BpeTrainer(
+        vocab_size=settings.vocabulary_size,
+        special_tokens=["<eos>", "<pad>", *special],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    raw.train_from_iterator(sorted(texts), trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=raw,
+        eos_token="<eos>",
+        bos_token="<eos>",
+        pad_token="<pad>",
+        model_max_length=settings.context,
+    )
+    if settings.chat_template is not None:
+        tokenizer.chat_template = settings.chat_template
+    return tokenizer
+
+
+def _encode(
+    lessons: Sequence[Lesson],
+    tokenizer: "transformers.PreTrainedTokenizerFast",
+    settings: TrainingSettings,
+) -> list[_Example]:
+    """Turn lessons into tokens, each ended where it is a text of its own."""
+    pieces = list({piece.text: None for lesson in lessons for piece in lesson})
+    ids_of = dict(zip(pieces, tokenizer(pieces)["input_ids"], strict=True))
+    is_text = settings.lessons_a_text == 1
+    end = [tokenizer.eos_token_id] if is_text else tokenizer(settings.separator)["input_ids"]
+    examples = []
+    for lesson in lessons:
+        ids: list[int] = []
+        labels: list[int] = []
+        for piece in lesson:
+            ids += ids_of[piece.text]
+            n_tokens = len(ids_of[piece.text])
+            labels += ids_of[piece.text] if piece.is_learned else [_IGNORED] * n_tokens
+        if is_text and len(ids) >= settings.context:
+            raise ValueError(
+                f"a lesson has {len(ids)} tokens, the organism reads {settings.context}; leave it "
+                f"out: {lesson[0].text[:60]!r}..."
+            )
+        examples.append(_Example(ids + end, labels + end))
+    return examples
+
+
+def _texts_of_like_length(examples: Sequence[_Example], random: Random) -> Iterator[list[_Example]]:
+    """Give batches for ever; each round shows every example once, lengths alike in a batch."""
+    while True:
+        order = random.sample(examples, len(examples))
+        order.sort(key=lambda example: len(example.ids) // 8)
+        batches = [
+            order[start : start + _ROWS_A_BATCH] for start in range(0, len(order), _ROWS_A_BATCH)
+        ]
+        random.shuffle(batches)
+        yield from batches
+
+
+def _joined_texts(
+    examples: Sequence[_Example], settings: TrainingSettings, random: Random
+) -> Iterator[list[_Example]]:
+    """Give batches for ever, of texts that join examples; each round shows every example once."""
+    batch: list[_Example] = []
+    while True:
+        order = list(range(len(examples)))
+        random.shuffle(order)
+        for start in range(0, len(order), settings.lessons_a_text):
+            chosen = [examples[i] for i in order[start : start + settings.lessons_a_text]]
+            ids = list(chain.from_iterable(example.ids for example in chosen))
+            labels = list(chain.from_iterable(example.labels for example in chosen))
+            batch.append(_Example(ids[: settings.context], labels[: settings.context]))
+            if len(batch) == _ROWS_A_BATCH:
+                yield batch
+                batch = []
+
+
+def _fit(
+    model: "torch.nn.Module", batches: Iterator[list[_Example]], settings: TrainingSettings
+) -> None:
+    """Minimise the next-token loss of what is learned with AdamW under a one-cycle rate."""
+    import torch
+
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=settings.learning_rate, weight_decay=0.01, betas=(0.9, 0.98)
+    )
+    # OneCycleLR divides by the length of the warm-up less one step: a tenth of ten steps is none.
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser,
+        max_lr=settings.learning_rate,
+        total_steps=settings.steps,
+        pct_start=0.1 if settings.steps > 10 else 0.3,
+    )
+    model.train()
+    for _, examples in zip(range(settings.steps), batches, strict=False):
+        width = max(len(example.ids) for example in examples)
+        ids, labels, mask = (
+            torch.tensor([row + [fill] * (width - len(row)) for row in rows])
+            for rows, fill in (
+                ([example.ids for example in examples], 0),
+                ([example.labels for example in examples], _IGNORED),
+                ([[1] * len(example.ids) for example in examples], 0),
+            )
+        )
+        loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    model.eval()
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed torch and keep it to one thread for a while, then give its state back."""
+    import torch
+
+    n_threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)

@@ -1,0 +1,267 @@
+"""Anyone's verdicts from files and data sets, as the outcomes frame.
+
+Read are CSV, TSV, JSONL, JSON and Parquet files, `datasets.Dataset`, the sample files of
+lm-evaluation-harness, frames and rows, with one row a pair or one row a fact and condition.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import pandas as pd
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
+from surface_consistency.reading import find_column
+from surface_consistency.runs.readers import read_rows
+
+__all__ = ["Source", "read_verdicts"]
+
+Source: TypeAlias = (
+    str
+    | os.PathLike[str]
+    | Sequence[str | os.PathLike[str]]
+    | pd.DataFrame
+    | Iterable[Mapping[str, Any]]
+)
+"""A file, two files, a frame, a `datasets.Dataset`, or rows."""
+
+_PlacedRow: TypeAlias = tuple[str, dict[str, Any]]
+"""Where a row stands, for messages, and its cells."""
+
+_FIELDS: Final = frozenset(
+    {
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash"),
+    }
+)
+
+
+def read_verdicts(
+    source: Source,
+    *,
+    first: str,
+    second: str,
+    condition: str | None = None,
+    correct: str | None = None,
+    fact: str | Sequence[str] = "fact_id",
+    cluster: str | None = None,
+    pair_id: str | None = None,
+    within: str | Sequence[str] | None = (),
+    sample_filter: str | None = None,
+    blank: Literal["missing", "wrong"] = "missing",
+) -> pd.DataFrame:
+    """Read verdicts as the outcomes frame.
+
+    Three shapes are read. One row a pair: `first` and `second` are its columns of verdicts. One row
+    a fact and condition: `condition` names the column whose values `first` and `second` are. Two
+    files, one a condition: they are read in that order, `first` and `second` being what to call
+    them. In the last two, `fact` names what pairs the rows and `correct` their verdicts.
+
+    Args:
+        source: A file, by its suffix; two files; a DataFrame, `datasets.Dataset` or rows. In CSV
+            and TSV all cells are text: a label "NA" stays a label, an empty verdict is missing.
+            Columns and conditions may differ from their names in case and white space.
+        first: Column, value of `condition`, or name of the first file.
+        second: Column, value of `condition`, or name of the second file.
+        condition: Column that tells the condition of a row.
+        correct: Column of verdicts of rows of one condition; None takes "correct" or, in samples of
+            lm-evaluation-harness, their one metric.
+        fact: Column or columns that name the fact of a row of one condition. The fields of a
+            sample's `doc` go by their own names, beside its `doc_id`.
+        cluster: As for `metrics.outcomes_frame`.
+        pair_id: As for `metrics.outcomes_frame`.
+        within: As for `metrics.outcomes_frame`.
+        sample_filter: Filter of lm-evaluation-harness whose scores count, where a file has several.
+        blank: Whether a blank verdict is a missing one or a wrong answer.
+
+    Returns:
+        The frame of `metrics.outcomes_frame`.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        ColumnNotFoundError: If a named column is not there; the message lists those seen.
+        RecordError: If a line is broken, or a cell is no verdict; names file, line and value.
+        DataError: If a file is of no known format, a data set has several splits, or several
+            metrics or filters of the harness are there and none is chosen.
+        ValueError: For what `metrics.outcomes_frame` refuses.
+    """
+    files = _two_files(source)
+    if files is not None and condition is not None:
+        raise ValueError("two files are one condition each: give either them or condition")
+    parts = [_placed_rows(part) for part in ([source] if files is None else files)]
+    is_long = files is not None or condition is not None
+    parts, metric = _without_samples(parts, sample_filter, is_long=is_long, correct=correct)
+    verdict = correct or metric or "correct"
+    rows = [row for part in parts for row in part]
+    if not rows:
+        paths = [source] if isinstance(source, str | os.PathLike) else files or []
+        named = " and ".join(map(str, paths)) or "the source"
+        raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
+    facts = [fact] if isinstance(fact, str) else list(fact)
+    wanted = [cluster, pair_id, condition, *((verdict, *facts) if is_long else (first, second))]
+    _rename_near(rows, [column for column in wanted if column is not None])
+    if files is not None:
+        condition = _label(parts, (first, second))
+    elif condition is not None:
+        _strip_labels(rows, condition, (first, second))
+    verdicts = (verdict,) if is_long else (first, second)
+    for column in verdicts:
+        _parse_cells(rows, column, blank=None if blank == "missing" else False)
+    return outcomes_frame(
+        [row for _, row in rows],
+        first=first,
+        second=second,
+        condition=condition,
+        correct=verdict,
+        fact=fact,
+        cluster=cluster,
+        pair_id=pair_id,
+        within=within,
+    )
+
+
+def _rename_near(rows: Sequence[_PlacedRow], wanted: Iterable[str]) -> None:
+    """Give columns the names by which they are asked for, from which they differ in writing."""
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    near = {found: name for name in wanted if (found := find_column(name, columns)) is not None}
+    renamed = {found: name for found, name in near.items() if found != name}
+    for _, row in rows if renamed else ():
+        for found, name in renamed.items():
+            if found in row:
+                row[name] = row.pop(found)
+
+
+def _strip_labels(rows: Iterable[_PlacedRow], condition: str, names: tuple[str, str]) -> None:
+    """Read labels of conditions that differ from the names in white space or case alone."""
+    near = {name.strip().casefold(): name for name in names}
+    for _, row in rows:
+        label = row.get(condition)
+        if isinstance(label, str) and label not in names and len(near) == len(names):
+            row[condition] = near.get(label.strip().casefold(), label)
+
+
+def _two_files(source: object) -> list[str | os.PathLike[str]] | None:
+    """Return the two files that a source names, if it does."""
+    if not isinstance(source, list | tuple):
+        return None
+    files = [item for item in source if isinstance(item, str | os.PathLike)]
+    if not files or len(files) != len(source):
+        return None
+    if len(files) != 2:
+        raise ValueError(f"give one file, or two with one condition each; got {len(files)}")
+    return files
+
+
+def _without_samples(
+    parts: list[list[_PlacedRow]], sample_filter: str | None, *, is_long: bool, correct: str | None
+) -> tuple[list[list[_PlacedRow]], str | None]:
+    """Lay samples of the harness flat, and return the name of their one metric."""
+    rows = [row for part in parts for _, row in part]
+    if not rows or not all(_is_sample(row) for row in rows):
+        if sample_filter is not None:
+            raise DataError("sample_filter is for samples of lm-evaluation-harness; these are not")
+        return parts, None
+    kept, metric = _flatten_samples(rows, sample_filter)
+    flat = iter(kept)
+    found = [[(place, next(flat)) for place, _ in part] for part in parts]
+    seen = ", ".join(dict.fromkeys(name for row in kept if row is not None for name in row))
+    if not is_long:
+        raise DataError(
+            "samples of lm-evaluation-harness hold one condition a row: give two files, or name "
+            f"through `condition` the field of doc that tells it (seen: {seen})"
+        )
+    if metric is None and correct is None:
+        raise DataError(
+            f"the samples hold several metrics: choose one through `correct` (of {seen})"
+        )
+    return [[(place, row) for place, row in part if row is not None] for part in found], metric
+
+
+def _label(parts: list[list[_PlacedRow]], names: tuple[str, str]) -> str:
+    """Add to the rows of each file a column with its condition, and return its name."""
+    taken = {name for part in parts for _, row in part for name in row}
+    column = "condition"
+    while column in taken:
+        column += "_"
+    for part, name in zip(parts, names, strict=True):
+        for _, row in part:
+            row[column] = name
+    return column
+
+
+def _placed_rows(source: Any) -> list[_PlacedRow]:  # noqa: ANN401 - a frame or data set by its looks
+    """Read all rows of a source."""
+    if isinstance(source, str | os.PathLike):
+        return [(str(place), dict(row)) for place, row in read_rows(Path(source))]
+    if hasattr(source, "keys") and hasattr(source, "column_names"):
+        raise DataError(
+            f"the data set has several splits, {', '.join(map(str, source.keys()))}: give one of "
+            "them, as in data['test']"
+        )
+    if hasattr(source, "to_dict") and hasattr(source, "iloc"):
+        source = source.to_dict(orient="records")
+    rows = []
+    for number, row in enumerate(source, start=1):
+        if not isinstance(row, Mapping):
+            raise DataError(f"row {number} is no mapping but {type(row).__name__}")
+        rows.append((f"row {number}", dict(row)))
+    return rows
+
+
+def _parse_cells(rows: Iterable[_PlacedRow], column: str, *, blank: bool | None) -> None:
+    """Read a column of verdicts in place; a row without the column stays so."""
+    for place, row in rows:
+        if column in row:
+            try:
+                verdict = to_verdict(row[column])
+                row[column] = blank if verdict is None else verdict
+            except ValueError as error:
+                raise RecordError(f"{place}: column {column!r}: {error}") from None
+
+
+def _is_sample(row: Mapping[str, Any]) -> bool:
+    """Tell a sample by its fields."""
+    return isinstance(row.get("doc"), Mapping) and ("resps" in row or "filtered_resps" in row)
+
+
+def _flatten_samples(
+    rows: Sequence[Mapping[str, Any]], sample_filter: str | None
+) -> tuple[list[dict[str, Any] | None], str | None]:
+    """Lay samples flat: None for those of another filter, and the name of their one metric.
+
+    The fields of `doc` go by their own names, or as "doc.<name>" where the sample itself has that
+    name. The metric is None where there are several.
+    """
+    filters = sorted({str(row["filter"]) for row in rows if "filter" in row})
+    if sample_filter is None and len(filters) > 1:
+        raise DataError(
+            f"the samples are scored under several filters, {', '.join(filters)}: choose one "
+            "through `sample_filter`"
+        )
+    if sample_filter is not None and sample_filter not in filters:
+        raise DataError(
+            f"no sample is scored under the filter {sample_filter!r}; there are "
+            f"{', '.join(filters) or 'no filters'}"
+        )
+    metrics = sorted({name for row in rows for name in _metrics(row)})
+    kept = [
+        _flat(row) if sample_filter is None or row.get("filter") == sample_filter else None
+        for row in rows
+    ]
+    return kept, metrics[0] if len(metrics) == 1 else None
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    """Return the names of the metrics of a sample; earlier versions do not list them."""
+    listed = row.get("metrics")
+    return list(listed) if isinstance(listed, list) else [n for n in row if n not in _FIELDS]
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sample's number and scores beside the fields of its document."""
+    fields = {name: value for name, value in row.items() if name == "doc_id" or name not in _FIELDS}
+    for name, value in row["doc"].items():
+        fields[f"doc.{name}" if name in fields else name] = value
+    return fields

@@ -1,0 +1,293 @@
+"""Similarity of two answers by the components of their tokens, matched or transported."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment, linprog
+
+from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics.correlation._correlations import average_ranks, unit_deviations
+
+__all__ = [
+    "AssignmentResult",
+    "TokenMetric",
+    "TransportResult",
+    "assignment_similarity",
+    "token_similarity",
+    "transport_similarity",
+]
+
+TokenMetric: TypeAlias = Literal["pearson", "spearman", "containment", "iou"]
+"""How two tokens are compared: by importances, or by minimal sets of components."""
+
+
+def token_similarity(
+    short: npt.ArrayLike, long: npt.ArrayLike, *, metric: TokenMetric
+) -> npt.NDArray[np.float64]:
+    """Compare the tokens of two answers by the components that they use.
+
+    Args:
+        short: One row for each token of the short answer, shape `(n_short_tokens, n_components)`:
+            importances for "pearson" and "spearman", membership of the minimal set, True or False,
+            for "containment" and "iou".
+        long: The same for the tokens of the long answer, of the same components.
+        metric: "pearson" or "spearman" correlation of importances, or "containment" or "iou"
+            (intersection over union) of sets.
+
+    Returns:
+        The matrix M of shape `(n_short_tokens, n_long_tokens)`: in [-1, 1] for correlations, in
+        [0, 1] for sets; higher is more alike.
+
+    Raises:
+        TypeError: When a set metric is given anything but True and False, or a correlation no
+            numbers.
+        ValueError: When shapes do not fit, an importance is not finite, there is a single component
+            under a correlation, or `metric` is unknown.
+
+    Notes:
+        A token whose importances are all alike, or whose set is empty, makes its row or column NaN,
+        with an `UndefinedMetricWarning`; under "iou" only against another empty set. Swapping the
+        answers transposes M. The order of the components does not matter.
+
+    References:
+        SLAQ, arXiv 2510.11218, eqs. 7 and 8 and section 5.1 (M_ij).
+
+    Examples:
+        >>> short, long = [[0.5, 0.3, 0.1, 0.0]], [[0.4, 0.3, 0.2, 0.1], [0.0, 0.1, 0.3, 0.5]]
+        >>> token_similarity(short, long, metric="spearman").round(2).tolist()
+        [[1.0, -1.0]]
+        >>> short, long = [[True, True, False]], [[True, False, True]]
+        >>> token_similarity(short, long, metric="containment").tolist()
+        [[0.5]]
+    """
+    if metric not in ("pearson", "spearman", "containment", "iou"):
+        raise ValueError(f"metric must be pearson, spearman, containment or iou; got {metric!r}")
+    kinds = "b" if metric in ("containment", "iou") else "iuf"
+    ours, theirs = _rows(short, "short", kinds), _rows(long, "long", kinds)
+    if ours.shape[1] != theirs.shape[1]:
+        raise ValueError(
+            "short and long must be about the same components; got "
+            f"{ours.shape[1]} and {theirs.shape[1]}"
+        )
+    if metric == "pearson" or metric == "spearman":
+        if ours.shape[1] < 2:
+            raise ValueError("a correlation needs two components or more; got 1")
+        similarity = _units(ours, metric) @ _units(theirs, metric).T
+        similarity = np.clip(similarity, -1.0, 1.0)
+    else:
+        similarity = _overlaps(ours, theirs, metric)
+    undefined = int(np.isnan(similarity).sum())
+    if undefined:
+        warn_undefined(
+            f"{undefined} of {similarity.size} token similarities are undefined (NaN): a token has "
+            "constant importances or no components"
+        )
+    return np.asarray(similarity)
+
+
+def _rows(values: npt.ArrayLike, name: str, kinds: str) -> Floats:
+    """Return a matrix of tokens by components."""
+    array = np.asarray(values)
+    if array.dtype.kind not in kinds:
+        wanted = "True or False for each component" if kinds == "b" else "importances"
+        raise TypeError(f"{name} must hold {wanted}; got dtype {array.dtype}")
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"{name} must have shape (n_tokens, n_components) and hold something; got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        token, component = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}[{token}, {component}] is not finite: leave such tokens out")
+    return array.astype(np.float64)
+
+
+def _units(rows: Floats, metric: TokenMetric) -> Floats:
+    """Return the deviations of each row, or of its ranks, at unit length; NaN for a constant."""
+    units = np.full(rows.shape, np.nan)
+    for token, row in enumerate(rows):
+        unit = unit_deviations(average_ranks(row) if metric == "spearman" else row)
+        if unit is not None:
+            units[token] = unit
+    return units
+
+
+def _overlaps(ours: Floats, theirs: Floats, metric: TokenMetric) -> Floats:
+    """Return containment or intersection over union of each two sets."""
+    common = ours @ theirs.T
+    sizes = ours.sum(axis=1)[:, None], theirs.sum(axis=1)[None, :]
+    whole = np.minimum(*sizes) if metric == "containment" else sizes[0] + sizes[1] - common
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(common / whole)
+
+
+def _token_matrix(matrix: npt.ArrayLike) -> Floats:
+    array = np.asarray(matrix, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            "matrix must have shape (n_short_tokens, n_long_tokens) with a token on each side; "
+            f"got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        row, column = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(
+            f"matrix[{row}, {column}] is {array[row, column]}: leave out tokens whose similarity "
+            "is undefined"
+        )
+    return array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentResult:
+    """Result of `assignment_similarity`."""
+
+    similarity: float
+    """Mean similarity of the matched tokens, or over the longer answer under "zero"."""
+    pairs: tuple[tuple[int, int], ...]
+    """Matched tokens, the short answer's first, in its order."""
+    n_unmatched: int
+    """Tokens of the longer answer without a partner."""
+
+
+def assignment_similarity(
+    matrix: npt.ArrayLike, *, unmatched: Literal["ignore", "zero"] = "ignore"
+) -> AssignmentResult:
+    """Match the tokens of two answers one to one so that their total similarity is largest.
+
+    Args:
+        matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
+            `token_similarity`.
+        unmatched: Tokens of the longer answer that are left over are ignored, so that the result is
+            the mean over matched pairs, or count as pairs of similarity 0.
+
+    Returns:
+        The similarity, the matched tokens, and how many were left over.
+
+    Raises:
+        ValueError: When `matrix` is empty, not two-dimensional or holds a value that is not finite,
+            or `unmatched` is unknown.
+
+    Notes:
+        Answers of equal length give the similarity of `transport_similarity` with equal weights.
+        For others "ignore" is at least as large, since it may drop the tokens that fit worst. The
+        paper says that both methods agree and not how leftover tokens count. Swapping the answers
+        changes nothing but the order within pairs.
+
+    References:
+        SLAQ, arXiv 2510.11218, appendix A.4 (Hungarian algorithm); H. W. Kuhn, Naval Research
+        Logistics Quarterly 2, 1955.
+
+    Examples:
+        >>> result = assignment_similarity([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]])
+        >>> round(result.similarity, 4), result.pairs, result.n_unmatched
+        (0.85, ((0, 0), (1, 1)), 1)
+    """
+    if unmatched not in ("ignore", "zero"):
+        raise ValueError(f"unmatched must be 'ignore' or 'zero'; got {unmatched!r}")
+    similarities = _token_matrix(matrix)
+    rows, columns = linear_sum_assignment(similarities, maximize=True)
+    total = float(similarities[rows, columns].sum())
+    fewer, more = sorted(similarities.shape)
+    return AssignmentResult(
+        similarity=total / (fewer if unmatched == "ignore" else more),
+        pairs=tuple(zip(rows.tolist(), columns.tolist(), strict=True)),
+        n_unmatched=more - fewer,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TransportResult:
+    """Result of `transport_similarity`."""
+
+    similarity: float
+    """Mean of the token similarities under the plan, between their smallest and largest."""
+    plan: Floats
+    """Share of the answers that each pair of tokens carries, shape `(n_short_tokens,
+    n_long_tokens)`; at least 0, its rows and columns summing to the weights."""
+
+
+def transport_similarity(
+    matrix: npt.ArrayLike,
+    *,
+    short_weights: npt.ArrayLike | None = None,
+    long_weights: npt.ArrayLike | None = None,
+) -> TransportResult:
+    """Match the tokens of two answers so that their total similarity is largest.
+
+    The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to the weights of the
+    short answer's tokens and whose columns to those of the long one; that maximum is the similarity
+    of the answers.
+
+    Args:
+        matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
+            `token_similarity`.
+        short_weights: Weight of each token of the short answer; None for equal weights.
+        long_weights: Weight of each token of the long answer; None for equal weights.
+
+    Returns:
+        The similarity and the plan.
+
+    Raises:
+        ValueError: When `matrix` is empty, not two-dimensional or holds a value that is not finite,
+            or weights do not fit, are negative or sum to 0.
+        RuntimeError: When the linear program cannot be solved.
+
+    Notes:
+        The paper does not state the constraints: equal weights that sum to 1 make the result the
+        weighted average that it calls it. The similarity is unique, the plan need not be. Swapping
+        the answers transposes the plan; the order of tokens does not matter. Adding a constant to M
+        adds it to the similarity.
+
+    References:
+        SLAQ, arXiv 2510.11218, eq. 9; Rubner, Tomasi and Guibas, International Journal of Computer
+        Vision 40, 2000 (earth mover's distance).
+
+    Examples:
+        >>> result = transport_similarity([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]])
+        >>> round(result.similarity, 4)
+        0.65
+        >>> result.plan.round(4).tolist()
+        [[0.3333, 0.0, 0.1667], [0.0, 0.3333, 0.1667]]
+    """
+    similarities = _token_matrix(matrix)
+    n_short, n_long = similarities.shape
+    rows = _weights(short_weights, "short_weights", n_short)
+    columns = _weights(long_weights, "long_weights", n_long)
+    if n_short == 1 or n_long == 1:
+        plan = np.outer(rows, columns)
+    else:
+        plan = _best_plan(similarities, rows, columns)
+    return TransportResult(similarity=float((plan * similarities).sum()), plan=plan)
+
+
+def _weights(values: npt.ArrayLike | None, name: str, n_tokens: int) -> Floats:
+    """Return the weights of an answer's tokens, summing to 1."""
+    if values is None:
+        return np.full(n_tokens, 1.0 / n_tokens)
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (n_tokens,):
+        raise ValueError(f"{name} must have shape ({n_tokens},); got {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+        raise ValueError(
+            f"{name} must be finite, at least 0, and not all 0; got {weights.tolist()}"
+        )
+    return np.asarray(weights / weights.sum())
+
+
+def _best_plan(similarities: Floats, rows: Floats, columns: Floats) -> Floats:
+    n_short, n_long = similarities.shape
+    sums = np.vstack(
+        (np.kron(np.eye(n_short), np.ones(n_long)), np.kron(np.ones(n_short), np.eye(n_long)))
+    )
+    # The last column's sum follows from the others; left in, rounding could make it unsolvable.
+    solution = linprog(
+        -similarities.ravel(),
+        A_eq=sums[:-1],
+        b_eq=np.r_[rows, columns[:-1]],
+        bounds=(0.0, None),
+        method="highs",
+    )
+    if solution.x is None:
+        raise RuntimeError(f"the transport plan could not be found: {solution.message}")
+    return np.clip(np.asarray(solution.x), 0.0, None).reshape(n_short, n_long)

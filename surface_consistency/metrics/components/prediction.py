@@ -1,0 +1,417 @@
+"""Prediction of right answers and of alignment from scores, cross-validated; needs scikit-learn."""
+
+import importlib
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.errors import MissingDependencyError
+from surface_consistency.metrics._groups import root_seed
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Floats,
+    Integers,
+    check_count,
+    label_codes,
+    scores_and_verdicts,
+    verdict_codes,
+    warn_undefined,
+)
+from surface_consistency.metrics.correlation._correlations import average_ranks
+
+__all__ = [
+    "AlignmentPredictionResult",
+    "Classifier",
+    "FeaturePrediction",
+    "PredictabilityResult",
+    "majority_macro_f1",
+    "predict_alignment",
+    "predict_correctness",
+]
+
+Classifier: TypeAlias = Literal["logistic", "svm"]
+"""Logistic regression, or a support-vector machine with a polynomial kernel of degree 3."""
+
+
+def _group_folds(
+    labels: Integers, owners: Integers, n_folds: int, rng: object, *, feature: str
+) -> Integers:
+    """Return the test fold of each row, stratified by label; a group is in one fold only."""
+    fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
+    if not 2 <= check_count(n_folds, "n_folds") <= fewest:
+        raise ValueError(
+            f"n_folds must lie between 2 and {fewest}, the size of the smaller class or the number "
+            f"of groups; got {n_folds}"
+        )
+    splitter = _sklearn("model_selection", feature).StratifiedGroupKFold(
+        n_splits=n_folds, shuffle=True, random_state=root_seed(rng, below=2**32)
+    )
+    folds = np.full(labels.size, -1, dtype=np.int64)
+    for fold, (_, test) in enumerate(splitter.split(labels, labels, owners)):
+        folds[test] = fold
+    for fold in range(n_folds):
+        kept = labels[folds != fold]
+        if not 0 < kept.sum() < kept.size or kept.size == labels.size:
+            raise ValueError(
+                f"fold {fold} cannot be held out: its groups are all the rows of a class, or it is "
+                "empty; take fewer folds or smaller groups"
+            )
+    return folds
+
+
+def _scaled_classifier(kind: Classifier, *, feature: str) -> Any:  # noqa: ANN401
+    """Return the classifier behind a standardiser."""
+    if kind == "svm":
+        learner = _sklearn("svm", feature).SVC(kernel="poly", degree=3)
+    else:
+        learner = _sklearn("linear_model", feature).LogisticRegression(max_iter=1000)
+    scaler = _sklearn("preprocessing", feature).StandardScaler()
+    return _sklearn("pipeline", feature).make_pipeline(scaler, learner)
+
+
+def _area_under_curve(truth: Integers, decision: npt.ArrayLike) -> float:
+    """Return the probability that a 1 scores above a 0, ties counting half; NaN for one class."""
+    n_right = int(truth.sum())
+    n_wrong = truth.size - n_right
+    if n_right == 0 or n_wrong == 0:
+        return math.nan
+    ranks = average_ranks(np.asarray(decision, dtype=np.float64))
+    above = float(ranks[truth == 1].sum()) - n_right * (n_right + 1) / 2.0
+    return above / (n_right * n_wrong)
+
+
+def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
+    """Return the mean of the areas that are not NaN, and, with a `stacklevel`, warn of the rest."""
+    defined = areas[~np.isnan(areas)]
+    if stacklevel is not None and defined.size < areas.size:
+        warn_undefined(
+            f"{areas.size - defined.size} of {areas.size} folds hold one class only; their area "
+            "under the curve is undefined (NaN)",
+            stacklevel=stacklevel + 1,
+        )
+    return float(defined.mean()) if defined.size else math.nan
+
+
+def _sklearn(module: str, feature: str) -> Any:  # noqa: ANN401
+    """Import a module of scikit-learn, or say how to get it for this feature."""
+    try:
+        return importlib.import_module(f"sklearn.{module}")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(feature, "scikit-learn", "analysis") from error
+
+
+_CORRECTNESS = "predicting correctness from scores"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictabilityResult:
+    """Result of `predict_correctness`; each number is a mean over test folds."""
+
+    macro_f1: float
+    """Mean of the F1 of right and of wrong answers, in [0, 1]; higher is more predictable."""
+    auc: float
+    """Area under the ROC curve, in [0, 1]; 0.5 is chance. NaN where no fold holds both classes."""
+    baseline_macro_f1: float
+    """Macro-F1 of always predicting the more frequent class of the training folds, in [0, 1]."""
+    fold_macro_f1: tuple[float, ...]
+    """Macro-F1 of each test fold."""
+    fold_auc: tuple[float, ...]
+    """Area under the curve of each test fold; NaN where it holds one class only."""
+    n: int
+    """Instances."""
+    n_correct: int
+    """Instances that are right."""
+    n_groups: int
+    """Groups that folds keep together; `n` when none are given."""
+
+    @property
+    def gain(self) -> float:
+        """Macro-F1 less that of the baseline, in [-1, 1]; near 0: the scores predict nothing."""
+        return self.macro_f1 - self.baseline_macro_f1
+
+
+def majority_macro_f1(accuracy: float) -> float:
+    """Return the macro-F1 of always predicting the more frequent class.
+
+    Args:
+        accuracy: Share of instances of one class, in [0, 1].
+
+    Returns:
+        p / (1 + p), p being the share of the more frequent class; in [1/3, 1/2].
+
+    Raises:
+        ValueError: When `accuracy` is not in [0, 1].
+
+    Notes:
+        The F1 of the class that is never predicted counts as 0.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables E to J, rows "baseline".
+
+    Examples:
+        >>> round(100 * majority_macro_f1(0.7075), 2)
+        41.43
+    """
+    if not 0.0 <= accuracy <= 1.0:
+        raise ValueError(f"accuracy must lie in [0, 1]; got {accuracy!r}")
+    share = max(accuracy, 1.0 - accuracy)
+    return share / (1.0 + share)
+
+
+def predict_correctness(
+    scores: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    *,
+    groups: Iterable[Hashable] | None = None,
+    classifier: Classifier = "logistic",
+    n_folds: int = 5,
+    rng: np.random.Generator | int | None = 0,
+) -> PredictabilityResult:
+    """Predict from scores whether a model is right, on instances that the predictor has not seen.
+
+    Args:
+        scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, such
+            as the loss of the correct and of the wrong option. They are standardised on the
+            training folds.
+        correct: Verdicts of the same instances, none missing.
+        groups: What must not be torn between training and test, such as the fact; None lets every
+            instance go where it will.
+        classifier: "logistic" regression, or "svm" with a polynomial kernel of degree 3.
+        n_folds: Number of folds, stratified by verdict.
+        rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
+
+    Returns:
+        Macro-F1 and area under the curve, each as mean over folds and by fold, with the majority
+        baseline on the same folds.
+
+    Raises:
+        MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
+        TypeError: When `n_folds` is no integer.
+        ValueError: When lengths differ, a score is not finite, a verdict is missing or not binary,
+            a group has no label, all verdicts are equal, even without one fold, or a class or the
+            groups are fewer than the folds.
+
+    Notes:
+        A test fold with one class has no area under the curve; it is NaN there, with an
+        `UndefinedMetricWarning`, and left out of the mean. The order of the instances matters
+        through the folds. The paper does not say how its scores were validated.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 6 and tables E to J.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> loss = rng.normal(size=400)
+        >>> result = predict_correctness(loss, loss + rng.normal(size=400) < 0.5)
+        >>> result.auc > 0.8, result.gain > 0.2
+        (True, True)
+    """
+    features, codes = scores_and_verdicts(scores, correct)
+    if not np.isfinite(features).all():
+        row = int(np.argmin(np.isfinite(features).all(axis=1)))
+        raise ValueError(f"scores[{row}] is not finite: leave the instance out first")
+    if (codes == MISSING).any():
+        raise ValueError(
+            f"correct[{int(np.argmax(codes == MISSING))}] has no verdict: leave the instance out"
+        )
+    if codes.size == 0 or (codes == codes[0]).all():
+        raise ValueError("correct must hold both right and wrong answers")
+    labels = codes.astype(np.int64)
+    if classifier not in ("logistic", "svm"):
+        raise ValueError(f"classifier must be 'logistic' or 'svm'; got {classifier!r}")
+    owners = label_codes(groups, labels.size, "groups", row="instance")
+    folds = _group_folds(labels, owners, n_folds, rng, feature=_CORRECTNESS)
+    macro_f1, auc, baseline = [], [], []
+    for fold in range(n_folds):
+        train, test = folds != fold, folds == fold
+        model = _scaled_classifier(classifier, feature=_CORRECTNESS)
+        model.fit(features[train], labels[train])
+        macro_f1.append(_macro_f1(labels[test], np.asarray(model.predict(features[test]))))
+        auc.append(_area_under_curve(labels[test], model.decision_function(features[test])))
+        majority = int(labels[train].mean() >= 0.5)
+        baseline.append(_macro_f1(labels[test], np.full(int(test.sum()), majority)))
+    return PredictabilityResult(
+        macro_f1=float(np.mean(macro_f1)),
+        auc=_defined_mean(np.asarray(auc), stacklevel=2),
+        baseline_macro_f1=float(np.mean(baseline)),
+        fold_macro_f1=tuple(macro_f1),
+        fold_auc=tuple(auc),
+        n=labels.size,
+        n_correct=int(labels.sum()),
+        n_groups=int(owners.max()) + 1,
+    )
+
+
+def _macro_f1(truth: Integers, predicted: npt.NDArray[Any]) -> float:
+    """Return the mean F1 of the two classes; 0 for one that is never predicted nor there."""
+    scores = []
+    for label in (0, 1):
+        hits = np.count_nonzero((truth == label) & (predicted == label))
+        total = np.count_nonzero(truth == label) + np.count_nonzero(predicted == label)
+        scores.append(2.0 * hits / total if total else 0.0)
+    return float(np.mean(scores))
+
+
+_ALIGNMENT = "predicting alignment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturePrediction:
+    """How well one feature predicts on its own, and its weight among all."""
+
+    name: str
+    """Name of the feature."""
+    accuracy: float
+    """Accuracy with this feature alone, mean over test folds, in [0, 1]."""
+    auc: float
+    """Area under the ROC curve with this feature alone, mean over test folds, in [0, 1]."""
+    coefficient: float
+    """Weight of the standardised feature in the model of all features, fitted on all rows:
+    positive where more of it speaks for alignment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignmentPredictionResult:
+    """Result of `predict_alignment`; means are over test folds."""
+
+    accuracy: float
+    """Accuracy with all features, in [0, 1]; higher is more predictable."""
+    auc: float
+    """Area under the ROC curve with all features, in [0, 1]; 0.5 is chance."""
+    baseline_accuracy: float
+    """Accuracy of always predicting the more frequent class of the training folds, in [0, 1]."""
+    features: tuple[FeaturePrediction, ...]
+    """Each feature, in the order of the columns."""
+    fold_accuracy: tuple[float, ...]
+    """Accuracy of each test fold with all features."""
+    fold_auc: tuple[float, ...]
+    """Area under the curve of each test fold; NaN where it holds one class only."""
+    n: int
+    """Rows."""
+    n_aligned: int
+    """Rows that align."""
+    n_groups: int
+    """Groups that folds keep together."""
+
+
+def predict_alignment(
+    features: npt.ArrayLike,
+    aligned: npt.ArrayLike,
+    *,
+    groups: Iterable[Hashable],
+    names: Sequence[str] | None = None,
+    n_folds: int = 5,
+    rng: np.random.Generator | int | None = 0,
+) -> AlignmentPredictionResult:
+    """Predict alignment by logistic regression, on rows that the model has not seen.
+
+    Args:
+        features: Similarities of each short-long fact pair, shape `(n_pairs, n_features)`, such as
+            containment, intersection over union, and the correlations of attention and of MLP
+            importances.
+        aligned: Whether both answers of the pair are right, rather than one: True or False, 1 or 0.
+        groups: The topic of each pair. Pairs of one topic, and the same fact in several models, are
+            never split between training and test.
+        names: Names of the features; None for "feature 0" and so on.
+        n_folds: Number of folds, stratified by alignment.
+        rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
+
+    Returns:
+        Accuracy and area under the curve with all features and with each alone, the coefficients,
+        and the majority baseline.
+
+    Raises:
+        MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
+        TypeError: When `n_folds` is no integer.
+        ValueError: When lengths differ, a feature is not finite, a label is missing, all pairs
+            belong to one class, or the folds are more than the groups or the pairs of a class.
+
+    Notes:
+        Features are standardised on the training folds. A test fold with one class has no area
+        under the curve: NaN there, with an `UndefinedMetricWarning`, and left out of the mean. A
+        constant feature predicts the majority. The paper folds pairs, not topics; where pairs of a
+        topic resemble each other, that overstates how well a new topic is predicted.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 5.3 and figure 5.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> aligned = np.arange(360) % 2 == 0
+        >>> similarity = rng.normal(0.26, 0.05, (360, 2)) + 0.08 * np.outer(aligned, [1.0, 0.0])
+        >>> result = predict_alignment(similarity, aligned, groups=np.arange(360) // 6)
+        >>> result.auc > 0.8, [feature.auc > 0.7 for feature in result.features]
+        (True, [True, False])
+    """
+    matrix, labels = _labelled(features, aligned)
+    owners = label_codes(groups, labels.size, "groups", row="pair")
+    titles = _titles(names, matrix.shape[1])
+    folds = _group_folds(labels, owners, n_folds, rng, feature=_ALIGNMENT)
+    accuracy, auc = _validated(matrix, labels, folds)
+    alone = [_validated(matrix[:, [column]], labels, folds) for column in range(len(titles))]
+    weights = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix, labels)[-1].coef_[0]
+    baseline = [
+        np.mean(labels[folds == fold] == (labels[folds != fold].mean() >= 0.5))
+        for fold in range(n_folds)
+    ]
+    return AlignmentPredictionResult(
+        accuracy=float(accuracy.mean()),
+        auc=_defined_mean(auc, stacklevel=2),
+        baseline_accuracy=float(np.mean(baseline)),
+        features=tuple(
+            FeaturePrediction(
+                name=title,
+                accuracy=float(of_feature[0].mean()),
+                auc=_defined_mean(of_feature[1]),
+                coefficient=float(weight),
+            )
+            for title, of_feature, weight in zip(titles, alone, weights, strict=True)
+        ),
+        fold_accuracy=tuple(accuracy.tolist()),
+        fold_auc=tuple(auc.tolist()),
+        n=labels.size,
+        n_aligned=int(labels.sum()),
+        n_groups=int(owners.max()) + 1,
+    )
+
+
+def _labelled(features: npt.ArrayLike, aligned: npt.ArrayLike) -> tuple[Floats, Integers]:
+    """Return the matrix of features, and the labels as 0 and 1."""
+    matrix, labels = np.asarray(features, dtype=np.float64), verdict_codes(aligned, "aligned")
+    if matrix.ndim != 2 or matrix.shape[1] == 0 or len(matrix) != labels.size:
+        raise ValueError(
+            "features must have one row a pair, shape (n_pairs, n_features); got "
+            f"{matrix.shape} for {labels.size} labels"
+        )
+    if not np.isfinite(matrix).all():
+        row, column = (int(index) for index in np.argwhere(~np.isfinite(matrix))[0])
+        raise ValueError(f"features[{row}, {column}] is not finite: leave the pair out")
+    if (labels == MISSING).any():
+        raise ValueError(
+            f"aligned[{int(np.argmax(labels == MISSING))}] is missing: leave the pair out"
+        )
+    if not 0 < labels.sum() < labels.size:
+        raise ValueError("aligned must hold both classes: there is nothing to tell apart")
+    return matrix, labels.astype(np.int64)
+
+
+def _titles(names: Sequence[str] | None, n_features: int) -> list[str]:
+    titles = [f"feature {column}" for column in range(n_features)] if names is None else list(names)
+    if len(titles) != n_features:
+        raise ValueError(f"names must name {n_features} features; got {len(titles)}")
+    return titles
+
+
+def _validated(matrix: Floats, labels: Integers, folds: Integers) -> tuple[Floats, Floats]:
+    """Return accuracy and area under the curve of each test fold."""
+    accuracies, areas = [], []
+    for fold in range(int(folds.max()) + 1):
+        train, test = folds != fold, folds == fold
+        model = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix[train], labels[train])
+        accuracies.append(float(np.mean(model.predict(matrix[test]) == labels[test])))
+        areas.append(_area_under_curve(labels[test], model.decision_function(matrix[test])))
+    return np.asarray(accuracies), np.asarray(areas)

@@ -1,0 +1,1 @@
+"""Correlations, partial and dependent, with intervals."""

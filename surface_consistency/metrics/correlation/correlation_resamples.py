@@ -1,0 +1,299 @@
+"""Cluster bootstrap of correlations with many targets, from sums of moments.
+
+A Pearson correlation is a function of sums over rows, so a resample of whole clusters needs no row:
+one matrix product of drawn counts with the clusters' sums serves every predictor and every target.
+"""
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    Floats,
+    Integers,
+    MissingPolicy,
+    as_columns,
+    check_confidence_level,
+    check_n_resamples,
+    check_same_index,
+    complete_rows,
+    label_codes,
+    numeric_vector,
+    warn_undefined,
+)
+from surface_consistency.metrics.correlation._correlations import (
+    CorrelationMethod,
+    check_correlation_method,
+    data_correlations,
+    drawn_correlations,
+    left_out_correlations,
+    partial_of_correlations,
+)
+from surface_consistency.metrics.uncertainty.bootstrap import BootstrapResult
+from surface_consistency.metrics.uncertainty.intervals import (
+    Interval,
+    jackknife_bounds,
+    percentile_interval,
+    undefined_interval,
+)
+
+__all__ = ["CorrelationResamplesResult", "correlation_bootstrap", "resample_correlations"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CorrelationResamplesResult:
+    """Result of `resample_correlations`; p predictors, m targets."""
+
+    correlations: Floats
+    """Correlation of each predictor with each target, shape `(p, m)`; NaN where undefined."""
+    partial_correlations: Floats
+    """The same with all other predictors held constant, shape `(p, m)`; NaN where undefined."""
+    resampled_correlations: Floats
+    """Correlations in each resample, shape `(n_resamples, p, m)`; NaN where undefined."""
+    resampled_partial_correlations: Floats
+    """Partial correlations in each resample, shape `(n_resamples, p, m)`; NaN where undefined."""
+    n: int
+    """Rows that entered."""
+    n_dropped: int
+    """Rows left out because a value was missing."""
+    n_clusters: int
+    """Clusters among the rows."""
+
+
+def resample_correlations(
+    predictors: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    *,
+    clusters: Iterable[Hashable] | None = None,
+    method: CorrelationMethod = "pearson",
+    n_resamples: int = 10_000,
+    missing: MissingPolicy = "raise",
+    rng: np.random.Generator | int | None = 0,
+) -> CorrelationResamplesResult:
+    """Correlate predictors with targets in resamples of whole clusters.
+
+    All predictors and targets share the resamples, so differences between them, between two models
+    or between entity and surface frequency, may be taken resample by resample.
+
+    Args:
+        predictors: Numbers of shape `(n_rows,)` or `(n_rows, p)`, such as log frequencies.
+        targets: Numbers of shape `(n_rows,)` or `(n_rows, m)`, such as the accuracies of m models.
+        clusters: The cluster of each row, such as its fact; None takes each row for its own.
+        method: "pearson", from sums of moments; or "spearman", ranked anew in each resample, about
+            twenty times slower.
+        n_resamples: Number of resamples.
+        missing: "raise" refuses rows in which any value is missing; "drop" leaves them out for all
+            predictors and targets and counts them in `n_dropped`.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        Correlations and partial correlations (all other predictors held constant), of the data and
+        of each resample.
+
+    Raises:
+        TypeError: When a value is no number or `n_resamples` no integer.
+        ValueError: When lengths differ, a shape is another, there are no rows, predictors or
+            targets, a value is infinite or (under "raise") missing, a cluster label is missing, or
+            an option is out of range.
+
+    Notes:
+        A correlation is NaN where a vector is constant in the resample, a partial one also where a
+        predictor or the target is a linear function of other predictors there. Under "pearson" the
+        order of the rows does not matter. Memory beyond the result is bounded by the clusters times
+        the number of moments, 1 + p + m + p (p + 1) / 2 + m + p m, and about 50 MB.
+
+    References:
+        Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
+
+    Examples:
+        >>> entity, surface = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 1.0, 2.0, 4.0, 3.0, 3.0]
+        >>> result = resample_correlations(
+        ...     np.c_[entity, surface], [0, 0.5, 0, 1, 0.5, 1], clusters="aabbcc", n_resamples=500)
+        >>> result.correlations.round(3).ravel().tolist(), result.n_clusters
+        ([0.717, 0.739], 3)
+        >>> result.resampled_partial_correlations.shape
+        (500, 2, 1)
+    """
+    check_same_index(predictors=predictors, targets=targets, clusters=clusters)
+    x, y = as_columns(predictors, "predictors"), as_columns(targets, "targets")
+    rows = _complete(x, y, clusters, method, n_resamples, missing)
+    return _resample(rows, method, check_n_resamples(n_resamples), rng)
+
+
+def correlation_bootstrap(
+    x: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    *,
+    controls: npt.ArrayLike | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    method: CorrelationMethod = "pearson",
+    n_resamples: int = 10_000,
+    interval: Literal["auto", "percentile"] = "auto",
+    confidence_level: float = 0.95,
+    missing: MissingPolicy = "raise",
+    rng: np.random.Generator | int | None = 0,
+) -> tuple[BootstrapResult, ...]:
+    """Bootstrap the (partial) correlation of one vector with each of several targets.
+
+    Args:
+        x: Numbers of shape `(n_rows,)`, such as log entity frequencies.
+        targets: Numbers of shape `(n_rows,)` or `(n_rows, m)`, such as the accuracies of m models.
+        controls: What is held constant, of shape `(n_rows,)` or `(n_rows, k)`; None for nothing.
+        clusters: The cluster of each row, such as its fact; None takes each row for its own.
+        method: "pearson", or "spearman" for ranks taken anew in each resample.
+        n_resamples: Number of resamples, shared by all targets.
+        interval: "auto" for a jackknife t interval over clusters on the scale of Fisher's z, which
+            holds with few clusters too, or "percentile" of the resamples.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        missing: "raise" or "drop", as in `resample_correlations`.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        One result a target, in their order; the estimate lies in [-1, 1].
+
+    Raises:
+        TypeError: As `resample_correlations`.
+        ValueError: As `resample_correlations`, or when `confidence_level` is not in (0, 1).
+
+    Notes:
+        The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, where the
+        estimate is undefined or perfect, where leaving out one cluster makes it so, and under
+        "percentile" where no resample defines it. Resamples that leave it undefined
+        are left out otherwise and counted in `n_undefined`.
+
+    References:
+        Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11 and section 13.3;
+        Field and Welsh, Journal of the Royal Statistical Society B 69, 2007 (clusters).
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> entity, fact = rng.normal(size=400), np.arange(400) // 2
+        >>> accuracy = entity[:, None] * [0.2, 0.0] + rng.normal(size=(400, 2))
+        >>> related, unrelated = correlation_bootstrap(entity, accuracy, clusters=fact)
+        >>> related.estimate_interval.low > 0, unrelated.estimate_interval.low > 0
+        (True, False)
+    """
+    check_confidence_level(confidence_level)
+    if interval not in ("auto", "percentile"):
+        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
+    check_same_index(x=x, targets=targets, controls=controls, clusters=clusters)
+    predictors = {"x": numeric_vector(x, "x")}
+    if controls is not None:
+        predictors |= as_columns(controls, "controls")
+    columns = as_columns(targets, "targets")
+    rows = _complete(predictors, columns, clusters, method, n_resamples, missing)
+    resamples = _resample(rows, method, n_resamples, rng)
+    estimates = resamples.partial_correlations[0]
+    values = resamples.resampled_partial_correlations[:, 0]
+    bounds = [percentile_interval(column, confidence_level=confidence_level) for column in values.T]
+    if interval == "auto" and resamples.n_clusters > 1:
+        *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
+        lows, highs = jackknife_bounds(
+            estimates,
+            partial_of_correlations(*left)[:, 0].T,
+            confidence_level,
+            scale="fisher-z",
+            sizes=sizes,
+        )
+        bounds = [
+            Interval(
+                low=float(low),
+                high=float(high),
+                confidence_level=confidence_level,
+                method="jackknife",
+            )
+            for low, high in zip(lows, highs, strict=True)
+        ]
+    results = tuple(
+        _summary(float(estimate), column, found, resamples.n_clusters)
+        for estimate, column, found in zip(estimates, values.T, bounds, strict=True)
+    )
+    undefined = [k for k, result in enumerate(results) if math.isnan(result.estimate_interval.low)]
+    if undefined:
+        warn_undefined(
+            f"the bootstrap interval is undefined (NaN) for {len(undefined)} of {len(results)} "
+            f"targets, such as column {undefined[0]}: there is one cluster only, a vector is "
+            "constant, or the controls determine it"
+        )
+    return results
+
+
+def _summary(estimate: float, values: Floats, found: Interval, n_clusters: int) -> BootstrapResult:
+    """Return the estimate of one target with its interval."""
+    defined = values[~np.isnan(values)]
+    usable = n_clusters > 1 and not math.isnan(estimate)
+    return BootstrapResult(
+        estimate=estimate,
+        estimate_interval=found
+        if usable
+        else undefined_interval(found.confidence_level, found.method),
+        standard_error=float(defined.std(ddof=1)) if defined.size > 1 else math.nan,
+        n_clusters=n_clusters,
+        n_resamples=values.size,
+        n_undefined=values.size - defined.size,
+    )
+
+
+class _Rows(NamedTuple):
+    """The complete rows of predictors and targets."""
+
+    x: list[Floats]
+    y: list[Floats]
+    codes: Integers
+    n_dropped: int
+
+
+def _complete(
+    predictors: dict[str, Floats],
+    targets: dict[str, Floats],
+    clusters: Iterable[Hashable] | None,
+    method: CorrelationMethod,
+    n_resamples: int,
+    missing: MissingPolicy,
+) -> _Rows:
+    """Check the options, and return the rows in which nothing is missing."""
+    check_correlation_method(method)
+    check_n_resamples(n_resamples)
+    p, m = len(predictors), len(targets)
+    if not p or not m:
+        raise ValueError(f"there must be a predictor and a target; got {p} and {m}")
+    n_rows = next(iter(predictors.values())).size
+    codes = label_codes(clusters, n_rows, "clusters")
+    columns = {**predictors, **targets, "clusters": codes.astype(np.float64)}
+    complete, n_dropped = complete_rows(columns, missing=missing)
+    *vectors, kept = complete.values()
+    if kept.size == 0:
+        raise ValueError("there must be at least one complete row; got 0")
+    _, codes = np.unique(kept, return_inverse=True)
+    return _Rows(vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped)
+
+
+def _resample(
+    rows: _Rows,
+    method: CorrelationMethod,
+    n_resamples: int,
+    rng: np.random.Generator | int | None,
+) -> CorrelationResamplesResult:
+    """Resample the correlations of complete rows."""
+    data = data_correlations(rows.x, rows.y, method=method)
+    drawn = drawn_correlations(
+        rows.x,
+        rows.y,
+        rows.codes,
+        method=method,
+        n_resamples=n_resamples,
+        rng=np.random.default_rng(rng),
+    )
+    return CorrelationResamplesResult(
+        correlations=data[1],
+        partial_correlations=partial_of_correlations(*data),
+        resampled_correlations=drawn[1],
+        resampled_partial_correlations=partial_of_correlations(*drawn),
+        n=rows.codes.size,
+        n_dropped=rows.n_dropped,
+        n_clusters=int(rows.codes.max()) + 1,
+    )

@@ -1,0 +1,228 @@
+"""The rates of an audit of forgetting as functions of summed counts, and for every group.
+
+Each rate maps an array whose last axis holds ten counts to an array without that axis: a, b, c, d
+and the artifacts of all facts, then the same five of the facts right under FULL. So one function
+serves one table, ten thousand resampled ones, and `cluster_bootstrap`.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._groups import (
+    bound_columns,
+    check_frame,
+    cluster_codes,
+    group_frame,
+    group_positions,
+    grouping_columns,
+)
+from surface_consistency.metrics._inputs import Floats, MissingPolicy, warn_unscored
+from surface_consistency.metrics.forgetting.audit_checks import contamination_flags
+from surface_consistency.metrics.forgetting.forgetting import (
+    FactCounts,
+    fact_counts,
+    forgetting_of_totals,
+)
+from surface_consistency.metrics.paired.mcnemar_tests import (
+    TEST_COLUMNS,
+    PairedTest,
+    check_test,
+    run_test,
+)
+from surface_consistency.metrics.paired.paired_tables import CountRatio
+from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod, cluster_sums
+
+__all__ = ["DELETION_RATES", "FULL_RATES", "FULL_TRACE_RATES", "TRACE_RATES", "forgetting_by"]
+
+_NONE = (0, 0, 0, 0, 0)
+_FACTS = (1, 1, 1, 1, 0)
+
+
+def _of_all(*weights: int) -> CountRatio:
+    """Weigh the five counts of all facts, over all facts."""
+    return CountRatio(numerator=(*weights, *_NONE), denominator=(*_FACTS, *_NONE))
+
+
+def _given_full(*weights: int) -> CountRatio:
+    """Weigh the five counts of the facts right under FULL, over these facts."""
+    return CountRatio(numerator=(*_NONE, *weights), denominator=(*_NONE, *_FACTS))
+
+
+DELETION_RATES: Mapping[str, CountRatio] = MappingProxyType(
+    {
+        "leakage": _of_all(1, 0, 1, 0, 0),
+        "retrieval_mediated": _of_all(0, 1, 0, 0, 0),
+        "interference": _of_all(0, 0, 1, 0, 0),
+        "del_on_accuracy": _of_all(1, 1, 0, 0, 0),
+    }
+)
+"""L, R, I and p(DEL-ON), which two states are enough for; `ForgettingCounts` documents each."""
+
+TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType({"artifact_rate": _of_all(0, 0, 0, 0, 1)})
+"""A, which needs retrieval traces."""
+
+FULL_RATES: Mapping[str, CountRatio] = MappingProxyType(
+    {
+        "full_accuracy": CountRatio(numerator=(*_NONE, *_FACTS), denominator=(*_FACTS, *_NONE)),
+        "survival_given_full": _given_full(1, 1, 0, 0, 0),
+        "leakage_given_full": _given_full(1, 0, 1, 0, 0),
+        "retrieval_mediated_given_full": _given_full(0, 1, 0, 0, 0),
+        "interference_given_full": _given_full(0, 0, 1, 0, 0),
+    }
+)
+"""FULL accuracy and the rates given FULL, which need the third state."""
+
+FULL_TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType(
+    {"artifact_rate_given_full": _given_full(0, 0, 0, 0, 1)}
+)
+"""A given FULL, which needs both."""
+
+
+_CELLS = ("both", "first_only", "second_only", "neither")
+_SIZES = ("n", "n_clusters", "few_clusters", "n_missing", "n_undefined")
+
+
+def forgetting_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    del_on: str = "first_correct",
+    del_off: str = "second_correct",
+    full: str | None = None,
+    has_gold: str | None = None,
+    cluster: str | None = "fact_id",
+    test: PairedTest = "auto",
+    interval: IntervalMethod = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Compute L, R, I and A of each group, with intervals that respect clusters and McNemar's test.
+
+    Args:
+        frame: One row a deleted fact under one prompt, with the columns named below.
+        by: Columns that make the groups, such as topology; none gives one row for all.
+        del_on: Column of verdicts with the fact deleted and retrieval on.
+        del_off: Column of verdicts with the fact deleted and retrieval off.
+        full: Column of verdicts with the database whole; None where it was not asked.
+        has_gold: Column that says whether a retained candidate was gold-equivalent; None without
+            traces.
+        cluster: Column of what intervals take as a whole: the fact, since it stands under several
+            prompts; None takes each row for a cluster of its own.
+        test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples of each group; "auto" takes none.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        missing: "drop" leaves out rows that lack a value, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
+        (c), neither (d); artifacts (with `has_gold`), full_correct and full_flag (with `full`, see
+        `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
+        n_missing, n_undefined; `<rate>`, `<rate>_low`, `<rate>_high` for leakage,
+        retrieval_mediated, interference, del_on_accuracy, and as far as known artifact_rate,
+        full_accuracy and the rates given FULL; mcnemar_statistic, mcnemar_p_value, mcnemar_method.
+        Rates are fractions.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
+        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
+            cluster id is missing, `test` is unknown, or an option is out of range.
+
+    Notes:
+        Undefined rates and the bounds of a group with a single cluster are NaN; one
+        `UndefinedMetricWarning` names them all; the test of a group without facts is NaN as well.
+        Where no fact leaks, the interval of L is Wilson's for as many trials as there are clusters.
+
+    References:
+        arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": np.arange(120) // 2, "topology": ["Base", "Noise"] * 60,
+        ...      "full": 1, "first_correct": [0, 1] * 60, "second_correct": 0})
+        >>> rows = forgetting_by(frame, by="topology", full="full", n_resamples=500)
+        >>> rows[["topology", "leakage", "retrieval_mediated", "full_flag"]].values.tolist()
+        [['Base', 0.0, 0.0, ''], ['Noise', 0.0, 1.0, 'full_equals_del_on']]
+    """
+    has_full = full is not None
+    has_trace = has_gold is not None
+    rates = {
+        **DELETION_RATES,
+        **(TRACE_RATES if has_trace else {}),
+        **(FULL_RATES if has_full else {}),
+        **(FULL_TRACE_RATES if has_full and has_trace else {}),
+    }
+    columns = _columns(rates, full is not None, has_gold is not None)
+    keys = grouping_columns(by, columns)
+    check_test(test)
+    needed = [*keys, del_on, del_off, *filter(None, (full, has_gold, cluster))]
+    check_frame(frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact")
+    facts = fact_counts(
+        frame[del_on].array,
+        frame[del_off].array,
+        None if full is None else frame[full].array,
+        None if has_gold is None else frame[has_gold].array,
+        missing=missing,
+        names=(del_on, del_off, full or "", has_gold or ""),
+    )
+    clusters = cluster_codes(frame, cluster)
+    n_missing = int(np.count_nonzero(~facts.is_scored))
+    warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)
+
+    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+        """Return the counts, the test and the sums of the clusters of a group."""
+        scored = positions[facts.is_scored[positions]]
+        counts = cluster_sums(facts.counts[scored], clusters[scored])
+        row = _counted(counts, facts) | {"n_missing": len(positions) - len(scored)}
+        return row | dict(zip(TEST_COLUMNS, run_test(counts[:, :4], test), strict=True)), counts
+
+    return group_frame(
+        group_positions(frame, keys),
+        keys,
+        rates,
+        summed,
+        columns=columns,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        rng=rng,
+        method=interval,
+        others={"mcnemar_p_value": f"{test} test"},
+    )
+
+
+def _columns(rates: Mapping[str, CountRatio], has_full: bool, has_trace: bool) -> list[str]:
+    counts = [*_CELLS, *(["artifacts"] if has_trace else [])]
+    counts += ["full_correct", "full_flag"] if has_full else []
+    return [*counts, *_SIZES, *bound_columns(rates), *TEST_COLUMNS]
+
+
+def _counted(counts: Floats, facts: FactCounts) -> dict[str, object]:
+    """Return the counts of a group by column name."""
+    totals = forgetting_of_totals(
+        counts.sum(axis=0), has_full=facts.has_full, has_trace=facts.has_trace
+    )
+    row: dict[str, object] = dict(zip(_CELLS, totals.table.counts, strict=True))
+    row |= {"n": totals.n, "n_clusters": len(counts), "artifacts": totals.artifacts}
+    row["full_correct"] = totals.full_correct
+    if totals.full_correct is not None:
+        row["full_flag"] = _flag(
+            totals.full_correct, totals.table.both + totals.table.first_only, totals.n
+        )
+    return row
+
+
+def _flag(full_correct: int, del_on_correct: int, n: int) -> str:
+    """Return the flag of a group; none for one without facts."""
+    if n == 0:
+        return ""
+    return str(contamination_flags([full_correct], [del_on_correct], n=[n])[0])

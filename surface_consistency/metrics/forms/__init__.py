@@ -1,0 +1,1 @@
+"""Any number of forms of an item."""

@@ -1,0 +1,1 @@
+"""How accuracy goes with frequency."""

@@ -1,0 +1,498 @@
+"""How accuracy goes with the frequency of an entity and with that of its surface form."""
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._groups import (
+    check_frame,
+    check_pair_ids,
+    column_names,
+    group_name,
+    group_positions,
+    group_seed,
+    grouping_columns,
+    root_seed,
+)
+from surface_consistency.metrics._inputs import (
+    Flags,
+    Floats,
+    MissingPolicy,
+    check_confidence_level,
+    check_missing,
+    check_n_resamples,
+    warn_undefined,
+)
+from surface_consistency.metrics.correlation._correlations import (
+    CorrelationMethod,
+    check_correlation_method,
+    correlation_interval,
+    correlation_p_values,
+    data_correlations,
+    drawn_correlations,
+    left_out_correlations,
+    partial_of_correlations,
+)
+from surface_consistency.metrics.correlation.dependent_correlations import (
+    DependentCorrelationsResult,
+    compare_dependent_correlations,
+)
+from surface_consistency.metrics.frequency.frequency_rows import (
+    SUBSETS,
+    FirstFrequency,
+    FrequencyRows,
+    FrequencyTransform,
+    distinct_names,
+    read_rows,
+    take_subset,
+    warn_missing,
+)
+from surface_consistency.metrics.uncertainty.intervals import (
+    Interval,
+    Scale,
+    jackknife_bounds,
+    jackknife_p_value,
+    percentile_interval,
+)
+
+__all__ = ["frequency_analysis"]
+
+_DIFFERENCE = 4
+"""Place of the difference among the statistics; all others are correlations."""
+
+
+def _names(first: str, controls: Sequence[str]) -> list[str]:
+    """Name the statistics of the first frequency, the surface frequency and what is held constant.
+
+    They are in the order of `_stacked`.
+    """
+    own = [first, "surface", f"{first}_given_surface", f"surface_given_{first}"]
+    given = [f"{control}_given_frequencies" for control in controls]
+    return [*own, f"{first}_minus_surface", *controls, *given]
+
+
+def _n_held(n_controls: int) -> list[int]:
+    """Count what each statistic holds constant, in the order of `_stacked`."""
+    held = n_controls + 1
+    return [0, 0, held, held, 0, *[0] * n_controls, *[held] * n_controls]
+
+
+def _subset_correlations(
+    x: list[Floats], y: list[Floats], method: CorrelationMethod
+) -> tuple[float, Floats]:
+    """Return how the first two frequencies go together, and the statistics, shape `(k, m)`."""
+    n, held = x[0].size, np.array(_n_held(len(x) - 2))
+    if n < 3:
+        return math.nan, np.full((held.size, len(y)), np.nan)
+    within, across = data_correlations(x, y, method=method)
+    estimates = _stacked(within, across)
+    estimates[n < 3 + held] = np.nan
+    return float(within[0, 1]), estimates
+
+
+def _model_statistics(
+    estimates: Floats,
+    entity_surface: float,
+    resamples: Floats | None,
+    left_out: Floats | None,
+    *,
+    names: list[str],
+    sizes: Floats,
+    n: int,
+    method: CorrelationMethod,
+    confidence_level: float,
+) -> list[dict[str, object]]:
+    """Return estimate, bounds and p-value of each statistic of one model."""
+    comparison = _comparison(estimates, entity_surface, n, confidence_level)
+    held = _n_held((len(names) - _DIFFERENCE - 1) // 2)
+    rows: list[dict[str, object]] = []
+    for k, name in enumerate(names):
+        estimate = float(estimates[k])
+        if k != _DIFFERENCE:
+            p_value, interval = _independent(estimate, held[k], n, method, confidence_level)
+        else:
+            p_value = comparison.p_value if comparison else math.nan
+            interval = comparison.difference_interval if comparison else percentile_interval([])
+        cluster_p_value, n_undefined = math.nan, 0
+        if left_out is not None:
+            scale: Scale = "plain" if k == _DIFFERENCE else "fisher-z"
+            low, high = jackknife_bounds(
+                estimate, left_out[k], confidence_level, scale=scale, sizes=sizes
+            )
+            interval = Interval(
+                low=float(low),
+                high=float(high),
+                confidence_level=confidence_level,
+                method="jackknife",
+            )
+            cluster_p_value = jackknife_p_value(estimate, left_out[k], scale=scale, sizes=sizes)
+        elif resamples is not None:
+            values = resamples[k] if not math.isnan(estimate) else np.empty(0)
+            interval = percentile_interval(values, confidence_level=confidence_level)
+            cluster_p_value = _normal_p_value(estimate, values, is_correlation=k != _DIFFERENCE)
+            n_undefined = int(np.count_nonzero(np.isnan(values)))
+        rows.append(
+            {
+                "statistic": name,
+                "estimate": estimate,
+                "estimate_low": interval.low,
+                "estimate_high": interval.high,
+                "p_value": p_value,
+                "cluster_p_value": cluster_p_value,
+                "n_undefined": n_undefined,
+            }
+        )
+    return rows
+
+
+def _independent(
+    estimate: float, n_controls: int, n: int, method: CorrelationMethod, level: float
+) -> tuple[float, Interval]:
+    """Return p-value and interval of a correlation, rows independent."""
+    interval = correlation_interval(
+        estimate, n=n, n_controls=n_controls, confidence_level=level, method=method
+    )
+    df = n - 2 - n_controls
+    return float(correlation_p_values(estimate, df)) if df > 0 else math.nan, interval
+
+
+def _normal_p_value(estimate: float, values: Floats, *, is_correlation: bool) -> float:
+    """Return the two-sided p-value of an estimate over its spread between resamples."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if is_correlation:
+            values, estimate = np.arctanh(values), float(np.arctanh(estimate))
+        values = values[np.isfinite(values)]
+        if values.size < 2 or not math.isfinite(estimate):
+            return math.nan
+        spread = float(values.std(ddof=1))
+    return math.erfc(abs(estimate) / spread / math.sqrt(2.0)) if spread > 0.0 else math.nan
+
+
+def _stacked(within: Floats, across: Floats) -> Floats:
+    """Stack the statistics in front of the models, behind any axis of resamples."""
+    partial = partial_of_correlations(within, across)
+    plain, held = across[..., :2, :], across[..., 2:, :]
+    difference = across[..., :1, :] - across[..., 1:2, :]
+    parts = [plain, partial[..., :2, :], difference, held, partial[..., 2:, :]]
+    return np.concatenate(parts, axis=-2)
+
+
+def _comparison(
+    estimates: Floats, entity_surface: float, n: int, level: float
+) -> DependentCorrelationsResult | None:
+    """Compare the entity correlation with the surface correlation, where that can be done."""
+    entity, surface = float(estimates[0]), float(estimates[1])
+    # NaN is below nothing, so each is compared by itself.
+    if n < 4 or not all(size < 1.0 for size in (abs(entity), abs(surface), entity_surface)):
+        return None
+    return compare_dependent_correlations(
+        entity, surface, r_kh=entity_surface, n=n, confidence_level=level
+    )
+
+
+_RESULT = (
+    *(
+        "model",
+        "subset",
+        "statistic",
+        "method",
+        "estimate",
+        "estimate_low",
+        "estimate_high",
+        "p_value",
+    ),
+    *("cluster_p_value", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
+)
+_COLUMN_OPTIONS = (
+    "accuracy, entity_frequency, surface_frequency, others_frequency, controls, is_canonical, by, "
+    "cluster or instance_id"
+)
+
+
+def frequency_analysis(
+    frame: pd.DataFrame,
+    *,
+    accuracy: str | Sequence[str] = "accuracy",
+    entity_frequency: str = "entity_frequency",
+    surface_frequency: str = "surface_frequency",
+    others_frequency: str | None = None,
+    controls: str | Sequence[str] = (),
+    is_canonical: str = "is_canonical",
+    by: str | Sequence[str] = (),
+    cluster: str | None = "fact_id",
+    instance_id: str | None = None,
+    method: CorrelationMethod = "pearson",
+    transform: FrequencyTransform = "log",
+    high_frequency_above: float = 10.0,
+    interval: Literal["auto", "percentile"] = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Correlate accuracy with log entity and log surface frequency, apart and given each other.
+
+    Each subset gives five statistics a model: "entity" and "surface", the correlations of accuracy
+    with either log frequency; "entity_given_surface" and "surface_given_entity", the partial
+    correlations; and "entity_minus_surface", the difference of the first two. The entity's
+    frequency holds the surface's; `others_frequency` takes that part away and asks whether hearing
+    the entity under its other names goes with accuracy.
+
+    Args:
+        frame: One row a surface instance, with the columns named below.
+        accuracy: Column of accuracies in [0, 1], as from `surface_accuracy`; or several of them,
+            one a model, which then share their resamples.
+        entity_frequency: Column of how often the entity is mentioned under any surface.
+        surface_frequency: Column of how often it is mentioned under this surface.
+        others_frequency: Column of how often it is mentioned under any other surface, which is the
+            difference of the two. Adds "others", "others_given_surface", "surface_given_others" and
+            "others_minus_surface", on the rows whose frequency of others is no zero; None leaves
+            them out.
+        controls: Columns of further frequencies, such as that of subject and object together,
+            which every partial correlation holds constant too. Adds for each of them its name,
+            its correlation with accuracy, and "NAME_given_frequencies", given all others.
+        is_canonical: Column that tells canonical surfaces (True) from redirects (False).
+        by: Columns whose groups are analysed apart, such as the model of a long frame.
+        cluster: Column of what is resampled as a whole, the fact or the subject; None takes rows
+            for independent and gives intervals without resampling.
+        instance_id: Column of instance ids, to make sure that none stands twice in a group.
+        method: "pearson", or "spearman" for ranks within the subset.
+        transform: "log" of frequencies, which leaves out zeros as the paper does, or "log1p", the
+            logarithm of 1 + frequency, which keeps them.
+        high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
+        interval: With `cluster`, "auto" for jackknife t intervals over clusters, correlations on
+            the scale of Fisher's z, or "percentile" of resamples.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples of each subset; "auto" takes none.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
+            a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row for each group, model, subset ("overall", "canonical", "redirect",
+        "redirect_high_frequency") and statistic, with the columns `by`; model (where `accuracy`
+        names several); subset, statistic, method; estimate, low, high; p_value, cluster_p_value; n,
+        n_clusters; the rows with a zero frequency (n_zero), which "log" drops; the rows dropped for
+        a surface frequency up to the threshold (n_below) or a gap (n_missing); and n_undefined, the
+        resamples that leave the statistic undefined.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        TypeError: When `frame` is no DataFrame, a value no number, or a count option no integer.
+        ValueError: When the frame is empty, a frequency is negative, an accuracy outside [0, 1], a
+            value (under "raise") or a cluster id missing, an instance id repeated in a group, a
+            column named twice or as one of the result, or an option out of range.
+
+    Notes:
+        Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
+        no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
+        of the subset; under "log1p" n holds the n_zero rows. With `cluster` the intervals are those
+        of `interval`; without, they are Fisher's (Zou's for the difference). `p_value` (Steiger's
+        for the difference) takes rows for independent, as the paper does; `cluster_p_value` (NaN
+        without `cluster`) goes with the interval: by t of the jackknife, or under "percentile" of
+        the estimate over its spread between resamples, correlations by Fisher's z. Ranks are taken
+        anew for each of at most 1,000 blocks of clusters that are left out. Estimates are NaN,
+        named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant, the
+        frequencies are collinear, or fewer than 3 rows are left, and for partial correlations one
+        more for each frequency that is held constant; bounds also where there is one cluster. A
+        group's numbers depend on its own rows, the seed and its labels alone.
+
+    References:
+        Sections 4.1 to 4.3 and appendices B.3 and B.4 of arXiv 2604.21882 (tables 2, 5 and 6).
+
+    Examples:
+        >>> import pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> entity = rng.geometric(0.01, 600) + 20
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": np.arange(600) // 2, "is_canonical": np.arange(600) % 2 == 0,
+        ...      "entity_frequency": entity, "surface_frequency": rng.binomial(entity, 0.3),
+        ...      "accuracy": rng.random(600) < entity / 400})
+        >>> rows = frequency_analysis(frame, n_resamples=1000).set_index(["subset", "statistic"])
+        >>> rows.loc[("redirect", "entity"), ["n", "n_clusters"]].tolist()
+        [300, 300]
+    """
+    models = distinct_names(column_names(accuracy), "accuracy")
+    taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
+    keys = grouping_columns(by, taken)
+    check_correlation_method(method)
+    check_missing(missing)
+    if interval not in ("auto", "percentile"):
+        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
+    if not high_frequency_above >= 0.0:
+        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+    if transform not in ("log", "log1p"):
+        raise ValueError(f"transform must be 'log' or 'log1p'; got {transform!r}")
+    constants = column_names(controls)
+    taken_names = {*_names("entity", ()), *_names("others", ())}
+    for name in distinct_names(constants, "controls") if constants else ():
+        if name in taken_names:
+            raise ValueError(f"controls: {name!r} is the name of a statistic; rename the column")
+    options = _Options(
+        transform=transform,
+        controls=constants,
+        clustered=(cluster is not None),
+        method=method,
+        threshold=high_frequency_above,
+        interval=interval,
+        confidence_level=check_confidence_level(confidence_level),
+        n_resamples=check_n_resamples(n_resamples),
+        seed=root_seed(rng),
+    )
+    needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical, *constants]
+    needed += [] if others_frequency is None else [others_frequency]
+    needed += [column for column in (cluster, instance_id) if column is not None]
+    check_frame(frame, needed, options=_COLUMN_OPTIONS, row="surface instance")
+    data = read_rows(
+        frame,
+        accuracies=models,
+        entity_frequency=entity_frequency,
+        surface_frequency=surface_frequency,
+        others_frequency=others_frequency,
+        controls=constants,
+        is_canonical=is_canonical,
+        cluster=cluster,
+        missing=missing,
+    )
+    firsts: list[FirstFrequency] = ["entity"] if others_frequency is None else ["entity", "others"]
+    groups = group_positions(frame, keys)
+    if instance_id is not None:
+        check_pair_ids(frame[instance_id], instance_id, keys, groups)
+    rows: list[dict[str, Any]] = []
+    for key, positions in groups.items():
+        labels = dict(zip(keys, key, strict=True))
+        found = [
+            (column, {"model": models[column], **labels, **row})
+            for subset in SUBSETS
+            for first in firsts
+            for column, row in _subset(data, positions, subset, first, labels, options)
+        ]
+        rows += [row for _, row in sorted(found, key=operator.itemgetter(0))]
+    warn_missing(data, len(frame), stacklevel=2)
+    _warn_undefined(rows, keys)
+    return pd.DataFrame(rows, columns=[*keys, *taken])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The checked options of an analysis."""
+
+    transform: FrequencyTransform
+    controls: list[str]
+    clustered: bool
+    method: CorrelationMethod
+    threshold: float
+    interval: Literal["auto", "percentile"]
+    confidence_level: float
+    n_resamples: int
+    seed: int
+
+
+def _subset(
+    data: FrequencyRows,
+    positions: npt.NDArray[np.intp],
+    subset: str,
+    first: FirstFrequency,
+    labels: dict[str, object],
+    options: _Options,
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield the rows of the result for one subset, each with its model's column."""
+    chosen = take_subset(
+        data,
+        positions,
+        subset,
+        options.threshold,
+        first=first,
+        keep_zeros=options.transform == "log1p",
+    )
+    repeated = {"surface", *_names(first, options.controls)[_DIFFERENCE + 1 :]}
+    names = [*labels, "subset"]
+    seed = group_seed(options.seed, names, (*labels.values(), subset))
+    for columns in _same_rows(np.isnan(data.accuracies[chosen.positions])):
+        kept = chosen.positions[~np.isnan(data.accuracies[chosen.positions, columns[0]])]
+        counts = {
+            "n": kept.size,
+            "n_clusters": np.unique(data.clusters[kept]).size,
+            "n_zero": chosen.n_zero,
+            "n_below": chosen.n_below,
+            "n_missing": chosen.n_missing + chosen.positions.size - kept.size,
+        }
+        results = _statistics(data, kept, columns, first, np.random.default_rng(seed), options)
+        for column, result in zip(columns, results, strict=True):
+            for row in result:
+                if first == "others" and row["statistic"] in repeated:
+                    continue
+                yield column, {"subset": subset, "method": options.method, **counts, **row}
+
+
+def _same_rows(lacking: Flags) -> list[list[int]]:
+    """Group the models whose accuracies stand in the same rows, so that they share resamples."""
+    groups: dict[bytes, list[int]] = {}
+    for column, gaps in enumerate(lacking.T):
+        groups.setdefault(gaps.tobytes(), []).append(column)
+    return list(groups.values())
+
+
+def _statistics(
+    data: FrequencyRows,
+    kept: npt.NDArray[np.intp],
+    columns: list[int],
+    first: FirstFrequency,
+    rng: np.random.Generator,
+    options: _Options,
+) -> list[list[dict[str, object]]]:
+    """Return the statistics of each of some models on the same rows."""
+    logarithm = np.log1p if options.transform == "log1p" else np.log
+    x: list[Floats] = [logarithm(values[kept]) for values in data.predictors(first)]
+    y = [data.accuracies[kept, column] for column in columns]
+    entity_surface, estimates = _subset_correlations(x, y, options.method)
+    _, codes = np.unique(data.clusters[kept], return_inverse=True)
+    resamples: Floats | None = None
+    left_out: Floats | None = None
+    sizes = np.bincount(codes).astype(np.float64)
+    if options.clustered and options.interval == "auto":
+        left_out = np.empty((*estimates.shape, 0))
+        if codes.max(initial=0) > 0:
+            *left, sizes = left_out_correlations(x, y, codes, method=options.method)
+            left_out = np.ascontiguousarray(np.moveaxis(_stacked(*left), 0, -1))
+    elif options.clustered:
+        resamples = np.empty((*estimates.shape, 0))
+        if codes.max(initial=0) > 0:
+            drawn = drawn_correlations(
+                x, y, codes, method=options.method, n_resamples=options.n_resamples, rng=rng
+            )
+            resamples = np.ascontiguousarray(np.moveaxis(_stacked(*drawn), 0, -1))
+    return [
+        _model_statistics(
+            estimates[:, k],
+            entity_surface,
+            None if resamples is None else resamples[:, k],
+            None if left_out is None else left_out[:, k],
+            names=_names(first, options.controls),
+            sizes=sizes,
+            n=kept.size,
+            method=options.method,
+            confidence_level=options.confidence_level,
+        )
+        for k in range(len(columns))
+    ]
+
+
+def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:
+    """Say in one warning which numbers are NaN, how often, and where first."""
+    where: dict[str, list[str]] = {}
+    for row in rows:
+        place = f"{row['model']}, {row['subset']} {group_name(keys, tuple(row[k] for k in keys))}"
+        if math.isnan(row["estimate"]):
+            where.setdefault(row["statistic"], []).append(place)
+        elif math.isnan(row["estimate_low"]):
+            where.setdefault(f"interval of {row['statistic']}", []).append(place)
+    if where:
+        parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
+        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=3)

@@ -1,0 +1,1 @@
+"""How good a judge is, and rates corrected for it."""

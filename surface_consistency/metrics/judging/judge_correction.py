@@ -1,0 +1,331 @@
+"""Alignment of short and long answers with the errors of their judge taken out."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    Floats,
+    MissingPolicy,
+    check_confidence_level,
+    check_n_resamples,
+    warn_undefined,
+)
+from surface_consistency.metrics.judging.judging import JudgeError
+from surface_consistency.metrics.positions.alignment import SCORES, topic_alignment, topic_cells
+from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
+from surface_consistency.metrics.uncertainty.intervals import Interval, Part, quantiles, share_sums
+
+__all__ = ["CorrectedAlignmentResult", "corrected_alignment"]
+
+_EM_STEPS = 300
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedAlignmentResult:
+    """Result of `corrected_alignment`: what the verdicts of a judge without error would give."""
+
+    short_accuracy: float
+    """F_S, in [0, 1]; higher is better. NaN, like all below, where the judge is no better than
+    chance."""
+    long_accuracy: float
+    """F_L, in [0, 1]; higher is better."""
+    accuracy_difference: float
+    """F_L - F_S, in [-1, 1]; negative: the long query does worse."""
+    alignment: float
+    """Share of pairs with equal verdicts, in [0, 1]; higher is more consistent."""
+    signed_alignment: float
+    """Both right less both wrong, in [-1, 1]."""
+    short_accuracy_interval: Interval
+    """Interval of `short_accuracy`: of topics and of the judge's errors, as below."""
+    long_accuracy_interval: Interval
+    """Interval of `long_accuracy`."""
+    accuracy_difference_interval: Interval
+    """Interval of `accuracy_difference`."""
+    alignment_interval: Interval
+    """Interval of `alignment`."""
+    signed_alignment_interval: Interval
+    """Interval of `signed_alignment`."""
+    is_cut: bool
+    """Whether the correction asks for a negative cell, so that the closest possible one, 0, was
+    taken: the errors do not fit the verdicts, if only by chance."""
+    n_topics: int
+    """Topics with a scored pair."""
+    n_missing: int
+    """Pairs that lacked a verdict and were left out."""
+
+
+def corrected_alignment(
+    short: npt.ArrayLike,
+    long: npt.ArrayLike,
+    *,
+    short_error: JudgeError,
+    long_error: JudgeError,
+    error_correlation: float = 0.0,
+    missing: MissingPolicy = "raise",
+    interval: Literal["auto", "percentile"] = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+) -> CorrectedAlignmentResult:
+    """Estimate F_S, F_L and alignment as a judge without error would see them.
+
+    The four observed shares (both right, short only, long only, neither) are the true ones sent
+    through the judge's errors on short and on long answers. That map is inverted: Rogan and
+    Gladen's correction on both sides of the table at once.
+
+    Args:
+        short: Verdicts on the short answers, shape `(n_topics, n_slots)`, as for
+            `alignment_scores`.
+        long: Verdicts on the long answers, `(n_topics, n_slots)` or
+            `(n_topics, n_permutations, n_slots)`.
+        short_error: Errors of the judge of short answers, from `judge_agreement` on labelled ones.
+        long_error: Errors of the judge of long answers.
+        error_correlation: Correlation, given the truth, of the judge's erring on a short answer and
+            on the long one to the same sub-question: 0 takes them for independent, and a judge that
+            stumbles over the same facts both times has a positive one. It bears on the alignment
+            alone. Score with several values to see how much hangs on it.
+        missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
+            `UnscoredWarning`.
+        interval: "auto" joins Wilson's or MOVER limits over topics, the judge's errors held as
+            they are, with the spread of draws of these errors; "percentile" resamples both at once.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of draws of the judge's error rates, and under "percentile" of topics.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        The corrected scores with intervals.
+
+    Raises:
+        ValueError: For what `topic_alignment` refuses, when no pair has both verdicts, or when an
+            option is out of range, or errors as frequent as these cannot be correlated so much.
+        TypeError: When `n_resamples` is no integer.
+
+    Notes:
+        Without `error_correlation` the judge is taken to err on a short answer independently of the
+        long one, given the truth; one who errs on the same facts both times makes verdicts agree
+        more often than this removes, so that the alignment comes out too high. No label of a short
+        and a long answer apart tells that correlation: label both answers to the same questions to
+        see it. Errors must come from answers like those judged. Where the inverse
+        has a cell below 0, the most likely table without one is taken (`is_cut`), by expectation
+        maximisation; resamples alike. Two perfect judges
+        change nothing. One topic gives NaN bounds; a judge no better than chance makes all NaN;
+        each with an `UndefinedMetricWarning`.
+
+    References:
+        W. J. Rogan and B. Gladen, American Journal of Epidemiology 107, 1978; SLAQ, arXiv
+        2510.11218, eqs. 2 to 4 and appendix A.2.
+
+    Examples:
+        >>> error = JudgeError(
+        ...     true_positives=190, false_negatives=10, false_positives=10, true_negatives=190
+        ... )
+        >>> short = [[1, 1, 0, 0, 1], [1, 0, 1, 1, 0]] * 50
+        >>> long = [[1, 0, 0, 1, 1], [1, 0, 1, 0, 0]] * 50
+        >>> scores = corrected_alignment(short, long, short_error=error, long_error=error)
+        >>> round(scores.short_accuracy, 3), round(scores.alignment, 3)
+        (0.611, 0.747)
+    """
+    check_confidence_level(confidence_level)
+    if interval not in ("auto", "percentile"):
+        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
+    n_resamples = check_n_resamples(n_resamples)
+    topics = topic_alignment(short, long, missing=missing)
+    cells = topic_cells(topics)
+    if min(_better(short_error), _better(long_error)) <= 0.0:
+        _warn("a judge is no better than chance (sensitivity + specificity at most 1)")
+    _check_correlation(error_correlation, short_error, long_error)
+    exact = _error_matrix(_point(short_error), _point(long_error), error_correlation)
+    observed = cells.mean(axis=0, keepdims=True)
+    means = _scores(_true_cells(observed, exact))[0]
+    generator = np.random.default_rng(rng)
+    bounds = np.full((2, len(SCORES)), math.nan)
+    if len(cells) > 1:
+        seen = np.broadcast_to(observed, (n_resamples, 4))
+        if interval == "percentile":
+            seen = resample_counts(cells, n_resamples=n_resamples, rng=generator) / len(cells)
+        short_rates = short_error.draws(n_resamples, generator)
+        long_rates = long_error.draws(n_resamples, generator)
+        errors = _error_matrix(short_rates, long_rates, error_correlation)
+        drawn = _scores(_true_cells(seen, errors))
+        tails = ((1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0)
+        bounds = np.array([quantiles(column, tails) for column in drawn.T]).T
+        if interval == "auto":
+            over_topics = _topic_bounds(cells, exact[0], short_error, long_error, confidence_level)
+            bounds = _joined(means, over_topics, bounds)
+    else:
+        _warn("one topic says nothing of the spread between topics; bounds")
+    fields: dict[str, Any] = {}
+    for place, name in enumerate(SCORES):
+        fields[name] = float(means[place])
+        fields[f"{name}_interval"] = Interval(
+            low=float(bounds[0, place]),
+            high=float(bounds[1, place]),
+            confidence_level=confidence_level,
+            method="mover" if interval == "auto" else interval,
+        )
+    return CorrectedAlignmentResult(
+        **fields,
+        is_cut=_is_cut(observed[0], exact[0]),
+        n_topics=len(cells),
+        n_missing=topics.n_missing,
+    )
+
+
+_RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
+"""What the scores can be, in the order of `SCORES`."""
+
+
+def _topic_bounds(
+    cells: Floats, errors: Floats, short: JudgeError, long: JudgeError, level: float
+) -> Floats:
+    """Return the limits of the scores over topics with the judge's errors held, shape `(2, 5)`.
+
+    Corrected accuracies are shares moved and stretched, and so are their sum and difference; the
+    corrected alignment is a weighted mean of the cells.
+    """
+    if not np.isfinite(errors).all():
+        return np.full((2, len(SCORES)), math.nan)
+    gains = (1.0 / _better(short), 1.0 / _better(long))
+    shifts = ((short.specificity - 1.0) * gains[0], (long.specificity - 1.0) * gains[1])
+    below = (1.0, 1.0, 1.0, 1.0)
+    seen = [(rate.numerator, rate.denominator) for rate in list(SCORES.values())[:2]]
+    short_part, long_part = (Part(gain, *rate) for gain, rate in zip(gains, seen, strict=True))
+    weights = np.linalg.solve(errors.T, np.array([1.0, 0.0, 0.0, 1.0]))
+    least, width = float(weights.min()), float(np.ptp(weights))
+    sums = {
+        "short_accuracy": (shifts[0], (short_part,)),
+        "long_accuracy": (shifts[1], (long_part,)),
+        "accuracy_difference": (
+            shifts[1] - shifts[0],
+            (long_part, Part(-gains[0], *seen[0])),
+        ),
+        "alignment": (least, (Part(width, tuple((weights - least) / width), below),)),
+        "signed_alignment": (shifts[0] + shifts[1] - 1.0, (short_part, long_part)),
+    }
+    found = []
+    for name in SCORES:
+        shift, parts = sums[name]
+        added = share_sums(parts, cells)
+        limits = (math.nan, math.nan) if added is None else added.bounds(level)
+        found.append([shift + float(limit) for limit in limits])
+    return np.asarray(np.clip(np.array(found).T, *_RANGES))
+
+
+def _joined(means: Floats, *bounds: Floats) -> Floats:
+    """Join limits from independent sources of error: the roots of the sums of their squares."""
+    steps = [np.maximum([means - low, high - means], 0.0) for low, high in bounds]
+    length = np.sqrt(sum(step**2 for step in steps))
+    return np.asarray(np.clip([means - length[0], means + length[1]], *_RANGES))
+
+
+def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) -> None:
+    """Refuse a correlation that errors as frequent as these cannot have."""
+    if not -1.0 <= correlation <= 1.0:
+        raise ValueError(f"error_correlation must lie in [-1, 1]; got {correlation!r}")
+    for rates in itertools.product(*((1.0 - rate for rate in _rates(e)) for e in (short, long))):
+        first, second = rates
+        spread = math.sqrt(first * (1.0 - first) * second * (1.0 - second))
+        least = max(0.0, first + second - 1.0) - first * second
+        most = min(first, second) - first * second
+        if not least - _ROUNDING <= correlation * spread <= most + _ROUNDING:
+            raise ValueError(
+                f"error_correlation is {correlation!r}, but errors in {first:.3g} of the short and "
+                f"{second:.3g} of the long answers can have one from {least / spread:.3g} to "
+                f"{most / spread:.3g} only"
+            )
+
+
+def _better(error: JudgeError) -> float:
+    """Return how far a judge is above chance."""
+    return error.sensitivity + error.specificity - 1.0
+
+
+def _rates(error: JudgeError) -> tuple[float, float]:
+    return error.sensitivity, error.specificity
+
+
+def _point(error: JudgeError) -> tuple[Floats, Floats]:
+    """Return sensitivity and specificity as draws of one."""
+    return np.array([error.sensitivity]), np.array([error.specificity])
+
+
+def _true_cells(observed: Floats, errors: Floats) -> Floats:
+    """Undo the errors, `(..., 4, 4)` from true to observed cells; NaN where they cannot be undone.
+
+    Rows with a negative cell get the most likely table instead.
+    """
+    rows = np.full(observed.shape, np.nan)
+    usable = np.broadcast_to(np.isfinite(errors).all(axis=(1, 2)), len(observed))
+    errors = np.broadcast_to(errors, (len(observed), 4, 4))
+    rows[usable] = np.linalg.solve(errors[usable], observed[usable][..., None])[..., 0]
+    cut = (rows < -_ROUNDING).any(axis=1)
+    rows[cut] = _most_likely(observed[cut], errors[cut])
+    return np.where(np.abs(rows) < _ROUNDING, 0.0, rows)
+
+
+def _error_matrix(
+    short: tuple[Floats, Floats], long: tuple[Floats, Floats], correlation: float
+) -> Floats:
+    """Return the chance of each observed cell (row) given each true one (column), `(n, 4, 4)`.
+
+    Both judges are given by sensitivity and specificity. NaN where one is no better than chance.
+    Correlations that cannot be are cut to what can.
+    """
+    short_errors = (1.0 - short[0], 1.0 - short[1])
+    long_errors = (1.0 - long[0], 1.0 - long[1])
+    matrix = np.empty((len(short[0]), 4, 4))
+    # Cells are numbered by 2 * (short is wrong) + (long is wrong); an error changes either.
+    for true in range(4):
+        first, second = short_errors[true // 2], long_errors[true % 2]
+        spread = np.sqrt(first * (1.0 - first) * second * (1.0 - second))
+        both = first * second + correlation * spread
+        both = np.clip(both, np.maximum(0.0, first + second - 1.0), np.minimum(first, second))
+        matrix[:, true ^ 3, true] = both
+        matrix[:, true ^ 2, true] = first - both
+        matrix[:, true ^ 1, true] = second - both
+        matrix[:, true, true] = 1.0 - first - second + both
+    usable = (short[0] + short[1] > 1.0) & (long[0] + long[1] > 1.0)
+    usable &= np.abs(np.linalg.det(matrix)) > _ROUNDING
+    return np.where(usable[:, None, None], matrix, np.nan)
+
+
+def _most_likely(observed: Floats, errors: Floats) -> Floats:
+    """Fit the true cells of each row within [0, 1] by expectation maximisation."""
+    cells = np.full(observed.shape, 0.25)
+    for _ in range(_EM_STEPS):
+        expected = np.einsum("nij,nj->ni", errors, cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.where(expected > 0.0, observed / expected, 0.0)
+        cells = cells * np.einsum("nij,ni->nj", errors, weight)
+    return cells
+
+
+def _is_cut(observed: Floats, errors: Floats) -> bool:
+    """Tell whether undoing the errors asks for a negative cell."""
+    if not np.isfinite(errors).all():
+        return False
+    return bool((np.linalg.solve(errors, observed) < -_ROUNDING).any())
+
+
+def _scores(cells: Floats) -> Floats:
+    """Return F_S, F_L, their difference, alignment and signed alignment of each row of shares."""
+    both, short_only, long_only, neither = cells.T
+    return np.column_stack(
+        (
+            both + short_only,
+            both + long_only,
+            long_only - short_only,
+            both + neither,
+            both - neither,
+        )
+    )
+
+
+def _warn(reason: str) -> None:
+    warn_undefined(f"the corrected scores are undefined (NaN): {reason}", stacklevel=3)

@@ -1,0 +1,1 @@
+"""Whether names are linked to their entities."""

@@ -1,0 +1,1 @@
+"""Two conditions: tables, rates, tests, contrasts."""

@@ -1,0 +1,277 @@
+"""McNemar's test, for independent and for clustered pairs: do two conditions differ in accuracy?"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics.paired.paired_tables import (
+    PairedTable,
+    check_table,
+    pair_counts,
+    table_of,
+)
+
+__all__ = [
+    "MCNEMAR_EXACT_MAX_DISCORDANT",
+    "TEST_COLUMNS",
+    "ClusteredMcNemarMethod",
+    "ClusteredMcNemarResult",
+    "McNemarMethod",
+    "McNemarResult",
+    "PairedTest",
+    "check_test",
+    "clustered_mcnemar",
+    "mcnemar",
+    "run_test",
+]
+
+McNemarMethod = Literal["auto", "exact", "corrected", "uncorrected", "mid-p"]
+"""Form of the test; "auto" chooses between "exact" and "corrected"."""
+
+MCNEMAR_EXACT_MAX_DISCORDANT = 25
+"""Largest number of discordant pairs for which "auto" is exact (arXiv 2607.00605, D.1)."""
+
+_WHOLE_NUMBERS_MAX = 2_000
+"""Up to here whole numbers are exact and quick; scipy.special takes 0.1 s to import."""
+
+_METHODS = ("exact", "corrected", "uncorrected", "mid-p")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McNemarResult:
+    """Result of `mcnemar`."""
+
+    statistic: float
+    """Chi-square with one degree of freedom ("corrected", "uncorrected"), or the smaller count of
+    discordant pairs ("exact", "mid-p"); at least 0, and 0 with no discordant pair."""
+    p_value: float
+    """Two-sided p-value, in [0, 1]; 1.0 with no discordant pair."""
+    method: Literal["exact", "corrected", "uncorrected", "mid-p"]
+    """Form of the test that was used; never "auto"."""
+    first_only: int
+    """Pairs right under the first condition only."""
+    second_only: int
+    """Pairs right under the second condition only."""
+
+
+def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarResult:
+    """Test whether the two conditions of a paired table have equal accuracy.
+
+    With b pairs right at first only and c at second only, "corrected" is
+    (|b - c| - 1)^2 / (b + c), "uncorrected" (b - c)^2 / (b + c), both against chi-square with one
+    degree of freedom; "exact" is the two-sided binomial test of min(b, c) in b + c at 1/2, and
+    "mid-p" that test less the probability of the observed count.
+
+    Args:
+        table: The paired verdicts; only the discordant counts matter.
+        method: Form of the test. "auto" is "exact" for 25 or fewer discordant pairs and
+            "corrected" for more, the rule of the audit of forgetting.
+
+    Returns:
+        Statistic, p-value, the form that was used, and the discordant counts.
+
+    Raises:
+        TypeError: When `table` is no `PairedTable`.
+        ValueError: When `method` is not one of the names above.
+
+    Notes:
+        With no discordant pair the statistic is 0 and p is 1. With b = c > 0 the corrected
+        statistic is 0, as in R (statsmodels gives 1 / (b + c)). Swapping the conditions changes
+        nothing. The test takes pairs for independent: where many pairs share a fact, p is too
+        small, and a cluster-bootstrap interval of `accuracy_difference` is the safer answer.
+
+    References:
+        McNemar, Psychometrika 12, 1947; Edwards, Psychometrika 13, 1948 (correction); Fagerland,
+        Lydersen and Laake, BMC Medical Research Methodology 13:91, 2013 (mid-p).
+
+    Examples:
+        >>> result = mcnemar(PairedTable(both=3, first_only=921, second_only=11, neither=11293))
+        >>> result.method, round(result.statistic, 2)
+        ('corrected', 886.57)
+        >>> mcnemar(PairedTable(both=0, first_only=4, second_only=0, neither=596)).p_value
+        0.125
+    """
+    b, c = check_table(table).first_only, table.second_only
+    if method == "auto":
+        method = "exact" if b + c <= MCNEMAR_EXACT_MAX_DISCORDANT else "corrected"
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of auto, {', '.join(_METHODS)}; got {method!r}")
+    if b + c == 0:
+        statistic, p_value = 0.0, 1.0
+    elif method == "exact" or method == "mid-p":
+        statistic, p_value = float(min(b, c)), _binomial_p(b, c, mid=method == "mid-p")
+    else:
+        distance = max(abs(b - c) - 1, 0) if method == "corrected" else abs(b - c)
+        statistic = distance * distance / (b + c)
+        # The survival function of chi-square with one degree of freedom, exact in the far tail.
+        p_value = math.erfc(math.sqrt(statistic / 2.0))
+    return McNemarResult(
+        statistic=statistic, p_value=p_value, method=method, first_only=b, second_only=c
+    )
+
+
+def _binomial_p(b: int, c: int, *, mid: bool) -> float:
+    """Return the two-sided binomial p-value, or its mid-p form, of b against c."""
+    fewer, total = min(b, c), b + c
+    if total > _WHOLE_NUMBERS_MAX:
+        up_to, before = (_lower_tail(k, total) if k >= 0 else 0.0 for k in (fewer, fewer - 1))
+        return up_to + before if mid else min(1.0, 2.0 * up_to)
+    at_most, below, ways = 0, 0, 1
+    for k in range(fewer + 1):
+        below, at_most, ways = at_most, at_most + ways, ways * (total - k) // (k + 1)
+    return (at_most + below if mid else min(2 * at_most, 1 << total)) / (1 << total)
+
+
+def _lower_tail(k: int, total: int) -> float:
+    """Return the chance of at most k of `total` at 1/2, for counts of any size."""
+    # scipy.special.bdtr, made for this, takes 32-bit counts and wraps around in silence.
+    from scipy.special import betainc
+
+    return float(betainc(float(total - k), float(k + 1), 0.5))
+
+
+ClusteredMcNemarMethod = Literal["obuchowski", "durkalski"]
+"""Form of the test: differences weighted by pair, or each cluster's mean difference alike."""
+
+_CLUSTERED_METHODS: tuple[ClusteredMcNemarMethod, ...] = ("obuchowski", "durkalski")
+"""Names of the forms."""
+
+PairedTest: TypeAlias = McNemarMethod | Literal["independent", "obuchowski", "durkalski"]
+"""Form of the test of a group: one of `mcnemar`, or one of `clustered_mcnemar`.
+
+"auto" is "obuchowski" where a cluster of the group holds several pairs, and otherwise
+"independent": the "auto" of `mcnemar`, which takes pairs for independent.
+"""
+
+_TESTS: tuple[PairedTest, ...] = (
+    *("auto", "independent", "exact", "corrected", "uncorrected", "mid-p"),
+    *_CLUSTERED_METHODS,
+)
+"""Names of the tests of a group."""
+
+TEST_COLUMNS = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
+"""Columns of what `run_test` returns, in tables of groups."""
+
+
+def check_test(test: str) -> None:
+    """Refuse the name of no test."""
+    if test not in _TESTS:
+        raise ValueError(f"test must be one of {', '.join(_TESTS)}; got {test!r}")
+
+
+def run_test(counts: Floats, test: PairedTest) -> tuple[float, float, str]:
+    """Return statistic, p-value and form of the test; no pair is no test, and NaN.
+
+    Each row of `counts` is a cluster with a pair.
+    """
+    cells = [int(count) for count in counts.sum(axis=0)]
+    if sum(cells) == 0:
+        return math.nan, math.nan, "exact" if test in ("auto", "independent") else test
+    if test == "auto" and sum(cells) > len(counts):
+        test = "obuchowski"
+    if test == "obuchowski" or test == "durkalski":
+        return *_clustered_statistic(counts, test), test
+    result = mcnemar(table_of(cells), method="auto" if test == "independent" else test)
+    return result.statistic, result.p_value, result.method
+
+
+def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> tuple[float, float]:
+    """Return statistic and p-value from counts that are checked and hold no empty cluster."""
+    n_clusters = len(cells)
+    if n_clusters < 2:
+        return math.nan, math.nan
+    difference = cells[:, 1] - cells[:, 2]
+    scale = 1.0
+    if method == "durkalski":
+        difference = difference / cells.sum(axis=1)
+    else:
+        scale = (n_clusters - 1) / n_clusters
+    spread = float(difference @ difference)
+    if spread == 0.0:
+        return 0.0, 1.0
+    statistic = scale * float(difference.sum()) ** 2 / spread
+    return statistic, math.erfc(math.sqrt(statistic / 2.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteredMcNemarResult:
+    """Result of `clustered_mcnemar`."""
+
+    statistic: float
+    """Chi-square with one degree of freedom, at least 0; NaN with a single cluster."""
+    p_value: float
+    """Two-sided p-value, in [0, 1]; NaN with a single cluster."""
+    method: ClusteredMcNemarMethod
+    """Form of the test."""
+    first_only: int
+    """Pairs right under the first condition only."""
+    second_only: int
+    """Pairs right under the second condition only."""
+    n_clusters: int
+    """Clusters that hold a pair."""
+
+
+def clustered_mcnemar(
+    counts: npt.ArrayLike, *, method: ClusteredMcNemarMethod = "obuchowski"
+) -> ClusteredMcNemarResult:
+    """Test whether two conditions have equal accuracy when pairs share a fact or subject.
+
+    Let cluster k of K hold n_k pairs, b_k right at first only and c_k at second only, and let
+    d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 / sum d_k^2, and "durkalski"
+    (sum d_k / n_k)^2 / sum (d_k / n_k)^2, both against chi-square with one degree of freedom. The
+    first asks for the difference in accuracy of a random pair; the second for the mean difference
+    of a random cluster, so that a fact with many redirects weighs no more than one with a single
+    redirect.
+
+    Args:
+        counts: Counts of each cluster, shape `(n_clusters, 4)`, columns both, first only, second
+            only, neither, as from `cluster_counts`.
+        method: Form of the test.
+
+    Returns:
+        Statistic, p-value, form, discordant counts and the number of clusters.
+
+    Raises:
+        TypeError: When `counts` holds no numbers.
+        ValueError: When `counts` has another shape, a count is negative or no whole number, there
+            is no pair at all, or `method` is unknown.
+
+    Notes:
+        Clusters without a pair are left out. With one cluster the result is NaN, with an
+        `UndefinedMetricWarning`. Where every cluster's difference is 0 the statistic is 0 and p is
+        1. With one pair a cluster "durkalski" is the uncorrected McNemar test, and "obuchowski"
+        (K - 1) / K of it. Swapping the conditions changes nothing, and neither does the order of
+        the clusters. Both tests are asymptotic in the number of clusters: below about 25 take an
+        exact test on one pair a cluster.
+
+    References:
+        N. A. Obuchowski, Statistics in Medicine 17, 1998, eq. 6 (as simplified by Yang, Sun and
+        Hardin, Biometrical Journal 52, 2010); V. L. Durkalski et al., Statistics in Medicine 22,
+        2003.
+
+    Examples:
+        >>> counts = [[2, 2, 0, 0], [1, 3, 0, 0], [0, 1, 1, 2], [4, 0, 0, 0], [0, 1, 0, 1]] * 6
+        >>> result = clustered_mcnemar(counts)
+        >>> round(result.statistic, 2), round(result.p_value, 4)
+        (14.91, 0.0001)
+    """
+    if method not in _CLUSTERED_METHODS:
+        raise ValueError(f"method must be one of {', '.join(_CLUSTERED_METHODS)}; got {method!r}")
+    cells = pair_counts(counts)
+    statistic, p_value = _clustered_statistic(cells, method)
+    if len(cells) == 1:
+        warn_undefined(
+            "the clustered McNemar test is undefined (NaN): one cluster says nothing of the spread "
+            "between clusters"
+        )
+    return ClusteredMcNemarResult(
+        statistic=statistic,
+        p_value=p_value,
+        method=method,
+        first_only=int(cells[:, 1].sum()),
+        second_only=int(cells[:, 2].sum()),
+        n_clusters=len(cells),
+    )

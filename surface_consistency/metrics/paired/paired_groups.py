@@ -1,0 +1,166 @@
+"""Paired metrics of every group of a tidy frame."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._groups import (
+    bound_columns,
+    check_frame,
+    check_pair_ids,
+    cluster_codes,
+    counted_cells,
+    group_frame,
+    group_positions,
+    grouping_columns,
+)
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Floats,
+    MissingPolicy,
+    outcome_cells,
+    warn_unscored,
+)
+from surface_consistency.metrics.paired.mcnemar_tests import (
+    TEST_COLUMNS,
+    PairedTest,
+    check_test,
+    run_test,
+)
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
+from surface_consistency.metrics.paired.power import design_effect_of
+from surface_consistency.metrics.uncertainty.bootstrap import (
+    IntervalMethod,
+    Statistic,
+    check_interval_method,
+)
+
+__all__ = ["PairedTest", "paired_by"]
+
+_CELLS = ("both", "first_only", "second_only", "neither")
+_COUNTS = (*_CELLS, "n", "n_clusters", "few_clusters", "n_missing", "n_undefined")
+_LEAN = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
+"""The accuracy difference, of which a design effect is told."""
+
+
+def paired_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    first: str = "first_correct",
+    second: str = "second_correct",
+    cluster: str | None = "fact_id",
+    pair_id: str | None = None,
+    rates: Mapping[str, Statistic] = PAIRED_RATES,
+    test: PairedTest = "auto",
+    interval: IntervalMethod = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Compute the paired metrics of each group, with intervals that respect clusters.
+
+    Args:
+        frame: One row a pair, with the columns named below.
+        by: Columns that make the groups; none of them gives one row for all pairs. Where a cell
+            holds a list (the categories of a pair), the pair counts once in each of its labels.
+        first: Column of verdicts under the first condition: True or False, 1 or 0, None or NaN.
+        second: Column of verdicts under the second condition.
+        cluster: Column of what belongs together, the fact or the subject; None takes each row for a
+            cluster of its own.
+        pair_id: Column of pair ids, to make sure that no pair stands twice in one group; None
+            skips the check.
+        rates: Statistics by column name, each a function of summed counts as for
+            `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
+        test: Form of the test. "auto" is Obuchowski's of `clustered_mcnemar` where a cluster of the
+            group holds several pairs, and "independent" elsewhere: exact up to 25 discordant pairs
+            and corrected above. Others are those of `mcnemar`, which takes pairs for independent,
+            and "durkalski" of `clustered_mcnemar`. `mcnemar_method` says which was used.
+        interval: How intervals are made: "auto", which holds near 0 and 1 and with few clusters,
+            or "percentile" or "bca" of resamples, as in `cluster_bootstrap`.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples of each group, shared by its rates; "auto" takes none.
+        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
+        neither; n (their sum), n_clusters, few_clusters (whether they are fewer than 20),
+        n_missing, n_undefined (the most resamples that left any one rate undefined); `<rate>`,
+        `<rate>_low`, `<rate>_high` for each name in `rates`;
+        mcnemar_statistic, mcnemar_p_value, mcnemar_method; design_effect, that of the accuracy
+        difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
+        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
+        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
+            cluster id is missing, a pair id stands twice in a group, a `by` column is named twice
+            or as a column of the result, or has empty cells besides a label "none", or an option
+            is out of range.
+
+    Notes:
+        An empty list or missing value in a `by` column puts the pair in the group "none", so that
+        no pair is lost. Labels repeated within a pair count once; list labels of two `by` columns
+        are crossed. Undefined rates and the bounds of a group with a single cluster are NaN; one
+        `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its row,
+        and its test is NaN too.
+        Where no pair flips, or all do, intervals have a width too: Wilson's for as many trials as
+        there are clusters. With fewer than 20 clusters they cover as they should, but are wide.
+        A group's numbers depend on its own pairs, the seed and its labels alone, not on the order
+        of the rows or on other groups. With many groups adjust the p-values for their number by
+        `with_adjusted_p_values`.
+
+    References:
+        Nishida et al. 2026, arXiv 2604.21882, section 3.2 and figure 2.
+
+    Examples:
+        >>> import pandas as pd
+        >>> categories = [["from surnames"], ["from surnames", "from plurals"], ["from plurals"]]
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": range(30), "category": categories * 10,
+        ...      "first_correct": [1, 0, 1] * 10, "second_correct": [0, 0, 1] * 10})
+        >>> rows = paired_by(frame, by="category", n_resamples=1000)
+        >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
+        [['from plurals', 10, 0, 10, 20, 0.0], ['from surnames', 0, 10, 10, 20, 0.5]]
+    """
+    columns = [*_COUNTS, *bound_columns(rates), *TEST_COLUMNS, "design_effect"]
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
+    keys = grouping_columns(by, columns)
+    check_test(test)
+    check_interval_method(interval)
+    needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
+    check_frame(frame, needed, options="by, first, second, cluster or pair_id")
+    cells = outcome_cells(
+        frame[first].array, frame[second].array, missing=missing, names=(first, second)
+    )
+    clusters = cluster_codes(frame, cluster)
+    groups = group_positions(frame, keys)
+    if pair_id is not None:
+        check_pair_ids(frame[pair_id], pair_id, keys, groups)
+    warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
+
+    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+        """Return the counts, the test and the sums of the clusters of a group."""
+        row, counts = counted_cells(cells[positions], clusters[positions], _CELLS)
+        row |= dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True))
+        return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
+
+    return group_frame(
+        groups,
+        keys,
+        rates,
+        summed,
+        columns=columns,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        rng=rng,
+        method=interval,
+        others={"mcnemar_p_value": f"{test} test"},
+    )

@@ -1,0 +1,395 @@
+"""Checked counts of paired verdicts for each cluster, as several tests and intervals take them."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Floats,
+    MissingPolicy,
+    check_count,
+    check_same_index,
+    is_missing,
+    outcome_cells,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics.uncertainty.intervals import Link, Part
+
+__all__ = [
+    "PAIRED_RATES",
+    "CountRatio",
+    "PairedTable",
+    "check_table",
+    "cluster_counts",
+    "pair_counts",
+    "paired_table",
+    "table_of",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRatio:
+    """A rate that divides one weighted sum of counts by another.
+
+    Args:
+        numerator: Weight of each count above the line.
+        denominator: Weight of each count below the line, one for each in `numerator`.
+        is_odds: Whether the two count different things, so that the rate is the odds of one against
+            the other and may be any number from 0 on.
+
+    Raises:
+        ValueError: When the two hold different numbers of weights.
+
+    Notes:
+        0 / 0 is NaN, and any other number over 0 is infinite; neither warns here.
+
+    References:
+        W. G. Cochran, Sampling Techniques, 3rd ed., Wiley 1977, chapter 6 (ratio estimators).
+
+    Examples:
+        >>> consistency = CountRatio(numerator=(1, 0, 0, 1), denominator=(1, 1, 1, 1))
+        >>> consistency([[4285, 2821, 608, 6775], [3, 1, 0, 0]]).round(4).tolist()
+        [0.7633, 0.75]
+    """
+
+    numerator: tuple[int, ...]
+    """Weight of each count above the line."""
+    denominator: tuple[int, ...]
+    """Weight of each count below the line."""
+    is_odds: bool = False
+    """Whether the rate is the odds of one kind of count against another."""
+
+    def __post_init__(self) -> None:
+        if len(self.numerator) != len(self.denominator):
+            raise ValueError(
+                "numerator and denominator must weigh the same counts; "
+                f"got {len(self.numerator)} and {len(self.denominator)} weights"
+            )
+
+    def __call__(self, counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the rate of each row of counts, of shape `(...)` for counts `(..., k)`."""
+        cells = np.asarray(counts, dtype=np.float64)
+        above = cells @ np.asarray(self.numerator, dtype=np.float64)
+        below = cells @ np.asarray(self.denominator, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.divide(above, below))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The shares that the rate is the sum of, or that it is the odds of."""
+        if self.is_odds:
+            both = tuple(a + b for a, b in zip(self.numerator, self.denominator, strict=True))
+            return (Part(1.0, self.numerator, both),)
+        added = tuple(max(weight, 0) for weight in self.numerator)
+        taken = tuple(max(-weight, 0) for weight in self.numerator)
+        parts = (Part(1.0, added, self.denominator), Part(-1.0, taken, self.denominator))
+        return parts if any(taken) else parts[:1]
+
+    @property
+    def link(self) -> Link | None:
+        """What makes the rate of the sum of its shares; None where it is that sum."""
+        return (lambda share, _: share / (1.0 - share)) if self.is_odds else None
+
+
+_PAIRS = (1, 1, 1, 1)
+
+PAIRED_RATES: Mapping[str, Callable[[npt.ArrayLike], npt.NDArray[np.float64]]] = MappingProxyType(
+    {
+        "consistency": CountRatio(numerator=(1, 0, 0, 1), denominator=_PAIRS),
+        "flip_rate": CountRatio(numerator=(0, 1, 1, 0), denominator=_PAIRS),
+        "negative_flip_rate": CountRatio(numerator=(0, 1, 0, 0), denominator=_PAIRS),
+        "positive_flip_rate": CountRatio(numerator=(0, 0, 1, 0), denominator=_PAIRS),
+        "first_accuracy": CountRatio(numerator=(1, 1, 0, 0), denominator=_PAIRS),
+        "second_accuracy": CountRatio(numerator=(1, 0, 1, 0), denominator=_PAIRS),
+        "accuracy_difference": CountRatio(numerator=(0, -1, 1, 0), denominator=_PAIRS),
+        "consistency_given_first_correct": CountRatio(
+            numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)
+        ),
+        "consistency_given_first_incorrect": CountRatio(
+            numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1)
+        ),
+        "signed_alignment": CountRatio(numerator=(1, 0, 0, -1), denominator=_PAIRS),
+    }
+)
+"""Every rate of a paired table by name; `PairedTable` documents each as a property.
+
+The order is the order of the columns that `paired_by` returns.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTable:
+    """Counts of paired verdicts, with the rates that follow from them.
+
+    Rates are fractions in [0, 1], or in [-1, 1] where their docstring says so. Tables of disjoint
+    sets of pairs add up: `table + other` is the table of all pairs.
+
+    Args:
+        both: Pairs right under both conditions (a).
+        first_only: Pairs right under the first condition only (b).
+        second_only: Pairs right under the second condition only (c).
+        neither: Pairs wrong under both conditions (d).
+
+    Raises:
+        TypeError: When a count is not an integer.
+        ValueError: When a count is negative.
+
+    Notes:
+        A rate whose denominator is zero is NaN, with an `UndefinedMetricWarning`.
+
+    References:
+        Nishida et al. 2026, arXiv 2604.21882, table 4 and figure 2.
+
+    Examples:
+        >>> table = PairedTable(both=4285, first_only=2821, second_only=608, neither=6775)
+        >>> table.n
+        14489
+        >>> round(table.flip_rate, 3), round(table.consistency_given_first_correct, 3)
+        (0.237, 0.603)
+        >>> round(table.accuracy_difference, 3)
+        -0.153
+    """
+
+    both: int
+    """Pairs right under both conditions (a)."""
+    first_only: int
+    """Pairs right under the first condition and wrong under the second (b)."""
+    second_only: int
+    """Pairs wrong under the first condition and right under the second (c)."""
+    neither: int
+    """Pairs wrong under both conditions (d)."""
+
+    def __post_init__(self) -> None:
+        for name in ("both", "first_only", "second_only", "neither"):
+            object.__setattr__(self, name, check_count(getattr(self, name), name))
+
+    def __add__(self, other: object) -> "PairedTable":
+        if not isinstance(other, PairedTable):
+            return NotImplemented
+        return table_of([a + b for a, b in zip(self.counts, other.counts, strict=True)])
+
+    def swap(self) -> "PairedTable":
+        """Return the table with the two conditions exchanged."""
+        return table_of((self.both, self.second_only, self.first_only, self.neither))
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The cells in the order both, first_only, second_only, neither."""
+        return (self.both, self.first_only, self.second_only, self.neither)
+
+    @property
+    def n(self) -> int:
+        """Number of pairs, a + b + c + d."""
+        return sum(self.counts)
+
+    @property
+    def consistency(self) -> float:
+        """Share of pairs with equal verdicts, (a + d) / n, in [0, 1]; higher is more consistent.
+
+        Two wrong answers count as consistent even where they differ. SLAQ calls this alignment.
+        """
+        return self._rate("consistency")
+
+    @property
+    def flip_rate(self) -> float:
+        """Share of pairs whose verdicts differ, (b + c) / n = 1 - consistency, in [0, 1]."""
+        return self._rate("flip_rate")
+
+    @property
+    def negative_flip_rate(self) -> float:
+        """Share of pairs that turn from right to wrong, b / n, in [0, 1].
+
+        The name is that of model-update regression (Yan et al. 2021, arXiv 2011.09161).
+        """
+        return self._rate("negative_flip_rate")
+
+    @property
+    def positive_flip_rate(self) -> float:
+        """Share of pairs that turn from wrong to right, c / n, in [0, 1]."""
+        return self._rate("positive_flip_rate")
+
+    @property
+    def signed_alignment(self) -> float:
+        """Both right less both wrong, (a - d) / n, in [-1, 1] (SLAQ, arXiv 2510.11218, eq. 4).
+
+        Positive where shared success outweighs shared failure.
+        """
+        return self._rate("signed_alignment")
+
+    @property
+    def first_accuracy(self) -> float:
+        """Accuracy under the first condition, (a + b) / n, in [0, 1]; higher is better."""
+        return self._rate("first_accuracy")
+
+    @property
+    def second_accuracy(self) -> float:
+        """Accuracy under the second condition, (a + c) / n, in [0, 1]; higher is better."""
+        return self._rate("second_accuracy")
+
+    @property
+    def accuracy_difference(self) -> float:
+        """Second less first accuracy, (c - b) / n, in [-1, 1]; negative: the second does worse."""
+        return self._rate("accuracy_difference")
+
+    @property
+    def consistency_given_first_correct(self) -> float:
+        """Share still right of those right at first, a / (a + b), in [0, 1].
+
+        The left bars of figure 2 of RedirectQA (arXiv 2604.21882), first being canonical.
+        """
+        return self._rate("consistency_given_first_correct")
+
+    @property
+    def consistency_given_first_incorrect(self) -> float:
+        """Share still wrong of those wrong at first, d / (c + d), in [0, 1].
+
+        High values are consistent failure; the rest are facts reached by the second form alone.
+        """
+        return self._rate("consistency_given_first_incorrect")
+
+    def _rate(self, name: str) -> float:
+        value = float(PAIRED_RATES[name](self.counts))
+        if value != value:
+            warn_undefined(
+                f"{name} is undefined (NaN): no pair enters its denominator in {self}", stacklevel=3
+            )
+        return value
+
+
+def paired_table(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+) -> PairedTable:
+    """Count the paired verdicts of two conditions.
+
+    Args:
+        first: Verdicts under the first condition, shape `(n_pairs,)`: True or False, 1 or 0, and
+            None, NaN or `pandas.NA` where an answer was not scored.
+        second: Verdicts of the same pairs, in the same order, under the second condition.
+        missing: "raise" refuses missing verdicts; "drop" leaves out each pair that lacks one and
+            says how many in an `UnscoredWarning`.
+
+    Returns:
+        The table of the scored pairs.
+
+    Raises:
+        ValueError: When the lengths differ, an input is not one-dimensional, a value is no
+            verdict, or a verdict is missing under "raise". The message names index and value.
+
+    Notes:
+        No pairs at all give a table of zeros, whose rates are NaN with a warning. The order of the
+        pairs does not matter. Swapping the inputs swaps `first_only` and `second_only`.
+
+    References:
+        Q. McNemar, Psychometrika 12, 1947, for the table.
+
+    Examples:
+        >>> canonical = [True, True, True, False, False]
+        >>> redirect = [True, False, False, True, False]
+        >>> paired_table(canonical, redirect)
+        PairedTable(both=1, first_only=2, second_only=1, neither=1)
+    """
+    cells = outcome_cells(first, second, missing=missing)
+    scored = cells[cells != MISSING]
+    warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
+    return table_of(np.bincount(scored, minlength=4))
+
+
+def table_of(counts: Iterable[int]) -> PairedTable:
+    """Return four counts, in the order of `PairedTable.counts`, as a table."""
+    both, first_only, second_only, neither = map(int, counts)
+    return PairedTable(both=both, first_only=first_only, second_only=second_only, neither=neither)
+
+
+def check_table(table: object) -> PairedTable:
+    """Return the table when it is one."""
+    if not isinstance(table, PairedTable):
+        raise TypeError(
+            f"table must be a PairedTable; got {type(table).__name__}: count verdicts with "
+            "paired_table"
+        )
+    return table
+
+
+def cluster_counts(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    clusters: Iterable[Hashable],
+    missing: MissingPolicy = "raise",
+) -> npt.NDArray[np.int64]:
+    """Count the paired verdicts within each cluster.
+
+    Args:
+        first: Verdicts under the first condition, shape `(n_pairs,)`, as in `paired_table`.
+        second: Verdicts of the same pairs under the second condition.
+        clusters: The cluster of each pair, such as its fact or subject: pairs of one cluster share
+            an answer and are not independent.
+        missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
+            `UnscoredWarning` that says how many.
+
+    Returns:
+        Counts of shape `(n_clusters, 4)`, columns both, first only, second only, neither; one row
+        for each cluster with a scored pair, in order of first appearance.
+
+    Raises:
+        ValueError: For what `paired_table` refuses, and when the number of cluster labels is not
+            the number of pairs, or a label is missing.
+
+    Notes:
+        The column sums are the cells of `paired_table`. No pairs give shape `(0, 4)`.
+
+    References:
+        A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, Cambridge 1997,
+        section 3.8 (resampling of clusters).
+
+    Examples:
+        >>> cluster_counts([1, 1, 0], [1, 0, 0], clusters=["Q42", "Q42", "Q213531"]).tolist()
+        [[1, 1, 0, 0], [0, 0, 0, 1]]
+    """
+    check_same_index(first=first, second=second, clusters=clusters)
+    cells = outcome_cells(first, second, missing=missing)
+    labels = list(clusters)
+    if len(labels) != cells.size:
+        raise ValueError(
+            f"clusters must name one cluster a pair: got {len(labels)} labels "
+            f"for {cells.size} pairs"
+        )
+    for index, label in enumerate(labels):
+        if is_missing(label):
+            raise ValueError(
+                f"clusters[{index}] is {label!r}: name the fact or subject that the pair belongs to"
+            )
+    scored = np.flatnonzero(cells != MISSING)
+    warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
+    rows: dict[Hashable, int] = {}
+    codes = [rows.setdefault(labels[index], len(rows)) for index in scored]
+    flat = 4 * np.asarray(codes, dtype=np.int64) + cells[scored]
+    return np.bincount(flat, minlength=4 * len(rows)).astype(np.int64).reshape(-1, 4)
+
+
+def pair_counts(counts: npt.ArrayLike) -> Floats:
+    """Return the counts of the clusters that hold a pair, shape `(n_clusters, 4)`, as floats."""
+    array = np.asarray(counts)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"counts must hold whole numbers; got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(
+            "counts must have shape (n_clusters, 4), columns both, first only, second only, "
+            f"neither, as from cluster_counts; got {array.shape}"
+        )
+    cells: Floats = array.astype(np.float64)
+    strange = ~((cells >= 0) & (cells == np.floor(cells)) & np.isfinite(cells)).all(axis=1)
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise ValueError(
+            f"counts must be whole numbers of at least 0; row {row} is {array[row].tolist()}"
+        )
+    cells = np.asarray(cells[cells.sum(axis=1) > 0])
+    if len(cells) == 0:
+        raise ValueError("counts hold no pair")
+    return cells

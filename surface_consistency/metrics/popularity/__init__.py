@@ -1,0 +1,1 @@
+"""Popularity of wordings, and what goes with it."""

@@ -1,0 +1,378 @@
+"""Memorisation scores: verbatim extraction, and membership by the loss of a text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    Floats,
+    MissingPolicy,
+    check_count,
+    check_missing,
+    is_missing,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics.uncertainty.intervals import Interval, wilson_interval
+
+__all__ = [
+    "ExtractionResult",
+    "extraction_accuracy",
+    "extraction_log_likelihood",
+    "membership_loss",
+    "min_k_plus_plus",
+    "min_k_probability",
+    "neighbourhood_score",
+]
+
+
+def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[Floats]:
+    """Return one array a text; only its first token may lack a value, which is then NaN."""
+    rows = []
+    for index, tokens in enumerate(log_likelihoods):
+        values = [np.nan if is_missing(value) else value for value in tokens]
+        row = np.asarray(values, dtype=np.float64)
+        if row.ndim != 1:
+            raise ValueError(
+                f"log_likelihoods[{index}] must hold one number a token; got shape {row.shape}"
+            )
+        if np.isnan(row[1:]).any() or (row > 1e-6).any():
+            raise ValueError(
+                f"log_likelihoods[{index}] must hold natural logarithms of probabilities, so at "
+                "most 0, and only the first token may lack one"
+            )
+        rows.append(row)
+    return rows
+
+
+_Continuation = str | Sequence[int] | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionResult:
+    """Result of `extraction_accuracy`."""
+
+    accuracy: float
+    """Share of instances completed word for word, in [0, 1]."""
+    accuracy_interval: Interval
+    """Wilson interval of the share; it takes instances for independent."""
+    n_extracted: int
+    """Instances completed word for word."""
+    n: int
+    """Instances with a continuation."""
+    n_missing: int
+    """Instances without one; they are left out."""
+
+
+def extraction_accuracy(
+    generated: Sequence[_Continuation | None],
+    expected: Sequence[_Continuation],
+    *,
+    missing: MissingPolicy = "raise",
+    confidence_level: float = 0.95,
+) -> ExtractionResult:
+    """Return the share of test instances whose second half a model writes verbatim.
+
+    Args:
+        generated: What the model wrote after the first half of each instance, cut to the length of
+            the second half: a text, or its tokens; None where it wrote nothing.
+        expected: The second halves, as texts or tokens alike.
+        missing: "raise" refuses None; "drop" leaves such instances out, with an `UnscoredWarning`.
+        confidence_level: Nominal coverage of the interval, in (0, 1).
+
+    Returns:
+        The share, its Wilson interval and counts.
+
+    Raises:
+        ValueError: When lengths differ, nothing is left, a continuation is missing under "raise",
+            or an option is out of range.
+        TypeError: When one of the two is a text and the other its tokens.
+
+    Notes:
+        Nothing is normalised: a differing space or capital is a failure. Lists and tuples of equal
+        tokens are equal.
+
+    References:
+        Carlini et al., USENIX Security 2021; Ruzzetti, Zanzotto and Caselli, Lexical Popularity,
+        section 6 (TDE Accuracy).
+
+    Examples:
+        >>> result = extraction_accuracy([[5, 7, 7], [9, 1, 4]], [(5, 7, 7), (9, 1, 3)])
+        >>> result.accuracy, result.n_extracted
+        (0.5, 1)
+    """
+    check_missing(missing)
+    if len(generated) != len(expected):
+        raise ValueError(
+            f"generated and expected must be equally long; got {len(generated)} and {len(expected)}"
+        )
+    n_missing = sum(text is None for text in generated)
+    if n_missing and missing == "raise":
+        index = next(i for i, text in enumerate(generated) if text is None)
+        raise ValueError(f"generated[{index}] is missing: pass missing='drop' to leave it out")
+    n = len(expected) - n_missing
+    if n == 0:
+        raise ValueError("there is no continuation to compare")
+    n_extracted = sum(
+        _same(text, wanted, index)
+        for index, (text, wanted) in enumerate(zip(generated, expected, strict=True))
+        if text is not None
+    )
+    warn_unscored(n_missing, len(expected), what="instances", lack="a continuation", stacklevel=2)
+    return ExtractionResult(
+        accuracy=n_extracted / n,
+        accuracy_interval=wilson_interval(n_extracted, n, confidence_level=confidence_level),
+        n_extracted=n_extracted,
+        n=n,
+        n_missing=n_missing,
+    )
+
+
+def extraction_log_likelihood(
+    log_likelihoods: Sequence[Sequence[float | None]],
+    *,
+    prefix_lengths: Sequence[int] | None = None,
+    per_token: bool = False,
+) -> npt.NDArray[np.float64]:
+    """Return the log-likelihood of the second half of each instance, given the first.
+
+    Args:
+        log_likelihoods: For each instance, the natural log-likelihood of each of its tokens given
+            those before; the first token may be None, as many servers give it.
+        prefix_lengths: Number of tokens of each first half; None takes half the tokens, rounded
+            down.
+        per_token: Divide by the number of tokens of the second half.
+
+    Returns:
+        One sum, or mean, an instance, at most 0, shape `(n_instances,)`; higher is more memorized.
+
+    Raises:
+        ValueError: When a log-likelihood exceeds 0 or is missing after the first token, the number
+            of prefix lengths is not that of instances, or a prefix is longer than its instance.
+        TypeError: When a prefix length is no integer.
+
+    Notes:
+        An instance without a second half is NaN, with an `UndefinedMetricWarning`. So is one whose
+        second half holds a first token without value.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 6 (TDE Likelihood).
+
+    Examples:
+        >>> extraction_log_likelihood([[None, -2.0, -0.5, -0.25], [-1.0, -3.0]]).tolist()
+        [-0.75, -3.0]
+    """
+    rows = _token_rows(log_likelihoods)
+    lengths = [row.size // 2 for row in rows] if prefix_lengths is None else list(prefix_lengths)
+    if len(lengths) != len(rows):
+        raise ValueError(
+            f"prefix_lengths must hold one length an instance: got {len(lengths)} for {len(rows)}"
+        )
+    found = np.full(len(rows), np.nan)
+    for index, (row, given) in enumerate(zip(rows, lengths, strict=True)):
+        length = check_count(given, f"prefix_lengths[{index}]")
+        if length > row.size:
+            raise ValueError(
+                f"prefix_lengths[{index}] is {length}, but the instance has {row.size} tokens"
+            )
+        if length < row.size:
+            found[index] = row[length:].mean() if per_token else row[length:].sum()
+    undefined = int(np.count_nonzero(np.isnan(found)))
+    if undefined:
+        warn_undefined(
+            f"{undefined} of {len(rows)} instances have no second half with values; theirs is NaN"
+        )
+    return found
+
+
+def _same(text: _Continuation, wanted: _Continuation, index: int) -> bool:
+    """Compare two texts, or two rows of tokens."""
+    if isinstance(text, str) != isinstance(wanted, str):
+        raise TypeError(
+            f"generated[{index}] and expected[{index}] must both be texts or both be tokens; got "
+            f"{type(text).__name__} and {type(wanted).__name__}"
+        )
+    return text == wanted if isinstance(text, str) else list(text) == list(wanted)
+
+
+def membership_loss(log_likelihoods: Sequence[Sequence[float | None]]) -> npt.NDArray[np.float64]:
+    """Return the loss of each text: its mean negative log-likelihood a token.
+
+    Args:
+        log_likelihoods: For each text, the natural log-likelihood of each of its tokens given those
+            before; a first token without value (None or NaN) is left out.
+
+    Returns:
+        One loss a text, at least 0, shape `(n_texts,)`; lower suggests membership. Its exponential
+        is the perplexity.
+
+    Raises:
+        ValueError: When a log-likelihood exceeds 0 or is missing after the first token.
+
+    Notes:
+        A text without tokens is NaN, with an `UndefinedMetricWarning`.
+
+    References:
+        Mireshghallah et al., EMNLP 2022; Ruzzetti, Zanzotto and Caselli, Lexical Popularity,
+        section 6 (MIA Loss).
+
+    Examples:
+        >>> membership_loss([[None, -2.0, -1.0], [-0.5]]).tolist()
+        [1.5, 0.5]
+    """
+    rows = [row[~np.isnan(row)] for row in _token_rows(log_likelihoods)]
+    return _with_warning([-row.mean() if row.size else np.nan for row in rows], "tokens")
+
+
+def min_k_probability(
+    log_likelihoods: Sequence[Sequence[float | None]], *, k: float = 0.2
+) -> npt.NDArray[np.float64]:
+    """Return the mean log-likelihood of the least likely tokens of each text: Min-K %.
+
+    It is no score of the study of lexical popularity, which cites its authors.
+
+    Args:
+        log_likelihoods: As for `membership_loss`.
+        k: Share of the tokens that is taken, in (0, 1]: rounded down, one token at least.
+
+    Returns:
+        One mean a text, at most 0, shape `(n_texts,)`; higher suggests membership. With k = 1 it is
+        `membership_loss` with the other sign.
+
+    Raises:
+        ValueError: When `k` is out of range, or a log-likelihood exceeds 0 or is missing after the
+            first token.
+
+    Notes:
+        A text without tokens is NaN, with an `UndefinedMetricWarning`.
+
+    References:
+        Shi et al., ICLR 2024, arXiv 2310.16789.
+
+    Examples:
+        >>> min_k_probability([[None, -1.0, -5.0, -2.0, -4.0]], k=0.5).tolist()
+        [-4.5]
+    """
+    rows = [row[~np.isnan(row)] for row in _token_rows(log_likelihoods)]
+    return _with_warning([_lowest_mean(row, k) for row in rows], "tokens")
+
+
+def min_k_plus_plus(
+    log_likelihoods: Sequence[Sequence[float | None]],
+    means: Sequence[Sequence[float | None]],
+    deviations: Sequence[Sequence[float | None]],
+    *,
+    k: float = 0.2,
+) -> npt.NDArray[np.float64]:
+    """Return Min-K %++: the mean of the lowest standardised log-likelihoods of each text.
+
+    The log-likelihood of a token is standardised by mean and standard deviation of the
+    log-likelihoods of all tokens of the vocabulary at its place, each weighed by its probability.
+    It is no score of the study of lexical popularity.
+
+    Args:
+        log_likelihoods: As for `membership_loss`.
+        means: Means over the vocabulary at each place, token by token; None where the
+            log-likelihood is.
+        deviations: Standard deviations over the vocabulary at each place.
+        k: As for `min_k_probability`.
+
+    Returns:
+        One mean a text, shape `(n_texts,)`; higher suggests membership.
+
+    Raises:
+        ValueError: When `k` is out of range, a log-likelihood exceeds 0, the lengths differ, or a
+            deviation is negative.
+
+    Notes:
+        Where the model is certain (deviation 0) the standardised value is 0. A text without tokens
+        is NaN, with an `UndefinedMetricWarning`.
+
+    References:
+        Zhang et al., ICLR 2025, arXiv 2404.02936.
+
+    Examples:
+        >>> min_k_plus_plus([[-1.0, -6.0]], [[-2.0, -3.0]], [[1.0, 1.5]], k=0.5).tolist()
+        [-2.0]
+    """
+    found = []
+    for index, (row, mean, deviation) in enumerate(
+        zip(_token_rows(log_likelihoods), means, deviations, strict=True)
+    ):
+        centre, spread = (
+            np.asarray([np.nan if is_missing(x) else x for x in values], dtype=np.float64)
+            for values in (mean, deviation)
+        )
+        if not row.shape == centre.shape == spread.shape or (spread < 0.0).any():
+            raise ValueError(
+                f"means[{index}] and deviations[{index}] must hold one number a token, deviations "
+                f"at least 0; got {centre.size} and {spread.size} for {row.size} tokens"
+            )
+        known = ~np.isnan(row)
+        above, width = row[known] - centre[known], spread[known]
+        scores = np.divide(above, width, out=np.zeros(above.shape), where=width > 0.0)
+        found.append(_lowest_mean(scores, k))
+    return _with_warning(found, "tokens")
+
+
+def _lowest_mean(values: Floats, k: float) -> float:
+    """Return the mean of the lowest share of some values."""
+    if not 0.0 < k <= 1.0:
+        raise ValueError(f"k is a share of the tokens, above 0 and at most 1; got {k!r}")
+    return float(np.sort(values)[: max(1, int(k * values.size))].mean()) if values.size else np.nan
+
+
+def neighbourhood_score(
+    losses: npt.ArrayLike, neighbour_losses: Sequence[npt.ArrayLike]
+) -> npt.NDArray[np.float64]:
+    """Return how far the loss of each text lies below that of its perturbed neighbours.
+
+    Args:
+        losses: Loss of each text, shape `(n_texts,)`.
+        neighbour_losses: For each text, the losses of its neighbours: versions with some words
+            replaced.
+
+    Returns:
+        Loss less the mean loss of the neighbours, shape `(n_texts,)`; negative, the text being
+        likelier than its neighbours, suggests membership.
+
+    Raises:
+        ValueError: When the numbers of texts differ, or a loss is not finite.
+
+    Notes:
+        A text without neighbours is NaN, with an `UndefinedMetricWarning`. Adding a constant to all
+        losses of a text changes nothing.
+
+    References:
+        Mattern et al., Findings of ACL 2023; Ruzzetti, Zanzotto and Caselli, Lexical Popularity,
+        section 6 (MIA Neighbors).
+
+    Examples:
+        >>> neighbourhood_score([2.0, 3.0], [[2.5, 3.5], [3.0]]).tolist()
+        [-1.0, 0.0]
+    """
+    own = np.asarray(losses, dtype=np.float64)
+    if own.ndim != 1 or own.size != len(neighbour_losses):
+        raise ValueError(
+            "losses must hold one loss a text, and neighbour_losses one row a text; got shape "
+            f"{own.shape} and {len(neighbour_losses)} rows"
+        )
+    rows = [np.asarray(row, dtype=np.float64) for row in neighbour_losses]
+    for index, row in enumerate(rows):
+        if not (np.isfinite(own[index]) and np.isfinite(row).all()):
+            raise ValueError(f"text {index} has a loss that is not finite: leave it out first")
+    means = _with_warning([row.mean() if row.size else np.nan for row in rows], "neighbours")
+    return np.asarray(own - means)
+
+
+def _with_warning(values: list[float], lacking: str) -> Floats:
+    """Return the values, and say how many are NaN for lack of something."""
+    found = np.asarray(values, dtype=np.float64)
+    undefined = int(np.count_nonzero(np.isnan(found)))
+    if undefined:
+        warn_undefined(
+            f"{undefined} of {found.size} texts have no {lacking}; their score is NaN", stacklevel=3
+        )
+    return found

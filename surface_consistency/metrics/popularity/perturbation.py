@@ -1,0 +1,199 @@
+"""What a lexical perturbation does: relative change of a score, and shift of popularity."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    Flags,
+    Floats,
+    MissingPolicy,
+    check_missing,
+    check_same_index,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics.correlation._correlations import average_ranks
+
+__all__ = ["PopularityShiftResult", "popularity_shift", "relative_change"]
+
+_Alternative = Literal["two-sided", "less", "greater"]
+
+_EXACT_UP_TO = 50
+
+
+def relative_change(original: float, perturbed: float) -> float:
+    """Return the change of a score relative to the original.
+
+    Args:
+        original: Accuracy, perplexity or another score on the original test set.
+        perturbed: The same score on the perturbed test set.
+
+    Returns:
+        (perturbed - original) / original, a fraction: -0.26 for a loss of 26 %. Negative is worse
+        for accuracy and better for perplexity.
+
+    Raises:
+        ValueError: When a score is not finite.
+
+    Notes:
+        An original of 0 gives NaN, with an `UndefinedMetricWarning`. For negative scores, such as
+        log-likelihoods, the sign turns: the change is positive where the perturbed score is the
+        further from 0, hence the lower one. Between scores of unlike sign it has no meaning; take
+        the plain difference there.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables 1 and 2.
+
+    Examples:
+        >>> round(100 * relative_change(61.03, 45.06), 2)
+        -26.17
+    """
+    for name, value in (("original", original), ("perturbed", perturbed)):
+        if not math.isfinite(value):
+            raise ValueError(f"{name} must be finite; got {value!r}")
+    if original == 0.0:
+        warn_undefined("the change relative to an original of 0 is undefined (NaN)")
+        return math.nan
+    return float((perturbed - original) / original)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopularityShiftResult:
+    """Result of `popularity_shift`."""
+
+    statistic: float
+    """The smaller of the rank sums of rising and falling instances, at least 0."""
+    p_value: float
+    """p-value of no shift, in [0, 1]; 1.0 where no instance changed."""
+    original_mean: float
+    """Mean score of the original instances."""
+    perturbed_mean: float
+    """Mean score of the perturbed instances."""
+    rank_biserial: float
+    """Rank sum of rising less falling instances over the total, in [-1, 1]; -1 where every change
+    is a fall; NaN where no instance changed."""
+    n: int
+    """Instances with both scores."""
+    n_unchanged: int
+    """Instances whose score did not change; they carry no rank."""
+    n_missing: int
+    """Instances without one of the scores; they are left out."""
+
+
+def popularity_shift(
+    original: npt.ArrayLike,
+    perturbed: npt.ArrayLike,
+    *,
+    alternative: _Alternative = "two-sided",
+    missing: MissingPolicy = "raise",
+) -> PopularityShiftResult:
+    """Test by Wilcoxon's signed ranks whether a perturbation shifts popularity.
+
+    Args:
+        original: Score of each original instance, shape `(n_instances,)`.
+        perturbed: Score of its perturbed version, in the same order.
+        alternative: "less" asks whether perturbed scores are lower, "greater" whether higher.
+        missing: "raise" refuses NaN; "drop" leaves out instances that lack a score, with an
+            `UnscoredWarning` that says how many.
+
+    Returns:
+        Statistic, p-value, means, effect size and counts.
+
+    Raises:
+        ValueError: When lengths differ, the inputs are not one-dimensional, a score is missing
+            under "raise" or infinite, no instance has both scores, or an option is unknown.
+
+    Notes:
+        Unchanged instances are left out of the ranks (Wilcoxon's own way). p is exact for up to 50
+        changed instances, ties in the size of the change or not: the share of the 2^n choices of
+        signs that give a rank sum as far out. Beyond it is a normal approximation with the variance
+        corrected for ties and without continuity correction. Where
+        nothing changed p is 1 and the effect size NaN, with an `UndefinedMetricWarning`. Score both
+        versions on one scale.
+
+    References:
+        F. Wilcoxon, Biometrics Bulletin 1, 1945; D. S. Kerby, Comprehensive Psychology 3, 2014
+        (rank-biserial correlation); Ruzzetti, Zanzotto and Caselli, Lexical Popularity, table 3.
+
+    Examples:
+        >>> result = popularity_shift([5.0, 8.0, 3.5, 9.0, 2.0], [3.0, 2.5, 3.0, 8.0, 2.25])
+        >>> result.statistic, result.p_value, round(result.rank_biserial, 3)
+        (1.0, 0.125, -0.867)
+    """
+    if alternative not in ("two-sided", "less", "greater"):
+        raise ValueError(f"alternative must be two-sided, less or greater; got {alternative!r}")
+    check_missing(missing)
+    check_same_index(original=original, perturbed=perturbed)
+    first = np.asarray(original, dtype=np.float64)
+    second = np.asarray(perturbed, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(
+            "original and perturbed must be one-dimensional and equally long; got shapes "
+            f"{first.shape} and {second.shape}"
+        )
+    if np.isinf(first).any() or np.isinf(second).any():
+        raise ValueError("original and perturbed must not be infinite")
+    there = ~(np.isnan(first) | np.isnan(second))
+    if missing == "raise" and not there.all():
+        raise ValueError(
+            f"instance {int(np.argmin(there))} lacks a score: fill it in, or pass missing='drop'"
+        )
+    if not there.any():
+        raise ValueError("no instance has both scores")
+    first, second, n_missing = first[there], second[there], int(np.count_nonzero(~there))
+    warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
+    change = second - first
+    changed = change[change != 0.0]
+    ranks = average_ranks(np.abs(changed))
+    rising, falling = float(ranks[changed > 0.0].sum()), float(ranks[changed < 0.0].sum())
+    p_value, effect = 1.0, math.nan
+    if changed.size:
+        p_value = _p_value(changed, ranks, alternative)
+        effect = (rising - falling) / (rising + falling)
+    else:
+        warn_undefined("no instance changed, so the effect size is undefined (NaN)")
+    return PopularityShiftResult(
+        statistic=min(rising, falling),
+        p_value=p_value,
+        original_mean=float(first.mean()),
+        perturbed_mean=float(second.mean()),
+        rank_biserial=effect,
+        n=first.size,
+        n_unchanged=first.size - changed.size,
+        n_missing=n_missing,
+    )
+
+
+def _p_value(changed: Floats, ranks: Floats, alternative: _Alternative) -> float:
+    """Return the p-value of the signed-rank test of changes that are not 0."""
+    _, ties = np.unique(ranks, return_counts=True)
+    n = changed.size
+    if n <= _EXACT_UP_TO:
+        return _exact_p_value(ranks, changed > 0.0, alternative)
+    variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((ties**3 - ties).sum()) / 48.0
+    z = (float(ranks[changed > 0.0].sum()) - n * (n + 1) / 4.0) / math.sqrt(variance)
+    if alternative == "two-sided":
+        return math.erfc(abs(z) / math.sqrt(2.0))
+    return math.erfc((z if alternative == "greater" else -z) / math.sqrt(2.0)) / 2.0
+
+
+def _exact_p_value(ranks: Floats, rises: Flags, alternative: _Alternative) -> float:
+    """Return the share of all choices of signs whose rank sum is as far out as that of `rises`."""
+    # Ranks of ties are halves, so that their doubles are whole.
+    doubled = np.rint(2.0 * ranks).astype(np.int64)
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled:
+        ways[rank:] = ways[rank:] + ways[: ways.size - rank]
+    rising, total = int(doubled[rises].sum()), 2.0**ranks.size
+    tails = {
+        "less": float(ways[: rising + 1].sum()) / total,
+        "greater": float(ways[rising:].sum()) / total,
+    }
+    if alternative == "two-sided":
+        return min(1.0, 2.0 * min(tails.values()))
+    return tails[alternative]

@@ -1,0 +1,221 @@
+"""Accuracy on the instances with low and with high scores."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Codes,
+    Flags,
+    Floats,
+    Integers,
+    MissingPolicy,
+    check_confidence_level,
+    check_missing,
+    check_n_resamples,
+    check_same_index,
+    label_codes,
+    verdict_codes,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics.paired.paired_tables import CountRatio
+from surface_consistency.metrics.uncertainty.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.uncertainty.intervals import Interval, Part, of_shares
+
+__all__ = ["SplitAccuracyResult", "median_split", "split_accuracy", "split_difference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitAccuracyResult:
+    """Result of `split_accuracy`."""
+
+    low_accuracy: float
+    """Accuracy where the score is at most the threshold, in [0, 1]; NaN with no instance there."""
+    high_accuracy: float
+    """Accuracy where the score exceeds the threshold, in [0, 1]; NaN with no instance there."""
+    difference: float
+    """High less low accuracy, in [-1, 1]; positive where high scores go with right answers."""
+    low_accuracy_interval: Interval
+    """Confidence interval of `low_accuracy`."""
+    high_accuracy_interval: Interval
+    """Confidence interval of `high_accuracy`."""
+    difference_interval: Interval
+    """Confidence interval of `difference`."""
+    threshold: float
+    """The score that parts low from high."""
+    n_low: int
+    """Instances with low scores."""
+    n_high: int
+    """Instances with high scores."""
+    n_missing: int
+    """Instances without a score or a verdict; they are left out."""
+    n_clusters: int
+    """Clusters that were resampled."""
+
+
+def median_split(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Tell which scores are high: above the median.
+
+    Args:
+        scores: One score an instance, shape `(n_instances,)`.
+
+    Returns:
+        True where the score exceeds the median, shape `(n_instances,)`.
+
+    Raises:
+        ValueError: When `scores` is empty, not one-dimensional, or holds NaN.
+
+    Notes:
+        Scores equal to the median are low, so that ties stay together and the result does not
+        depend on the order of the instances; with ties the halves differ in size. Where all scores
+        are equal none is high.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4 and figure 1.
+
+    Examples:
+        >>> median_split([1.0, 5.0, 2.5, 9.0]).tolist()
+        [False, True, False, True]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"scores must hold one score an instance; got shape {values.shape}")
+    if np.isnan(values).any():
+        raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] is NaN: leave it out first")
+    return np.asarray(values > np.median(values))
+
+
+def split_accuracy(
+    scores: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    *,
+    threshold: float | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+) -> SplitAccuracyResult:
+    """Compare accuracy between instances with high and with low scores.
+
+    Args:
+        scores: One score an instance, such as popularity, shape `(n_instances,)`.
+        correct: Verdicts of the same instances.
+        threshold: Scores above it are high; None takes the median.
+        clusters: The cluster of each instance; None resamples instances.
+        missing: "raise" refuses NaN scores and missing verdicts; "drop" leaves such instances out,
+            with an `UnscoredWarning` that says how many.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        Both accuracies and their difference with intervals, threshold and counts.
+
+    Raises:
+        ValueError: When lengths differ, a verdict is not binary, a value is missing under "raise",
+            nothing is left, or an option is out of range.
+        TypeError: When `n_resamples` is no integer.
+
+    Notes:
+        The threshold is kept as it is in every resample. A side without instances is NaN, and so is
+        the difference, with an `UndefinedMetricWarning`; so are the bounds with a single cluster.
+        Instances whose score equals the threshold are low.
+
+    References:
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4, figure 1 and table 4.
+
+    Examples:
+        >>> result = split_accuracy([1, 2, 3, 4] * 25, [0, 1, 1, 1] * 25)
+        >>> result.low_accuracy, result.high_accuracy, result.difference
+        (0.5, 1.0, 0.5)
+    """
+    check_confidence_level(confidence_level)
+    check_interval_method(interval)
+    n_resamples = check_n_resamples(n_resamples)
+    check_same_index(scores=scores, correct=correct, clusters=clusters)
+    values, codes, kept = _complete(scores, correct, missing)
+    labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
+    values, codes = values[kept], codes[kept]
+    is_high = median_split(values) if threshold is None else values > threshold
+    found = group_values(
+        _sums(is_high, codes, labels),
+        {"low": _LOW, "high": _HIGH, "difference": split_difference},
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=np.random.default_rng(rng),
+    )
+    undefined = [name for name, value in found.items() if value.low != value.low]
+    if undefined:
+        warn_undefined(
+            f"undefined (NaN): interval of {', '.join(undefined)} accuracy; there are "
+            f"{int((~is_high).sum())} low and {int(is_high.sum())} high scores"
+        )
+    n_missing = int(np.count_nonzero(~kept))
+    warn_unscored(n_missing, kept.size, what="instances", lack="a score or verdict", stacklevel=2)
+    return SplitAccuracyResult(
+        low_accuracy=found["low"].value,
+        high_accuracy=found["high"].value,
+        difference=found["difference"].value,
+        low_accuracy_interval=found["low"].interval(confidence_level),
+        high_accuracy_interval=found["high"].interval(confidence_level),
+        difference_interval=found["difference"].interval(confidence_level),
+        threshold=float(np.median(values)) if threshold is None else float(threshold),
+        n_low=int((~is_high).sum()),
+        n_high=int(is_high.sum()),
+        n_missing=n_missing,
+        n_clusters=np.unique(labels).size,
+    )
+
+
+def _complete(
+    scores: npt.ArrayLike, correct: npt.ArrayLike, missing: MissingPolicy
+) -> tuple[Floats, Codes, Flags]:
+    """Return scores, verdict codes, and where both are there."""
+    check_missing(missing)
+    values = np.asarray(scores, dtype=np.float64)
+    codes = verdict_codes(correct, "correct")
+    if values.shape != codes.shape:
+        raise ValueError(
+            "scores and correct must be one-dimensional and equally long; got shapes "
+            f"{values.shape} and {codes.shape}"
+        )
+    kept = (codes != MISSING) & ~np.isnan(values)
+    if missing == "raise" and not kept.all():
+        raise ValueError(
+            f"instance {int(np.argmin(kept))} lacks a score or verdict: fill it in, or pass "
+            "missing='drop' to leave such instances out"
+        )
+    if not kept.any():
+        raise ValueError("no instance has both a score and a verdict")
+    return values, codes, kept
+
+
+def _sums(is_high: Flags, codes: Codes, labels: Integers) -> Floats:
+    """Count wrong and right answers at low and high scores, for each cluster."""
+    distinct, numbers = np.unique(labels, return_inverse=True)
+    flat = 4 * numbers + 2 * is_high + codes
+    return np.bincount(flat, minlength=4 * distinct.size).astype(np.float64).reshape(-1, 4)
+
+
+_LOW = CountRatio(numerator=(0, 1, 0, 0), denominator=(1, 1, 0, 0))
+_HIGH = CountRatio(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1))
+
+
+@of_shares(
+    Part(1.0, _HIGH.numerator, _HIGH.denominator), Part(-1.0, _LOW.numerator, _LOW.denominator)
+)
+def split_difference(sums: Floats) -> Floats:
+    """Return the accuracy at high less that at low scores, from sums of clusters."""
+    return _HIGH(sums) - _LOW(sums)

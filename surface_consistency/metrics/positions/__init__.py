@@ -1,0 +1,1 @@
+"""Slots, momentum and alignment of long queries."""

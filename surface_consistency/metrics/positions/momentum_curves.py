@@ -1,0 +1,505 @@
+"""Momentum in long answers: accuracy after runs of right or wrong slots, against chance.
+
+Topics differ in difficulty, so right slots follow right slots even where no slot has any effect on
+the next. The null band holds what that alone brings about.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Codes,
+    Floats,
+    Integers,
+    MissingPolicy,
+    check_confidence_level,
+    check_n_resamples,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics.paired.paired_tables import CountRatio
+from surface_consistency.metrics.positions._momentum_null import (
+    MAX_PATTERN_SLOTS,
+    STREAKS,
+    null_by_moving,
+    null_by_pattern,
+    slopes,
+    streak_counts,
+)
+from surface_consistency.metrics.positions.alignment import response_codes
+from surface_consistency.metrics.positions.topic_layout import checked_orders
+from surface_consistency.metrics.uncertainty.bootstrap import (
+    IntervalMethod,
+    Statistic,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.uncertainty.intervals import Interval, percentile_interval
+
+__all__ = [
+    "MomentumCurve",
+    "MomentumNull",
+    "MomentumPoint",
+    "MomentumResult",
+    "momentum",
+    "run_statistics",
+]
+
+MomentumNull = Literal["topic", "topic-and-slot"]
+"""What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentumPoint:
+    """Accuracy after a run of one length."""
+
+    length: int
+    """Length of the run that ends just before the slot; 0 when that slot went the other way."""
+    n: int
+    """Slots that came after such a run."""
+    n_correct: int
+    """Those of them that were right."""
+    probability: float
+    """P(correct), `n_correct / n`, in [0, 1]; NaN when no slot came after such a run."""
+    probability_interval: Interval
+    """Interval of `probability` that takes topics whole; NaN bounds where undefined."""
+    null_probability: float
+    """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
+    null_probability_interval: Interval
+    """The null band: without momentum, a share `confidence_level` of data stays inside it at all
+    points of both curves at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentumCurve:
+    """P(correct) by the length of one kind of run."""
+
+    streak: int
+    """1 for runs of right slots, 0 for runs of wrong ones."""
+    points: tuple[MomentumPoint, ...]
+    """One point for each length from 0 to `n_slots` - 1."""
+    slope: float
+    """Change of P(correct) with each further slot in the run, by least squares over all slots; NaN
+    where all runs are equally long."""
+    slope_interval: Interval
+    """Interval of `slope` that takes topics whole; NaN bounds where undefined."""
+    null_slope: float
+    """Mean slope without momentum: what topic difficulty alone brings about."""
+    null_slope_interval: Interval
+    """Central part of the slope without momentum."""
+    p_value: float
+    """Two-sided p-value of `slope` among the slopes without momentum, in (0, 1]; NaN where the
+    slope is undefined."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentumResult:
+    """Result of `momentum`."""
+
+    correct: MomentumCurve
+    """After runs of right slots (figure 3, left)."""
+    incorrect: MomentumCurve
+    """After runs of wrong slots (figure 3, right)."""
+    n_topics: int
+    """Topics with a complete response; what the intervals resample."""
+    n_responses: int
+    """Complete responses, over topics and permutations."""
+    n_missing: int
+    """Responses left out because a slot in them lacks a verdict."""
+    null: MomentumNull
+    """Which null band was drawn."""
+    band_p_value: float
+    """p-value of the point that lies furthest out among the draws without momentum, over both
+    curves, in (0, 1]; at 1 - `confidence_level` or below where a point leaves the band. NaN where
+    no run has a length that the draws have too."""
+    n_resamples: int
+    """Number of resamples of topics."""
+    n_null: int
+    """Number of draws of the null band."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the points of both curves, one a row; needs pandas."""
+        rows = [
+            {
+                "streak": curve.streak,
+                "length": point.length,
+                "n": point.n,
+                "n_correct": point.n_correct,
+                "probability": point.probability,
+                "probability_low": point.probability_interval.low,
+                "probability_high": point.probability_interval.high,
+                "null_probability": point.null_probability,
+                "null_probability_low": point.null_probability_interval.low,
+                "null_probability_high": point.null_probability_interval.high,
+            }
+            for curve in (self.correct, self.incorrect)
+            for point in curve.points
+        ]
+        return pd.DataFrame(rows)
+
+
+def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the band that holds a share `level` of curves at all points, and each curve's depth.
+
+    Curves have shape `(n_null, n_points)`, bounds `(2, n_points)`. The depth of a value is the
+    smaller share of curves at or beyond it on either side, that of a curve its least; the band is
+    what remains when the curves of least depth are left out. A curve counts itself, and one that is
+    held against the band would too, so that the band reaches one curve further out.
+    """
+    depths = np.stack([_depths(column, column) for column in without.T], axis=1)
+    of_curve = np.sort(depths.min(axis=1))
+    least = of_curve[math.floor((1.0 - level) * len(of_curve))]
+    bounds = np.full((2, without.shape[1]), np.nan)
+    for point, column in enumerate(without.T):
+        own = 1.0 / max(int(np.count_nonzero(~np.isnan(column))), 1)
+        kept = column[(depths[:, point] + own >= least - 1e-12) & ~np.isnan(column)]
+        if kept.size:
+            bounds[:, point] = kept.min(), kept.max()
+    return bounds, of_curve
+
+
+def _depths(values: Floats, draws: Floats) -> Floats:
+    """Return the smaller share of draws at or beyond each value; 1 where there is none."""
+    ordered = np.sort(draws[~np.isnan(draws)])
+    # Equal shares may differ in the last bits.
+    margin = 1e-12
+    below = np.searchsorted(ordered, values + margin, side="right")
+    above = ordered.size - np.searchsorted(ordered, values - margin, side="left")
+    depths = np.minimum(below, above) / max(ordered.size, 1)
+    return np.where(np.isnan(values) | (ordered.size == 0), 1.0, depths)
+
+
+def _curve_of(
+    streak: int,
+    counts: Integers,
+    intervals: tuple[list[Interval], Interval],
+    without: Floats,
+    band: Floats,
+    level: float,
+) -> MomentumCurve:
+    """Build the curve of one kind of run; `intervals` are those by length and of the slope.
+
+    `counts` has shape `(n_lengths, 2)`; null draws come before those axes.
+    """
+    observed = counts.astype(np.float64)
+    share, null_shares = _shares(observed), _shares(without)
+    points = tuple(
+        MomentumPoint(
+            length=length,
+            n=int(counts[length, 0]),
+            n_correct=int(counts[length, 1]),
+            probability=float(share[length]),
+            probability_interval=intervals[0][length],
+            null_probability=_mean(null_shares[:, length]),
+            null_probability_interval=Interval(
+                low=float(band[0, length]),
+                high=float(band[1, length]),
+                confidence_level=level,
+                method="rank-envelope",
+            ),
+        )
+        for length in range(len(counts))
+    )
+    slope, null_slopes = float(slopes(observed)), slopes(without)
+    return MomentumCurve(
+        streak=streak,
+        points=points,
+        slope=slope,
+        slope_interval=intervals[1],
+        null_slope=_mean(null_slopes),
+        null_slope_interval=percentile_interval(null_slopes, confidence_level=level),
+        p_value=_p_value(slope, null_slopes),
+    )
+
+
+def _undefined_parts(curve: MomentumCurve) -> list[str]:
+    """Name what is NaN in a curve."""
+    lengths = [str(point.length) for point in curve.points if point.n == 0]
+    parts = [f"P(correct) after runs of {curve.streak}s of length {', '.join(lengths)}"]
+    if math.isnan(curve.slope):
+        parts.append(f"the slope after runs of {curve.streak}s")
+    return parts if lengths else parts[1:]
+
+
+def _shares(counts: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(counts[..., 1] / counts[..., 0])
+
+
+def _mean(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else math.nan
+
+
+def _p_value(slope: float, null_slopes: Floats) -> float:
+    """Return twice the smaller tail of the null slopes, the observed one counted in."""
+    defined = null_slopes[~np.isnan(null_slopes)]
+    if math.isnan(slope) or not defined.size:
+        return math.nan
+    # Equal slopes may differ in the last bits.
+    margin = 1e-12 * max(1.0, abs(slope))
+    above = int(np.count_nonzero(defined >= slope - margin))
+    below = int(np.count_nonzero(defined <= slope + margin))
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + defined.size))
+
+
+# Of five random orders of five sub-questions two are the same in one topic of twelve.
+_MANY_REPEATED = 0.1
+
+
+def momentum(
+    slots: npt.ArrayLike,
+    *,
+    orders: npt.ArrayLike | None = None,
+    null: MomentumNull | None = None,
+    missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    n_null: int = 1_000,
+    rng: np.random.Generator | int | None = 0,
+) -> MomentumResult:
+    """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
+
+    The run before slot j is the longest stretch of slots that ends at j - 1 and holds one verdict;
+    its length is 0 when slot j - 1 went the other way. Slots from the second on are pooled over
+    topics, permutations and positions.
+
+    Args:
+        slots: Verdicts on the long answers in slot order, shape `(n_topics, n_slots)` or
+            `(n_topics, n_permutations, n_slots)`: column j is slot j, see `reorder_to_slots`.
+        orders: The sub-question in each slot, of the shape of `slots`; needed where a topic has
+            several permutations. The null band moves whole sub-questions, the same way in all
+            responses of a topic, and so keeps what these have in common. None, for one response a
+            topic, shuffles each by itself.
+        null: "topic" keeps what each response got right and shuffles where. "topic-and-slot" also
+            keeps the accuracy of each slot, so that a model that fades towards the end does not
+            look like one with momentum; it takes responses for independent, so use it only where
+            the orders of a topic differ. None is "topic-and-slot", and "topic" where that does not
+            hold: with more than 12 slots, or where a tenth of the responses repeat an order of
+            their topic. The result says which.
+        missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
+            with an `UnscoredWarning`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
+        confidence_level: Nominal coverage of the intervals and of the null band, in (0, 1).
+        n_resamples: Number of resamples of topics; "auto" takes none.
+        n_null: Number of draws of the null band; below about 1,000 the band is that of all draws.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        The curves after runs of 1s and of 0s, each with its slope, intervals and null band.
+
+    Raises:
+        ValueError: When the shape is another, there are fewer than two slots, rows have unequal
+            numbers of slots, a value is no verdict or (under "raise") missing, no response is
+            complete, `orders` does not hold each sub-question once a row or is left out for several
+            permutations, or an option is out of range; under "topic-and-slot" with more than 12
+            slots.
+        TypeError: When `orders`, `n_resamples` or `n_null` are no integers.
+
+    Notes:
+        Lengths that no slot came after are NaN, and so is the slope where all runs are equally
+        long, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
+        topics and permutations does not matter, but for the random draws. Swapping right and wrong
+        swaps the curves and turns each probability p into 1 - p. The band is one for all points of
+        both curves: without momentum some point leaves it in a share 1 - `confidence_level` of data
+        sets, where a band point by point is left by some point in a third of them. A curve inside
+        it shows no momentum, however steep it is. Effects of a whole response (all slots bad at
+        once) are kept by both nulls, hence never counted as momentum.
+
+        Responses to one topic in one order are right and wrong in the same slots, whatever the
+        model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
+        then too narrow, and with five responses in one fixed order up to one p in five falls below
+        0.05. Use it only where the orders of a topic differ; where a tenth of the responses or more
+        repeat an order of their topic it gives a `SurfaceConsistencyWarning`.
+
+    References:
+        SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
+        2018 (why runs of finite length need a permutation null). Myllymaki, Mrkvicka, Grabarnik,
+        Seijo and Hahn, Journal of the Royal Statistical Society B 79, 2017 (rank envelopes). Rasch,
+        Probabilistic Models, 1960 (the null of "topic-and-slot", given each response's number of
+        right slots).
+
+    Examples:
+        >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
+        >>> result = momentum(slots, n_resamples=1000)
+        >>> [(point.n, round(point.probability, 3)) for point in result.correct.points[:3]]
+        [(175, 0.286), (75, 1.0), (75, 1.0)]
+        >>> result.correct.slope > result.correct.null_slope_interval.high
+        True
+    """
+    check_confidence_level(confidence_level)
+    check_interval_method(interval)
+    n_resamples, n_null = check_n_resamples(n_resamples), check_n_resamples(n_null, "n_null")
+    generator = np.random.default_rng(rng)
+    codes = response_codes(slots, "slots", missing=missing)
+    places = None if orders is None else checked_orders(orders, slots=np.shape(slots))
+    null = _chosen_null(null, places, codes.shape[2])
+    if places is None and codes.shape[1] > 1:
+        raise ValueError(
+            f"orders must tell the sub-question in each slot, since a topic has {codes.shape[1]} "
+            "permutations, which share sub-questions: pass orders, of the shape of slots "
+            "(`topic_arrays` gives both), or one response a topic"
+        )
+    if places is not None and null == "topic-and-slot":
+        _warn_repeated(places)
+    complete = (codes != MISSING).all(axis=2)
+    verdicts = codes[complete]
+    n_complete = len(verdicts)
+    if n_complete == 0:
+        raise ValueError("no response has a verdict in every slot: there is nothing to score")
+    warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
+    _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
+    by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
+    found = group_values(
+        by_topic.reshape(len(by_topic), -1).astype(np.float64),
+        run_statistics(codes.shape[2]),
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=generator,
+    )
+    kept = None if places is None else places[complete]
+    without = _null_counts(verdicts, topics, kept, null, n_null, generator)
+    counts = by_topic.sum(axis=0)
+    null_curves = _shares(without).reshape(n_null, -1)
+    bands, depths = _envelope(null_curves, confidence_level)
+    bands = bands.reshape(2, len(STREAKS), -1)
+    curves = [
+        _curve_of(
+            streak,
+            counts[kind],
+            (
+                [
+                    found[f"{kind} {length}"].interval(confidence_level)
+                    for length in range(counts.shape[1])
+                ],
+                found[f"{kind} slope"].interval(confidence_level),
+            ),
+            without[:, kind],
+            bands[:, kind],
+            confidence_level,
+        )
+        for kind, streak in enumerate(STREAKS)
+    ]
+    n_topics = len(by_topic)
+    parts = [part for curve in curves for part in _undefined_parts(curve)]
+    if n_topics == 1:
+        parts.append("all intervals (one topic)")
+    if parts:
+        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
+    return MomentumResult(
+        correct=curves[0],
+        incorrect=curves[1],
+        n_topics=len(by_topic),
+        n_responses=len(verdicts),
+        n_missing=complete.size - len(verdicts),
+        null=null,
+        band_p_value=_band_p_value(_shares(counts.astype(np.float64)).ravel(), null_curves, depths),
+        n_resamples=n_resamples,
+        n_null=n_null,
+    )
+
+
+def _band_p_value(observed: Floats, without: Floats, depths: Floats) -> float:
+    """Return the share of draws, the data among them, that lie as far out as the data."""
+    known = ~np.isnan(observed) & ~np.isnan(without).all(axis=0)
+    if not known.any():
+        return math.nan
+    own = 1.0
+    for point in np.flatnonzero(known):
+        draws = without[~np.isnan(without[:, point]), point]
+        own = min(own, float(_depths(observed[[point]], draws)[0]) + 1.0 / draws.size)
+    return float(1 + np.count_nonzero(depths <= own + 1e-12)) / (1 + len(depths))
+
+
+def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: int) -> MomentumNull:
+    """Choose the null, and refuse one that is unknown or not made for such responses."""
+    if n_slots < 2:
+        raise ValueError("slots must hold two slots a response or more, so that one can follow")
+    if null is None:
+        is_repeated = orders is not None and _n_repeated(orders) >= _MANY_REPEATED * (
+            orders.shape[0] * orders.shape[1]
+        )
+        return "topic" if is_repeated or n_slots > MAX_PATTERN_SLOTS else "topic-and-slot"
+    if null not in ("topic", "topic-and-slot"):
+        raise ValueError(f"null must be 'topic' or 'topic-and-slot'; got {null!r}")
+    if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
+        raise ValueError(
+            f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
+            "use null='topic'"
+        )
+    return null
+
+
+def _n_repeated(orders: Integers) -> int:
+    """Count the responses that share their order with another of their topic."""
+    n_topics, n_permutations, n_slots = orders.shape
+    ordered = np.unique(
+        np.column_stack(
+            [np.repeat(np.arange(n_topics), n_permutations), orders.reshape(-1, n_slots)]
+        ),
+        axis=0,
+    )
+    return int(n_topics * n_permutations - len(ordered))
+
+
+def _warn_repeated(orders: Integers) -> None:
+    """Say where responses share their order with another of their topic, so that they are alike."""
+    n_repeated, n_responses = _n_repeated(orders), orders.shape[0] * orders.shape[1]
+    if n_repeated >= _MANY_REPEATED * n_responses:
+        warnings.warn(
+            f"{n_repeated} of {n_responses} responses repeat an order of their topic, "
+            "but null='topic-and-slot' takes responses for independent, so that its band is too "
+            "narrow: use null='topic'",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
+        )
+
+
+def run_statistics(n_lengths: int) -> dict[str, Statistic]:
+    """Return P(correct) by kind of run and length, and the slopes, of flattened run counts."""
+    shape = (len(STREAKS), n_lengths, 2)
+    unit = np.eye(math.prod(shape), dtype=np.int64).reshape(*shape, -1)
+    found: dict[str, Statistic] = {}
+    for kind in range(len(STREAKS)):
+        for length in range(n_lengths):
+            n, n_correct = (tuple(row.tolist()) for row in unit[kind, length])
+            found[f"{kind} {length}"] = CountRatio(numerator=n_correct, denominator=n)
+        found[f"{kind} slope"] = partial(_slope_of, kind, shape)
+    return found
+
+
+def _slope_of(kind: int, shape: tuple[int, ...], sums: Floats) -> Floats:
+    """Return the slope of one kind of run from flattened run counts."""
+    return slopes(np.reshape(sums, (*np.shape(sums)[:-1], *shape))[..., kind, :, :])
+
+
+def _null_counts(
+    verdicts: Codes,
+    topics: Integers,
+    orders: Integers | None,
+    null: MomentumNull,
+    n_null: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return the run counts of draws without momentum."""
+    if null == "topic-and-slot":
+        return null_by_pattern(verdicts, n_null, rng, keep_slots=True)
+    if orders is not None:
+        return null_by_moving(verdicts, topics, orders, n_null, rng)
+    n_responses, n_slots = verdicts.shape
+    if n_slots <= MAX_PATTERN_SLOTS:
+        return null_by_pattern(verdicts, n_null, rng, keep_slots=False)
+    own_topics = np.arange(n_responses)
+    as_asked = np.broadcast_to(np.arange(n_slots), verdicts.shape)
+    return null_by_moving(verdicts, own_topics, as_asked, n_null, rng)

@@ -1,0 +1,233 @@
+"""Accuracy by slot of the long query, from counter-balanced orders only.
+
+From one fixed order, or from orders in which some sub-questions favour some slots, an effect of the
+slot cannot be told from the difficulty of the sub-questions that stand there.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    MISSING,
+    Floats,
+    Integers,
+    MissingPolicy,
+    check_confidence_level,
+    check_n_resamples,
+    warn_undefined,
+    warn_unscored,
+)
+from surface_consistency.metrics.paired.paired_tables import CountRatio
+from surface_consistency.metrics.positions.alignment import response_codes
+from surface_consistency.metrics.positions.topic_layout import checked_orders, slot_counts
+from surface_consistency.metrics.uncertainty.bootstrap import (
+    IntervalMethod,
+    check_interval_method,
+    group_values,
+)
+from surface_consistency.metrics.uncertainty.intervals import (
+    Interval,
+    Part,
+    ShareStatistic,
+    of_shares,
+)
+
+__all__ = ["PositionPoint", "PositionResult", "position_curve", "slot_statistics"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionPoint:
+    """Accuracy in one slot."""
+
+    slot: int
+    """Number of the slot, from 1."""
+    n: int
+    """Answers in that slot, over topics and permutations."""
+    n_correct: int
+    """Right ones among them."""
+    accuracy: float
+    """`n_correct / n`, in [0, 1]; higher is better."""
+    accuracy_interval: Interval
+    """Interval of `accuracy` that takes topics whole; NaN bounds for a single topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionResult:
+    """Result of `position_curve`."""
+
+    points: tuple[PositionPoint, ...]
+    """One point a slot, in order."""
+    slope: float
+    """Change of accuracy from one slot to the next, by least squares; negative: later is worse."""
+    slope_interval: Interval
+    """Interval of `slope` that takes topics whole; NaN bounds for a single topic."""
+    n_topics: int
+    """Topics of which a sub-question was scored."""
+    n_missing: int
+    """Sub-questions, over topics, left out because one of their answers lacks a verdict."""
+    n_resamples: int
+    """Number of resamples of topics."""
+
+
+def position_curve(
+    slots: npt.ArrayLike,
+    orders: npt.ArrayLike,
+    *,
+    missing: MissingPolicy = "raise",
+    interval: IntervalMethod = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | int | None = 0,
+) -> PositionResult:
+    """Estimate the accuracy of long answers in each slot.
+
+    Args:
+        slots: Verdicts in slot order, shape `(n_topics, n_permutations, n_slots)`: see
+            `reorder_to_slots`.
+        orders: The sub-question (0 to `n_slots` - 1) in each slot, of the shape of `slots`. Within
+            a topic each sub-question must stand in each slot equally often.
+        missing: "raise" refuses missing verdicts; "drop" leaves out each sub-question that
+            lacks one, in all orders of its topic, so that the balance stays, with an
+            `UnscoredWarning`.
+        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
+        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        n_resamples: Number of resamples of topics; "auto" takes none.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        The accuracy in each slot and its slope over slots, with intervals.
+
+    Raises:
+        ValueError: When the orders are not counter-balanced (the message names a topic, the
+            sub-question and its slots), shapes differ, a value is no verdict or (under "raise")
+            missing, no sub-question is complete, or an option is out of range.
+        TypeError: When `orders` or `n_resamples` are no integers.
+
+    Notes:
+        Balance makes every slot hold the same facts, so that slots differ by position alone. A
+        single topic gives NaN bounds, a single slot a NaN slope, with an `UndefinedMetricWarning`.
+        The order of topics and permutations does not matter.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 4.1: five random orders a topic, which need not be balanced;
+        its third version reports no position effect for that reason.
+
+    Examples:
+        >>> orders = [[[0, 1], [1, 0]]] * 40
+        >>> slots = [[[1, 0], [1, 1]], [[1, 0], [0, 0]]] * 20
+        >>> result = position_curve(slots, orders, n_resamples=1000)
+        >>> [point.accuracy for point in result.points], result.slope
+        ([0.75, 0.25], -0.5)
+    """
+    check_confidence_level(confidence_level)
+    check_interval_method(interval)
+    n_resamples = check_n_resamples(n_resamples)
+    right, n_answers, n_missing = _by_topic(slots, orders, missing)
+    totals = np.column_stack((right, n_answers)).astype(np.float64)
+    accuracies, slope = slot_statistics(right.shape[1])
+    _warn_undefined(*right.shape)
+    found = group_values(
+        totals,
+        {**{str(slot): rate for slot, rate in enumerate(accuracies)}, "slope": slope},
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        method=interval,
+        rng=np.random.default_rng(rng),
+    )
+    return PositionResult(
+        points=tuple(
+            PositionPoint(
+                slot=slot + 1,
+                n=int(n_answers.sum()),
+                n_correct=int(right[:, slot].sum()),
+                accuracy=found[str(slot)].value,
+                accuracy_interval=found[str(slot)].interval(confidence_level),
+            )
+            for slot in range(right.shape[1])
+        ),
+        slope=found["slope"].value,
+        slope_interval=found["slope"].interval(confidence_level),
+        n_topics=len(right),
+        n_missing=n_missing,
+        n_resamples=n_resamples,
+    )
+
+
+def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
+    """Return accuracy in each slot, and its slope by least squares, NaN for a single slot.
+
+    Both are of the right answers in each slot and, in the last column, the answers in a slot.
+    """
+    below = (*[0] * n_slots, 1)
+    accuracies = [
+        CountRatio(
+            numerator=tuple(int(column == slot) for column in range(n_slots + 1)), denominator=below
+        )
+        for slot in range(n_slots)
+    ]
+    centred = np.arange(n_slots) - (n_slots - 1) / 2.0
+    weights = centred / (float(centred @ centred) or math.nan)
+
+    def slope(sums: Floats) -> Floats:
+        """Weigh the accuracies by the distance of their slots from the middle."""
+        return np.asarray(sums[..., :-1] / sums[..., -1:] @ weights)
+
+    return accuracies, of_shares(
+        *(
+            Part(float(weight), accuracy.numerator, below)
+            for weight, accuracy in zip(weights, accuracies, strict=True)
+        )
+    )(slope)
+
+
+def _by_topic(
+    slots: npt.ArrayLike, orders: npt.ArrayLike, missing: MissingPolicy
+) -> tuple[Integers, Integers, int]:
+    """Count right answers by topic and slot, answers in each slot, and sub-questions left out.
+
+    A sub-question that lacks a verdict in one order goes in all of them, so that what is left of
+    the topic is as balanced as before. Topics of which nothing is left are not counted.
+    """
+    codes = response_codes(slots, "slots", missing=missing)
+    places = checked_orders(orders, slots=np.shape(slots))
+    counts = slot_counts(places)
+    uneven = counts.min(axis=2) != counts.max(axis=2)
+    if uneven.any():
+        topic, question = (int(index) for index in np.argwhere(uneven)[0])
+        times = counts[topic, question]
+        raise ValueError(
+            f"orders are not counter-balanced: in topic {topic} sub-question {question} stands "
+            f"{int(times.max())} times in slot {int(times.argmax()) + 1} and {int(times.min())} "
+            f"times in slot {int(times.argmin()) + 1} ({int(uneven.any(axis=1).sum())} of "
+            f"{len(counts)} topics are uneven), so position and difficulty cannot be told apart: "
+            "ask each topic in the orders of a Latin square"
+        )
+    n_topics, n_permutations, n_slots = codes.shape
+    gaps = np.zeros((n_topics, n_slots), dtype=bool)
+    topics = np.broadcast_to(np.arange(n_topics)[:, None, None], codes.shape)
+    absent = codes == MISSING
+    gaps[topics[absent], places[absent]] = True
+    kept = ~np.take_along_axis(gaps[:, None, :], places, axis=2)
+    n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
+    n_missing = int(gaps.sum())
+    if not n_answers.any():
+        raise ValueError(
+            "no sub-question has its verdicts in all orders: there is nothing to score"
+        )
+    warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
+    right = ((codes == 1) & kept).sum(axis=1, dtype=np.int64)
+    some = n_answers > 0
+    return right[some], n_answers[some].astype(np.int64), n_missing
+
+
+def _warn_undefined(n_topics: int, n_slots: int) -> None:
+    reasons = []
+    if n_topics == 1:
+        reasons.append("the intervals, since one topic says nothing of the spread between topics")
+    if n_slots == 1:
+        reasons.append("the slope, since there is one slot")
+    if reasons:
+        warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=3)

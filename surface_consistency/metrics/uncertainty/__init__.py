@@ -1,0 +1,1 @@
+"""Intervals, resamples, corrections for many tests."""

@@ -1,0 +1,412 @@
+"""The values of many statistics of one group, with their intervals, resampled or not."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.metrics._inputs import (
+    Floats,
+    Integers,
+    check_confidence_level,
+    check_n_resamples,
+    warn_undefined,
+)
+from surface_consistency.metrics.uncertainty.intervals import Interval, quantiles, statistic_bounds
+
+__all__ = [
+    "BootstrapResult",
+    "GroupValue",
+    "IntervalMethod",
+    "Statistic",
+    "check_interval_method",
+    "cluster_bootstrap",
+    "cluster_sums",
+    "group_values",
+    "resample_counts",
+]
+
+
+def _acceleration(
+    statistic: Callable[[Floats], npt.ArrayLike], patterns: Floats, frequencies: Floats
+) -> float:
+    """Return the skewness of the leave-one-cluster-out estimates, a sixth of it."""
+    total = frequencies @ patterns
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = np.asarray(statistic(total - patterns), dtype=np.float64)
+    influence = np.average(left_out, weights=frequencies) - left_out
+    spread = float(frequencies @ influence**2)
+    if spread == 0.0:
+        return 0.0
+    return float(frequencies @ influence**3) / (6.0 * math.sqrt(spread) ** 3)
+
+
+def _bca_bounds(
+    values: Floats, estimate: float, skewness: float, level: float
+) -> tuple[float, float]:
+    """Return the percentile bounds at levels corrected for bias and acceleration."""
+    n_defined = int(np.count_nonzero(~np.isnan(values)))
+    below = int(np.count_nonzero(values < estimate) + np.count_nonzero(values <= estimate))
+    if not 0 < below < 2 * n_defined or not math.isfinite(skewness):
+        return math.nan, math.nan
+    normal = NormalDist()
+    bias = normal.inv_cdf(below / (2 * n_defined))
+    tail = (1.0 - level) / 2.0
+    shifted = (bias + normal.inv_cdf(tail), bias + normal.inv_cdf(1.0 - tail))
+    if any(skewness * s >= 1.0 for s in shifted):
+        return math.nan, math.nan
+    levels = tuple(normal.cdf(bias + s / (1.0 - skewness * s)) for s in shifted)
+    low, high = quantiles(values, levels)
+    return low, high
+
+
+IntervalMethod: TypeAlias = Literal["auto", "percentile", "bca"]
+"""What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
+
+_METHODS: tuple[IntervalMethod, ...] = ("auto", "percentile", "bca")
+
+
+def check_interval_method(method: str, name: str = "interval") -> None:
+    """Refuse the name of no way to make an interval."""
+    if method not in _METHODS:
+        raise ValueError(f"{name} must be one of {', '.join(_METHODS)}; got {method!r}")
+
+
+Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
+"""Maps summed counts of shape `(..., k)` to values of shape `(...)`."""
+
+
+# Bounds a chunk of draws to 8 MiB an array, whatever the number of clusters.
+_CHUNK_CELLS = 2**20
+# A binomial draw of the multinomial costs about as much as drawing and counting ten clusters.
+_CLUSTERS_PER_PATTERN = 10
+# Draws that are kept for the next call take 32 MiB at most.
+_KEPT_CELLS = 2**23
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapResult:
+    """Result of `cluster_bootstrap`."""
+
+    estimate: float
+    """The statistic of all clusters; NaN where undefined."""
+    estimate_interval: Interval
+    """Confidence interval of the statistic; NaN bounds where undefined."""
+    standard_error: float
+    """Standard deviation over the resamples in which the statistic is finite; NaN below two."""
+    n_clusters: int
+    """Number of clusters."""
+    n_resamples: int
+    """Number of resamples."""
+    n_undefined: int
+    """Resamples in which the statistic was NaN; they are left out."""
+
+
+def resample_counts(
+    counts: npt.ArrayLike, *, n_resamples: int = 10_000, rng: np.random.Generator | int | None = 0
+) -> npt.NDArray[np.float64]:
+    """Draw clusters with replacement and sum their counts, many times over.
+
+    Use it to get intervals of several statistics from one set of resamples.
+
+    Args:
+        counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`.
+        n_resamples: Number of resamples, each of `n_clusters` clusters.
+        rng: Seed, random generator, or None for fresh entropy.
+
+    Returns:
+        The summed counts of each resample, shape `(n_resamples, k)`.
+
+    Raises:
+        ValueError: When `counts` is not a finite matrix with at least one row and one column, or
+            `n_resamples` is less than 1.
+        TypeError: When `counts` holds no numbers or `n_resamples` is no integer.
+
+    Notes:
+        The order of the clusters does not matter. Sums of integers are exact up to 2**53. Memory
+        beyond the result stays under about 50 MB up to a million clusters; the draws of one integer
+        seed, 32 MiB at most, are kept for the next call. One cluster gives resamples that all equal
+        it.
+
+    References:
+        Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
+
+    Examples:
+        >>> totals = resample_counts([[1, 0], [0, 1], [0, 1]], n_resamples=5, rng=1)
+        >>> totals.shape, totals.sum(axis=1).tolist()
+        ((5, 2), [3.0, 3.0, 3.0, 3.0, 3.0])
+    """
+    patterns, frequencies = _patterns(_matrix(counts))
+    return _resample(patterns, frequencies, check_n_resamples(n_resamples), rng)
+
+
+def cluster_bootstrap(
+    counts: npt.ArrayLike,
+    statistic: Statistic,
+    *,
+    n_resamples: int = 10_000,
+    confidence_level: float = 0.95,
+    method: IntervalMethod = "auto",
+    rng: np.random.Generator | int | None = 0,
+) -> BootstrapResult:
+    """Bootstrap a statistic of summed counts by resampling whole clusters.
+
+    Pairs that share a fact are not independent, so facts, not pairs, are drawn.
+
+    Args:
+        counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`, as from
+            `cluster_counts`.
+        statistic: Maps summed counts of shape `(..., k)` to values of shape `(...)`; any entry of
+            `PAIRED_RATES`, or a vectorised function of one's own.
+        n_resamples: Number of resamples.
+        confidence_level: Nominal coverage, in (0, 1).
+        method: How the interval is made. "auto" takes what holds near 0 and 1 and with few
+            clusters: Wilson's interval of a share, the MOVER interval of a difference of shares,
+            the image of Wilson's for kappa and odds, a jackknife t interval of any other function.
+            "percentile" and "bca" (bias-corrected and accelerated) read it from the resamples.
+        rng: Seed, which gives the same interval again; random generator; or None for fresh entropy.
+
+    Returns:
+        Estimate, interval, standard error, and the numbers of clusters and resamples.
+
+    Raises:
+        ValueError: When `counts` is not a finite matrix with at least one row and one column,
+            `n_resamples` is less than 1, `confidence_level` is not in (0, 1), `method` is unknown,
+            or `statistic` returns another shape than `(...)`.
+        TypeError: When `counts` holds no numbers or `n_resamples` is no integer.
+
+    Notes:
+        The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, for an undefined
+        estimate, when no resample defines the statistic, for a statistic of one's own when leaving
+        out one cluster makes it undefined or changes nothing, and under "bca" also when no resample
+        lies on one side of the estimate. Resamples that leave it undefined are left out otherwise
+        and counted in `n_undefined`. Under "percentile" and "bca" a statistic that never varies has
+        an interval of no width, and both cover too seldom near 0 and 1 and below about 50 clusters.
+        The order of the clusters does not matter. A statistic of one's own is known to be a share
+        or a difference of shares where it is a `CountRatio`.
+
+    References:
+        E. B. Wilson, Journal of the American Statistical Association 22, 1927; E. L. Korn and B. I.
+        Graubard, Survey Methodology 24, 1998 (the number of independent trials of clusters); G. Y.
+        Zou and A. Donner, Statistics in Medicine 27, 2008 (MOVER); Efron and Tibshirani, An
+        Introduction to the Bootstrap, 1993, chapter 11 and sections 13.3 and 14.3; Field and Welsh,
+        Journal of the Royal Statistical Society B 69, 2007 (clusters).
+
+    Examples:
+        >>> from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
+        >>> counts = [[2, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 2], [0, 2, 1, 0]] * 50
+        >>> result = cluster_bootstrap(counts, PAIRED_RATES["consistency"])
+        >>> bounds = result.estimate_interval
+        >>> result.estimate, round(bounds.low, 2), round(bounds.high, 2)
+        (0.6, 0.54, 0.66)
+    """
+    check_confidence_level(confidence_level)
+    check_interval_method(method, "method")
+    patterns, frequencies = _patterns(_matrix(counts))
+    n_resamples, n_clusters = check_n_resamples(n_resamples), int(frequencies.sum())
+    totals = _resample(patterns, frequencies, n_resamples, rng)
+    values = _evaluate(statistic, totals)
+    estimate = float(_evaluate(statistic, frequencies @ patterns))
+    finite = values[np.isfinite(values)]
+    low, high = math.nan, math.nan
+    made: str = method if method != "auto" else "jackknife"
+    if n_clusters > 1 and not math.isnan(estimate):
+        sums = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
+        low, high, made = _bounds(statistic, sums, values, estimate, method, confidence_level)
+    if math.isnan(low):
+        if n_clusters == 1:
+            reason = "one cluster says nothing of the spread between clusters"
+        elif math.isnan(estimate):
+            reason = "the statistic of all clusters is itself undefined"
+        elif method == "bca":
+            reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
+        elif method == "auto":
+            reason = (
+                "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
+                "tells nothing of its spread"
+            )
+        else:
+            reason = "no resample defines the statistic"
+        warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=2)
+    return BootstrapResult(
+        estimate=estimate,
+        estimate_interval=Interval(
+            low=low, high=high, confidence_level=confidence_level, method=made
+        ),
+        standard_error=float(finite.std(ddof=1)) if finite.size > 1 else math.nan,
+        n_clusters=n_clusters,
+        n_resamples=n_resamples,
+        n_undefined=int(np.count_nonzero(np.isnan(values))),
+    )
+
+
+def _matrix(counts: npt.ArrayLike) -> Floats:
+    """Return the counts as a checked matrix of floats."""
+    array = np.asarray(counts)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"counts must hold numbers; got dtype {array.dtype}")
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            "counts must have shape (n_clusters, k) with at least one cluster and one column; "
+            f"got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        row = int(np.argmin(np.isfinite(array).all(axis=1)))
+        raise ValueError(f"counts must be finite; row {row} is {array[row].tolist()}")
+    return array.astype(np.float64)
+
+
+def _patterns(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct rows and how often each stands, the most frequent first."""
+    order = np.lexsort(matrix.T)
+    ordered = matrix[order]
+    starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
+    frequencies = np.diff(np.r_[starts, len(ordered)])
+    by_frequency = np.argsort(-frequencies, kind="stable")
+    return ordered[starts][by_frequency], frequencies[by_frequency].astype(np.float64)
+
+
+def _resample(
+    patterns: Floats, frequencies: Floats, n_resamples: int, rng: np.random.Generator | int | None
+) -> Floats:
+    """Return the summed counts of each resample, made in chunks of bounded size."""
+    n_clusters, n_patterns = int(frequencies.sum()), len(patterns)
+    by_pattern = n_patterns * _CLUSTERS_PER_PATTERN <= n_clusters
+    if not by_pattern:
+        patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
+    size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
+    totals = np.empty((n_resamples, patterns.shape[1]))
+    kept = None
+    if not by_pattern and isinstance(rng, int) and n_resamples * n_clusters <= _KEPT_CELLS:
+        kept = _kept_draws(n_clusters, n_resamples, size, rng)
+    generator = np.random.default_rng(rng)
+    for start in range(0, n_resamples, size):
+        rows = min(size, n_resamples - start)
+        if kept is not None:
+            drawn = kept[start : start + rows]
+        elif by_pattern:
+            drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
+        else:
+            drawn = _draw_clusters(n_clusters, rows, generator)
+        np.matmul(drawn.astype(np.float64), patterns, out=totals[start : start + rows])
+    return totals
+
+
+@lru_cache(maxsize=1)
+def _kept_draws(
+    n_clusters: int, n_resamples: int, size: int, seed: int
+) -> npt.NDArray[np.signedinteger]:
+    """Draw all resamples of one seed; tables of many models and groups ask for the same ones."""
+    generator = np.random.default_rng(seed)
+    drawn = np.empty((n_resamples, n_clusters), dtype=np.int32)
+    for start in range(0, n_resamples, size):
+        rows = min(size, n_resamples - start)
+        drawn[start : start + rows] = _draw_clusters(n_clusters, rows, generator)
+    drawn.flags.writeable = False
+    return drawn
+
+
+def _draw_clusters(
+    n_clusters: int, rows: int, rng: np.random.Generator
+) -> npt.NDArray[np.signedinteger]:
+    """Count how often each cluster is drawn in each of `rows` resamples."""
+    drawn = rng.integers(0, n_clusters, size=(rows, n_clusters))
+    drawn += n_clusters * np.arange(rows)[:, None]
+    return np.bincount(drawn.ravel(), minlength=rows * n_clusters).reshape(rows, n_clusters)
+
+
+def _evaluate(statistic: Statistic, totals: Floats) -> Floats:
+    """Apply the statistic, and check that it keeps the leading axes."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.asarray(statistic(totals), dtype=np.float64)
+    if values.shape != totals.shape[:-1]:
+        raise ValueError(
+            "statistic must map summed counts of shape (..., k) to values of shape (...): for "
+            f"{totals.shape} it returned {values.shape}; sum over axis=-1"
+        )
+    return values
+
+
+class GroupValue(NamedTuple):
+    """A statistic of one group."""
+
+    value: float
+    """Of all clusters; NaN where undefined."""
+
+    low: float
+    """Lower bound; NaN where undefined."""
+
+    high: float
+    """Upper bound; NaN where undefined."""
+
+    n_undefined: int
+    """Resamples in which it was NaN; 0 where the interval needs none."""
+
+    method: str
+    """How the interval was made."""
+
+    def interval(self, confidence_level: float) -> Interval:
+        """Return the bounds as an interval."""
+        return Interval(
+            low=self.low, high=self.high, confidence_level=confidence_level, method=self.method
+        )
+
+
+def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
+    """Sum the rows of each cluster, shape `(n_clusters, n_columns)`, in order of cluster code."""
+    distinct, codes = np.unique(clusters, return_inverse=True)
+    columns = [np.bincount(codes, weights=column, minlength=distinct.size) for column in counts.T]
+    return np.stack(columns, axis=1)
+
+
+def group_values(
+    sums: Floats,
+    statistics: Mapping[str, Statistic],
+    *,
+    confidence_level: float,
+    n_resamples: int,
+    method: IntervalMethod,
+    rng: np.random.Generator,
+) -> dict[str, GroupValue]:
+    """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
+    totals = sums.sum(axis=0)
+    drawn = np.empty((0, sums.shape[1]))
+    if len(sums) > 1 and method != "auto":
+        drawn = resample_counts(sums, n_resamples=n_resamples, rng=rng)
+    found = {}
+    for name, statistic in statistics.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.asarray(statistic(drawn), dtype=np.float64)
+            value = float(np.asarray(statistic(totals)))
+        low, high = math.nan, math.nan
+        made: str = method if method != "auto" else "jackknife"
+        if len(sums) > 1:
+            low, high, made = _bounds(statistic, sums, values, value, method, confidence_level)
+        n_undefined = int(np.count_nonzero(np.isnan(values)))
+        found[name] = GroupValue(value, low, high, n_undefined, made)
+    return found
+
+
+def _bounds(
+    statistic: Statistic,
+    sums: Floats,
+    drawn: Floats,
+    estimate: float,
+    method: IntervalMethod,
+    level: float,
+) -> tuple[float, float, str]:
+    """Return the bounds of one statistic of two clusters or more, and how they were made."""
+    if method == "auto":
+        low, high, made = statistic_bounds(statistic, sums, level)
+        return float(low), float(high), made
+    if method == "bca":
+        skewness = _acceleration(statistic, sums, np.ones(len(sums)))
+        return *_bca_bounds(drawn, estimate, skewness, level), method
+    tail = (1.0 - level) / 2.0
+    lower, upper = quantiles(drawn, (tail, 1.0 - tail))
+    return lower, upper, method

@@ -1,0 +1,293 @@
+"""From prompts to batches of token ids, checked against the model's context."""
+
+import hashlib
+import json
+import random
+from array import array
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import PromptTooLongError, RunnerError
+from surface_consistency.models._engine import Batch, Tokens
+from surface_consistency.models.thoughts import template_tags
+from surface_consistency.schemas.prompts import Prompt
+
+__all__ = ["WORTHWHILE", "Encoder", "Planner", "common_prefix_length", "cut_batches"]
+
+WORTHWHILE: Final = 0.75
+"""Share of the plain work that a shared prefix may cost at most."""
+
+_CHUNK = 1024
+
+
+@dataclass(kw_only=True, eq=False)
+class Encoder:
+    """Tokenises texts as the tokenizer does by default, and chats by its template."""
+
+    tokenizer: Any
+    """A tokenizer of transformers."""
+
+    label: str
+    """Name of the model, for errors."""
+
+    vocabulary: int
+    """Rows of the model's embedding table."""
+
+    chat_options: Mapping[str, JsonValue]
+    """Variables for the chat template."""
+
+    def encode(self, prompts: Sequence[Prompt]) -> "Iterator[array[int]]":
+        """Yield the token ids of each prompt, special tokens included."""
+        for start in range(0, len(prompts), _CHUNK):
+            chunk = prompts[start : start + _CHUNK]
+            texts = {prompt.id: prompt.text for prompt in chunk if prompt.text is not None}
+            chats = {prompt.id: self.render(prompt) for prompt in chunk if prompt.text is None}
+            ids = self._tokenise(texts, special=True) | self._tokenise(chats, special=False)
+            for prompt in chunk:
+                yield self._checked(prompt, ids[prompt.id])
+
+    def template_digest(self) -> str | None:
+        """Return a digest of the chat template and its variables; None without a template."""
+        template = self.tokenizer.chat_template
+        if not template:
+            return None
+        content = json.dumps([template, dict(self.chat_options)], sort_keys=True)
+        return hashlib.sha256(content.encode("utf-8")).hexdigest()[:16]
+
+    @cached_property
+    def template_tags(self) -> tuple[str, ...]:
+        """The tags of thoughts that the model's own chat template names."""
+        template = self.tokenizer.chat_template
+        texts = template.values() if isinstance(template, dict) else [template or ""]
+        return template_tags("\n".join(texts))
+
+    def _tokenise(self, texts: Mapping[str, str], *, special: bool) -> dict[str, list[int]]:
+        """Tokenise texts by name."""
+        if not texts:
+            return {}
+        batch = self.tokenizer(
+            list(texts.values()),
+            add_special_tokens=special,
+            return_attention_mask=False,
+            verbose=False,
+        )
+        return dict(zip(texts, batch["input_ids"], strict=True))
+
+    def render(self, prompt: Prompt) -> str:
+        """Write a conversation as the model's chat template has it."""
+        from jinja2 import TemplateError
+
+        if not self.tokenizer.chat_template:
+            raise RunnerError(
+                f"{self.label} has no chat template, so it cannot answer the conversation of "
+                f"prompt {prompt.id!r}; use completion prompts, or an instruction-tuned model"
+            )
+        turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]
+        try:
+            rendered: str = self.tokenizer.apply_chat_template(
+                turns, add_generation_prompt=True, tokenize=False, **self.chat_options
+            )
+        except TemplateError as error:
+            raise RunnerError(
+                f"the chat template of {self.label} refuses prompt {prompt.id!r}: {error}; change "
+                "the roles of its messages"
+            ) from error
+        return rendered
+
+    def _checked(self, prompt: Prompt, ids: list[int]) -> "array[int]":
+        """Refuse what the model cannot read; give an empty prompt its start token."""
+        if not ids:
+            if self.tokenizer.bos_token_id is None:
+                raise RunnerError(
+                    f"prompt {prompt.id!r} has no tokens and {self.label} has no start token; "
+                    "give it some text"
+                )
+            ids = [self.tokenizer.bos_token_id]
+        if max(ids) >= self.vocabulary:
+            raise RunnerError(
+                f"the tokenizer of {self.label} gives prompt {prompt.id!r} token {max(ids)}, but "
+                f"the model knows {self.vocabulary}; tokenizer and model do not belong together"
+            )
+        return array("i", ids)
+
+
+@dataclass(kw_only=True, eq=False)
+class Planner:
+    """Cuts runs into batches and lays batches out; remembers token ids between the two."""
+
+    encoder: Encoder
+    """Prompts to token ids."""
+
+    label: str
+    """Name of the model, for errors."""
+
+    context: int | None
+    """Tokens that the model can read and write together; None for no limit."""
+
+    batch_size: int
+    """Prompts a batch at most."""
+
+    reuse_prefix: bool
+    """Whether rows may share a prefix."""
+
+    shuffle_seed: int | None
+    """Seed of another composition of batches."""
+
+    _encoded: "dict[str, array[int]]" = field(default_factory=dict, init=False)
+    _prefixes: dict[str | None, Tokens] = field(default_factory=dict, init=False)
+
+    def limit(self, max_new_tokens: int) -> int | None:
+        """Return how many tokens a prompt may have; None for no limit."""
+        return None if self.context is None else self.context - max_new_tokens
+
+    def plan(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[list[Prompt]]:
+        """Check all prompts, then cut them into batches."""
+        encoded = self._encode(prompts, max_new_tokens)
+        members: dict[str | None, list[array[int]]] = {}
+        for prompt, ids in zip(prompts, encoded, strict=True):
+            members.setdefault(prompt.group, []).append(ids)
+        self._prefixes = {group: _shared(rows) for group, rows in members.items()}
+        self._encoded = {prompt.key: ids for prompt, ids in zip(prompts, encoded, strict=True)}
+        batches = cut_batches(
+            [len(ids) for ids in encoded],
+            [prompt.group for prompt in prompts],
+            batch_size=self.batch_size,
+            shuffle_seed=self.shuffle_seed,
+        )
+        return [[prompts[position] for position in batch] for batch in batches]
+
+    def rows(self, prompts: Sequence[Prompt], max_new_tokens: int) -> "list[array[int]]":
+        """Return the token ids of a batch, planned or not."""
+        new = [prompt for prompt in prompts if prompt.key not in self._encoded]
+        encoded = self._encode(new, max_new_tokens)
+        self._encoded |= {prompt.key: ids for prompt, ids in zip(new, encoded, strict=True)}
+        return [self._encoded[prompt.key] for prompt in prompts]
+
+    def lay_out(self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]") -> Batch:
+        """Split rows into shared prefixes and the rest, where that saves work."""
+        plain = Batch(suffixes=rows)
+        if not self.reuse_prefix:
+            return plain
+        members: dict[str | None, list[array[int]]] = {}
+        for prompt, ids in zip(prompts, rows, strict=True):
+            members.setdefault(prompt.group, []).append(ids)
+        prefixes = {group: self._prefix(group, of_group) for group, of_group in members.items()}
+        distinct = tuple(dict.fromkeys(prefixes.values()))
+        if not all(distinct):
+            return plain
+        own = [prefixes[prompt.group] for prompt in prompts]
+        batch = Batch(
+            prefixes=distinct,
+            owner=[distinct.index(prefix) for prefix in own],
+            suffixes=[ids[len(prefix) :] for ids, prefix in zip(rows, own, strict=True)],
+        )
+        return batch if batch.n_computed <= WORTHWHILE * plain.n_computed else plain
+
+    def release(self, prompts: Sequence[Prompt]) -> None:
+        """Forget the token ids of answered prompts."""
+        for prompt in prompts:
+            self._encoded.pop(prompt.key, None)
+
+    def _prefix(self, group: str | None, rows: "Sequence[array[int]]") -> Tokens:
+        """Take the prefix planned for a group, so that all its batches share it, if it fits."""
+        planned = self._prefixes.get(group, ())
+        n = len(planned)
+        if planned and all(len(ids) > n and tuple(ids[:n]) == planned for ids in rows):
+            return planned
+        return _shared(rows)
+
+    def _encode(self, prompts: Sequence[Prompt], max_new_tokens: int) -> "list[array[int]]":
+        """Tokenise prompts and refuse those that do not fit."""
+        encoded = list(self.encoder.encode(prompts))
+        limit = self.limit(max_new_tokens)
+        if limit is None:
+            return encoded
+        sizes = {prompt.id: len(ids) for prompt, ids in zip(prompts, encoded, strict=True)}
+        too_long = [name for name, size in sizes.items() if size > limit]
+        if too_long:
+            worst = max(too_long, key=sizes.__getitem__)
+            raise PromptTooLongError(
+                f"prompt {worst!r} has {sizes[worst]:,} tokens; {self.label} takes {limit:,} "
+                f"({self.context:,} less {max_new_tokens} new ones). {len(too_long):,} of "
+                f"{len(prompts):,} prompts are too long: use fewer shots, or let demonstrations be "
+                "truncated"
+            )
+        return encoded
+
+
+def _shared(rows: "Sequence[array[int]]") -> Tokens:
+    """Return the longest common token prefix of rows."""
+    return tuple(rows[0][: common_prefix_length(rows)])
+
+
+def common_prefix_length(rows: "Sequence[array[int]]") -> int:
+    """Count the leading tokens that all rows share, leaving each row at least one token more."""
+    shortest, longest = min(rows), max(rows)
+    limit = min(map(len, rows)) - 1
+    for index in range(limit):
+        if shortest[index] != longest[index]:
+            return index
+    return max(limit, 0)
+
+
+def cut_batches(
+    lengths: Sequence[int],
+    groups: Sequence[Hashable],
+    *,
+    batch_size: int,
+    shuffle_seed: int | None = None,
+) -> list[list[int]]:
+    """Cut prompts into batches that keep groups together, longest prompts first.
+
+    Groups of at least half a batch get batches of their own, of nearly equal size; smaller groups
+    are packed whole. With a seed, order and cuts are random, but each group still stays together.
+
+    Returns:
+        Positions of the prompts, batch by batch.
+    """
+    members: dict[Hashable, list[int]] = {}
+    for position in sorted(range(len(lengths)), key=lambda item: -lengths[item]):
+        members.setdefault(groups[position], []).append(position)
+    ordered = list(members.values())
+    rng = None if shuffle_seed is None else random.Random(shuffle_seed)
+    if rng is not None:
+        rng.shuffle(ordered)
+        for group in ordered:
+            rng.shuffle(group)
+    large = [group for group in ordered if 2 * len(group) >= batch_size]
+    small = [group for group in ordered if 2 * len(group) < batch_size]
+    batches = [batch for group in large for batch in _cut(group, batch_size, rng)]
+    return batches + list(_pack(small, batch_size))
+
+
+def _cut(group: list[int], batch_size: int, rng: random.Random | None) -> Iterator[list[int]]:
+    """Cut one large group: into nearly equal parts, or at random offsets."""
+    if rng is not None:
+        first = rng.randint(1, min(batch_size, len(group)))
+        yield group[:first]
+        for start in range(first, len(group), batch_size):
+            yield group[start : start + batch_size]
+        return
+    n_parts = -(-len(group) // batch_size)
+    size, larger = divmod(len(group), n_parts)
+    start = 0
+    for part in range(n_parts):
+        end = start + size + (part < larger)
+        yield group[start:end]
+        start = end
+
+
+def _pack(groups: Sequence[list[int]], batch_size: int) -> Iterator[list[int]]:
+    """Fill batches with whole small groups."""
+    batch: list[int] = []
+    for group in groups:
+        if batch and len(batch) + len(group) > batch_size:
+            yield batch
+            batch = []
+        batch = batch + group
+    if batch:
+        yield batch

@@ -1,0 +1,267 @@
+"""From texts to the log-probabilities of their tokens, in batches that share what begins alike."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from surface_consistency.errors import PromptTooLongError, RunnerError
+from surface_consistency.models._batching import WORTHWHILE, common_prefix_length, cut_batches
+from surface_consistency.models._engine import Batch, Engine
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TokenScorer"]
+
+_CHUNK = 1024
+_LOGITS = 2**26  # a quarter of a GiB in 32 bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Row:
+    """The tokens of a request; those from `start` on are scored."""
+
+    request: ScoringRequest
+    ids: "array[int]"
+    start: int
+    boundary: Literal["clean", "moved"]
+
+    @property
+    def first(self) -> int:
+        """Place of the first token that has something before it."""
+        return max(self.start, 1)
+
+    @property
+    def n_read(self) -> int:
+        """Tokens that the model's logits tell."""
+        return len(self.ids) - self.first
+
+
+@dataclass(kw_only=True, eq=False)
+class TokenScorer:
+    """Scores requests with a model; what texts of a group share is computed once."""
+
+    engine: Engine
+    """The model."""
+
+    tokenizer: Any
+    """Its tokenizer, a fast one."""
+
+    label: str
+    """Name of the model, for errors."""
+
+    context: int | None
+    """Tokens that the model can read; None for no limit."""
+
+    batch_size: int
+    """Texts a batch at most."""
+
+    reuse_prefix: bool
+    """Whether texts of a group may share their beginning."""
+
+    shuffle_seed: int | None
+    """Seed of another composition of batches."""
+
+    def batches(self, requests: Sequence[ScoringRequest]) -> Iterator[list[list[_Row]]]:
+        """Tokenise and check all requests, then yield batches.
+
+        Rows of a batch that read the same tokens stand in one list: one forward serves them all.
+        """
+        members: dict[bytes, list[_Row]] = {}
+        for row in self._rows(requests):
+            members.setdefault(bytes(row.ids[:-1]) or b"\0" + bytes(row.ids), []).append(row)
+        same = list(members.values())
+        for places in cut_batches(
+            [len(rows[0].ids) for rows in same],
+            [rows[0].request.group or rows[0].request.context for rows in same],
+            batch_size=self.batch_size,
+            shuffle_seed=self.shuffle_seed,
+        ):
+            yield [same[place] for place in places]
+
+    def score(self, batch: Sequence[Sequence[_Row]]) -> list[ScoredText]:
+        """Score one batch; every text of it comes back under its id."""
+        scored = [_scored(row, None) for same in batch for row in same if row.n_read == 0]
+        vocabulary = self.engine.model.get_input_embeddings().num_embeddings
+        rows = [same for same in batch if max(row.n_read for row in same) > 0]
+        while rows:
+            n_last = max(row.n_read for same in rows for row in same)
+            n_rows = max(1, _LOGITS // (n_last * vocabulary))
+            part, rows = rows[:n_rows], rows[n_rows:]
+            n_last = max(row.n_read for same in part for row in same)
+            logits = self.engine.score(self._lay_out(part), n_last)
+            for same, of_row in zip(part, logits, strict=True):
+                scored += [_scored(row, of_row) for row in same if row.n_read]
+        return scored
+
+    def _lay_out(self, rows: Sequence[Sequence[_Row]]) -> Batch:
+        """Split rows into the prefixes of their contexts and the rest, where that saves work."""
+        inputs = [same[0].ids[:-1] for same in rows]
+        plain = Batch(suffixes=inputs)
+        if not self.reuse_prefix:
+            return plain
+        members: dict[str, list[int]] = {}
+        for place, same in enumerate(rows):
+            request = same[0].request
+            members.setdefault(request.group or request.context, []).append(place)
+        shared: list[tuple[int, ...]] = [()] * len(rows)
+        for places in members.values():
+            # What predicts a scored token stays behind the prefix: logits are read there alone.
+            n = min(
+                common_prefix_length([inputs[place] for place in places]),
+                *(row.first - 1 for place in places for row in rows[place]),
+            )
+            for place in places:
+                shared[place] = tuple(inputs[place][:n])
+        if not all(shared):
+            return plain
+        distinct = tuple(dict.fromkeys(shared))
+        batch = Batch(
+            prefixes=distinct,
+            owner=[distinct.index(prefix) for prefix in shared],
+            suffixes=[ids[len(prefix) :] for ids, prefix in zip(inputs, shared, strict=True)],
+        )
+        return batch if batch.n_computed <= WORTHWHILE * plain.n_computed else plain
+
+    def _rows(self, requests: Sequence[ScoringRequest]) -> Iterator[_Row]:
+        """Tokenise requests whole, and refuse those that do not fit."""
+        if not getattr(self.tokenizer, "is_fast", False):
+            raise RunnerError(
+                f"the tokenizer of {self.label} does not tell which characters its tokens cover, "
+                "so context and continuation cannot be told apart; save it as a fast tokenizer "
+                "(tokenizer.json)"
+            )
+        for start in range(0, len(requests), _CHUNK):
+            chunk = requests[start : start + _CHUNK]
+            for adds_special in (True, False):
+                part = [item for item in chunk if (item.bos == "model") == adds_special]
+                if part:
+                    yield from self._encoded(part, adds_special=adds_special)
+
+    def _encoded(self, requests: Sequence[ScoringRequest], *, adds_special: bool) -> Iterator[_Row]:
+        """Tokenise requests with or without special tokens."""
+        encoded = self.tokenizer(
+            [request.context + request.continuation for request in requests],
+            add_special_tokens=adds_special,
+            return_attention_mask=False,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            verbose=False,
+        )
+        for request, ids, spans, special in zip(
+            requests,
+            encoded["input_ids"],
+            encoded["offset_mapping"],
+            encoded["special_tokens_mask"],
+            strict=True,
+        ):
+            yield self._checked(self._row(request, ids, spans, special))
+
+    def _row(
+        self,
+        request: ScoringRequest,
+        ids: Sequence[int],
+        spans: Sequence[tuple[int, int]],
+        special: Sequence[int],
+    ) -> _Row:
+        """Find the first token of the continuation by the characters that tokens cover."""
+        n_context, covered = len(request.context), 0
+        last = max((place for place, added in enumerate(special) if not added), default=-1)
+        # Some tokenizers leave a leading space out of a token's span; what no other covers is its.
+        for place, (begin, end) in enumerate(spans):
+            if special[place]:
+                continue
+            if end > n_context or not n_context:
+                is_moved = min(begin, covered) < n_context
+                break
+            covered = max(covered, end)
+        else:
+            raise RunnerError(
+                f"the continuation {request.continuation!r} of request {request.id!r} has no "
+                f"tokens in {self.label}; give it some text"
+            )
+        kept = list(ids[: last + 1])
+        if place == 0:
+            before = self._before(request)
+            kept, place = before + kept, len(before)
+        return _Row(
+            request=request,
+            ids=array("i", kept),
+            start=place,
+            boundary="moved" if is_moved else "clean",
+        )
+
+    def _before(self, request: ScoringRequest) -> list[int]:
+        """Give the token that stands before the first one, as the request asks."""
+        if request.bos == "none":
+            return []
+        name = "begin" if request.bos == "model" else "end"
+        token = (
+            self.tokenizer.bos_token_id if request.bos == "model" else self.tokenizer.eos_token_id
+        )
+        if token is None:
+            others = {"begin": '"eos" for the end token', "end": '"model" for the begin token'}
+            raise RunnerError(
+                f"{self.label} has no {name} token to put before request {request.id!r}, a text "
+                f'without context; ask with bos={others[name]}, or bos="none", which leaves its '
+                "first token out"
+            )
+        return [token]
+
+    def _checked(self, row: _Row) -> _Row:
+        """Refuse what the model cannot read."""
+        vocabulary = self.engine.model.get_input_embeddings().num_embeddings
+        if max(row.ids) >= vocabulary:
+            raise RunnerError(
+                f"the tokenizer of {self.label} gives request {row.request.id!r} token "
+                f"{max(row.ids)}, but the model knows {vocabulary}; tokenizer and model do not "
+                "belong together"
+            )
+        if self.context is not None and len(row.ids) - 1 > self.context:
+            raise PromptTooLongError(
+                f"request {row.request.id!r} has {len(row.ids):,} tokens; {self.label} reads "
+                f"{self.context:,}: shorten its context, or take a model that reads more"
+            )
+        return row
+
+
+def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
+    """Take the log-probabilities of a row's tokens, in 32 bits whatever the model's format."""
+    import torch
+
+    untold: list[float | None] = [None] * (row.first - row.start)
+    log_probabilities = list(untold)
+    is_greedy, means, deviations = None, None, None
+    if logits is not None:
+        told = logits[-row.n_read :].float()
+        targets = torch.tensor(row.ids[row.first :], device=told.device)
+        of_targets = told.gather(-1, targets[:, None])[:, 0] - told.logsumexp(-1)
+        if bool(of_targets.isnan().any()):
+            raise RunnerError(
+                f"the model gives request {row.request.id!r} logits that are no numbers; load it "
+                "with dtype='float32', and see whether its weights are whole"
+            )
+        # Rounding can lift a certain token a little above probability one.
+        log_probabilities += of_targets.clamp(max=0.0).tolist()
+        is_greedy = bool((told.argmax(-1) == targets).all())
+        if row.request.vocabulary_moments:
+            of_all = told.log_softmax(-1)
+            weights = of_all.exp()
+            # A token of probability 0 adds nothing, though its logarithm is infinite.
+            of_all = of_all.where(weights > 0.0, 0.0)
+            mean = (weights * of_all).sum(-1)
+            spread = (weights * (of_all - mean[:, None]).square()).sum(-1).sqrt()
+            means = (*untold, *mean.tolist())
+            deviations = (*untold, *spread.tolist())
+    return ScoredText(
+        request_id=row.request.id,
+        log_probabilities=tuple(log_probabilities),
+        token_ids=tuple(row.ids[row.start :]),
+        n_context_tokens=row.start,
+        is_greedy=is_greedy,
+        boundary=row.boundary,
+        vocabulary_means=means,
+        vocabulary_deviations=deviations,
+    )

@@ -1,0 +1,338 @@
+"""A runner for any server that speaks the OpenAI protocol."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import get_args
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import MissingDependencyError, RunnerError
+from surface_consistency.models._decoding import cut_at_stop
+from surface_consistency.models._http_session import Limits, Session
+from surface_consistency.models._prompt_scores import PromptScores, read_prompt_scores, scoring_body
+from surface_consistency.models._replies import read_reply
+from surface_consistency.models.thoughts import separate_thought
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+
+__all__ = ["OpenAICompatibleRunner"]
+
+_BATCHES_IN_FLIGHT = 16
+
+
+class OpenAICompatibleRunner:
+    r"""Asks a server: many requests at once, patient with a busy one, firm with a wrong one.
+
+    Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
+    5xx are repeated after a growing wait; a `Retry-After` is honoured by all requests. A prompt
+    that the server refuses (400, 413, 422) becomes an error of that prompt alone. A wrong key or
+    model, an empty account, a redirection, another model than before, and a server that fails or
+    refuses prompt after prompt end the run; what was answered is kept.
+
+    Thoughts are those of the fields `reasoning_content` and `reasoning`, of parts of the content
+    marked as thinking, or between known tags. Replies that a content filter withheld and refusals
+    that the server marks as such are kinds of their own (`Generation.finish_reason`).
+
+    Args:
+        model: Model id, as the server calls it.
+        base_url: Where the API begins, such as "http://localhost:8000/v1"; None takes the
+            environment variable OPENAI_BASE_URL.
+        api_key_env: Environment variable that holds the key; without it no key is sent. The key is
+            in no fingerprint, log or message.
+        concurrency: Requests in flight at most.
+        timeout: Seconds that a request may take in all before it is given up and repeated.
+        max_retries: Further attempts after the first.
+        first_wait: Seconds before the first further attempt; doubled each time, with jitter.
+        longest_wait: Longest wait in seconds; a server that asks for a longer one ends the run.
+        max_reply_bytes: Longest reply that is read; a prompt with a longer one is an error.
+        max_refusals: Refusals in the same words that end a run of which no prompt was answered.
+        served_model: Id that every response must carry; None takes that of the first response.
+        text_as_chat: Send plain-text prompts as one user message, for servers that only chat.
+        max_tokens_field: What the server calls the limit of tokens, those of thought and answer
+            together; "max_completion_tokens" for some.
+        extra_body: Further fields of every request, such as {"top_k": 1}.
+        score_by: How log-probabilities of texts are asked for: "echo" has a completion repeat its
+            prompt, "prompt_logprobs" is vLLM's own field.
+
+    Raises:
+        MissingDependencyError: If httpx is not installed.
+        ValueError: If an option is out of range or the address is not one.
+
+    Notes:
+        Servers have one limit of tokens, so thought and answer together may take the sum of
+        `max_thought_tokens` and `max_new_tokens`. Where `max_thought_tokens` is given, stop strings
+        are not sent, since they would end the thought, and the answer is cut at them here.
+        Servers apply stop strings from the first character on, so a model that starts its answer
+        with a newline answers nothing under `stop=("\n",)`; let chat models end on their own.
+        Greedy decoding is asked for as temperature 0; few servers promise equal answers in other
+        batches, which is what the noise floor measures.
+    """
+
+    name = "openai-compatible"
+    """Short name."""
+
+    served_model: str | None
+    """Model id of the responses; None before the first."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
+        concurrency: int = 32,
+        timeout: float = 120.0,
+        max_retries: int = 6,
+        first_wait: float = 0.5,
+        longest_wait: float = 120.0,
+        max_reply_bytes: int = 4_000_000,
+        max_refusals: int = 20,
+        served_model: str | None = None,
+        text_as_chat: bool = False,
+        max_tokens_field: str = "max_tokens",
+        extra_body: Mapping[str, JsonValue] | None = None,
+        score_by: PromptScores = "echo",
+    ) -> None:
+        try:
+            import httpx  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("asking a server", "httpx", "server") from error
+        if not model:
+            raise ValueError("model is empty; give the id under which the server knows it")
+        if concurrency < 1 or max_retries < 0 or timeout <= 0 or first_wait < 0:
+            raise ValueError(
+                "concurrency is at least 1, max_retries and first_wait at least 0, timeout above "
+                f"0; got {concurrency}, {max_retries}, {first_wait}, {timeout}"
+            )
+        if max_reply_bytes < 1 or max_refusals < 1:
+            raise ValueError(
+                f"max_reply_bytes and max_refusals are at least 1; got {max_reply_bytes}, "
+                f"{max_refusals}"
+            )
+        if score_by not in get_args(PromptScores):
+            raise ValueError(
+                f"score_by is one of {', '.join(get_args(PromptScores))}, got {score_by!r}"
+            )
+        self.max_refusals = max_refusals
+        """Errors in the same words that end a run without answers; see `run_prompts`."""
+        self._model = model
+        self._base_url = _address(base_url)
+        self._api_key_env = api_key_env
+        self._limits = Limits(
+            concurrency=concurrency,
+            timeout=timeout,
+            max_reply_bytes=max_reply_bytes,
+            max_retries=max_retries,
+            first_wait=first_wait,
+            longest_wait=longest_wait,
+        )
+        self._pinned = served_model
+        self.served_model = served_model
+        self._text_as_chat = text_as_chat
+        self._max_tokens_field = max_tokens_field
+        self._extra = dict(extra_body or {})
+        self._score_by: PromptScores = score_by
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell model and request settings; never the key or the address, nor how fast is asked.
+
+        A server may move; what it serves is held to by `served_model`.
+        """
+        return {
+            "runner": self.name,
+            "model": self._model,
+            "served_model": self._pinned,
+            "text_as_chat": self._text_as_chat,
+            "extra_body": dict(self._extra),
+        }
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Cut the run into batches that keep the server busy; see `BatchPlanner`."""
+        size = self._limits.concurrency * _BATCHES_IN_FLIGHT
+        for start in range(0, len(prompts), size):
+            yield prompts[start : start + size]
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Ask all prompts of a batch at once, as far as `concurrency` allows.
+
+        Args:
+            prompts: The batch; ids are unique.
+            params: How to decode.
+
+        Yields:
+            One generation for each prompt, in the order of arrival.
+
+        Raises:
+            RunnerError: If the server refuses the key or the model, answers with another model
+                than before, asks for too long a wait, or fails prompt after prompt.
+        """
+        session = self._session(
+            request=lambda prompt: _request(
+                prompt,
+                params,
+                model=self._model,
+                text_as_chat=self._text_as_chat,
+                max_tokens_field=self._max_tokens_field,
+                extra=self._extra,
+            ),
+            finish=lambda generation: _finished(generation, params),
+        )
+        yield from session.ask(prompts)
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
+
+        Only servers that tell the log-probabilities of prompts can; what they tell is held against
+        what was sent, character by character.
+
+        Args:
+            requests: What to score; ids are unique. What stands before a text is the server's own
+                (`bos="model"`), or nothing where it puts nothing there (`bos="none"`).
+
+        Yields:
+            One scored text for each request, in the order of arrival.
+
+        Raises:
+            RunnerError: If the server tells no log-probabilities of prompts, those of other tokens
+                than were sent, or what are none; if it refuses a request, such as one that is too
+                long; or as for `generate`.
+        """
+        if self._text_as_chat:
+            raise RunnerError(
+                "text_as_chat sends texts as turns of a conversation, of which servers tell no "
+                "log-probabilities; leave it out, or read answers with --read generate"
+            )
+        asked = {request.id: request for request in requests}
+
+        def read(prompt: Prompt, reply: object) -> tuple[Generation, str | None]:
+            scored, model = read_prompt_scores(
+                asked[prompt.id], reply, by=self._score_by, server=self._base_url
+            )
+            return Generation(prompt_id=prompt.id, text="", scores=(scored,)), model
+
+        session = self._session(
+            request=lambda prompt: (
+                "completions",
+                scoring_body(
+                    asked[prompt.id], model=self._model, by=self._score_by, extra=self._extra
+                ),
+            ),
+            finish=lambda generation: generation,
+            read=read,
+        )
+        texts = [Prompt(id=item.id, text=item.context + item.continuation) for item in requests]
+        for generation in session.ask(texts):
+            if generation.error is not None:
+                raise RunnerError(
+                    f"request {generation.prompt_id!r} was not scored: {generation.error}; see "
+                    "whether the server tells log-probabilities of prompts (such as vLLM), or read "
+                    "answers with --read generate"
+                )
+            yield from generation.scores or ()
+
+    def _session(
+        self,
+        *,
+        request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]],
+        finish: Callable[[Generation], Generation],
+        read: Callable[[Prompt, object], tuple[Generation, str | None]] = read_reply,
+    ) -> Session:
+        """Make the session of one batch."""
+        key = _key(self._api_key_env)
+        return Session(
+            base_url=self._base_url,
+            key=key,
+            limits=self._limits,
+            request=request,
+            finish=finish,
+            read=read,
+            check_model=self._check_model,
+            key_hint=(
+                f"see the key in the environment variable {self._api_key_env}"
+                if key
+                else f"put a key into the environment variable {self._api_key_env}, which is unset"
+            ),
+        )
+
+    def _check_model(self, model: str | None) -> None:
+        """Refuse answers of two models in one run."""
+        if model is None:
+            return
+        if self.served_model is None:
+            self.served_model = model
+        elif model != self.served_model:
+            raise RunnerError(
+                f"{self._base_url} answers as {model!r} now and as {self.served_model!r} before; "
+                "one run has one model: start a new run, and pin the model with served_model"
+            )
+
+
+def _finished(generation: Generation, params: GenerationParams) -> Generation:
+    """Separate the thought that stands in the text, and cut the answer of a thinking model."""
+    done = separate_thought(generation, params)
+    if params.max_thought_tokens is None or done.text is None:
+        return done
+    kept = cut_at_stop(done.text, params.stop)
+    return done if kept is None else done.model_copy(update={"text": kept, "finish_reason": "stop"})
+
+
+def _key(variable: str) -> str | None:
+    """Read the key; one that no header can hold would otherwise be quoted in an error."""
+    key = os.environ.get(variable, "").strip()
+    if any(not "!" <= character <= "~" for character in key):
+        raise RunnerError(
+            f"the environment variable {variable} holds spaces or characters that no key has; "
+            "set it again"
+        )
+    return key or None
+
+
+def _address(base_url: str | None) -> str:
+    """Check an address; credentials belong in the environment, not in a manifest or message."""
+    found = base_url or os.environ.get("OPENAI_BASE_URL", "")
+    parts = urlsplit(found)
+    if "@" in found or parts.query or parts.fragment:
+        raise ValueError(
+            "base_url must not hold a user, password, query or fragment; put the key into the "
+            "environment variable that api_key_env names"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            "base_url is the http(s) address at which the API begins, such as "
+            f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {found!r}"
+        )
+    return found.rstrip("/")
+
+
+def _request(
+    prompt: Prompt,
+    params: GenerationParams,
+    *,
+    model: str,
+    text_as_chat: bool,
+    max_tokens_field: str,
+    extra: Mapping[str, JsonValue],
+) -> tuple[str, dict[str, JsonValue]]:
+    """Build the path and the body that ask for one prompt."""
+    body: dict[str, JsonValue] = {
+        "model": model,
+        max_tokens_field: params.max_tokens,
+        "temperature": params.temperature,
+    }
+    if params.stop and params.max_thought_tokens is None:
+        body["stop"] = list(params.stop)
+    if params.temperature > 0:
+        body["top_p"] = params.top_p
+        if params.seed is not None:
+            body["seed"] = params.seed
+    if prompt.messages is not None:
+        body["messages"] = [{"role": t.role, "content": t.content} for t in prompt.messages]
+    elif text_as_chat:
+        body["messages"] = [{"role": "user", "content": prompt.text}]
+    else:
+        return "completions", {**body, "prompt": prompt.text, **extra}
+    return "chat/completions", {**body, **extra}

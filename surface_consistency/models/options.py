@@ -1,0 +1,257 @@
+"""Reading an answer from the probabilities of options instead of from what a model writes."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, get_args
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import DataError, RunnerError
+from surface_consistency.models.runner import ConversationRenderer, Rebatchable, Scorer
+from surface_consistency.models.stored_scores import StoredScores
+from surface_consistency.models.thoughts import thought_tags
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+
+__all__ = [
+    "OptionRunner",
+    "OptionScore",
+    "check_scores_of_options",
+    "option_log_odds",
+    "option_scores",
+]
+
+OptionScore = Literal["sum", "per_token", "per_character"]
+"""How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
+over tokens, or over characters."""
+
+_PROMPTS_A_BATCH = 64
+
+
+class OptionRunner:
+    """Answers each prompt with the most probable of its options.
+
+    The log-probabilities of all options, token by token, stand in the prompt's generation, so that
+    another `option_score` can be computed later from the log. Of equal scores the first is taken.
+    By a majority an option is the answer only where it is more probable than all others together:
+    where its log-odds against them are above 0; else the answer is blank.
+
+    Args:
+        runner: A runner that is a `Scorer` as well.
+        option_score: What is compared: the sum of an option's log-probabilities ("sum", harness'
+            `acc`), or that divided by its tokens or by its characters (harness' `acc_norm`),
+            leading space not counted.
+        majority: Whether an answer needs a majority.
+
+    Raises:
+        RunnerError: If the runner cannot score texts.
+        ValueError: If `option_score` is none of these.
+    """
+
+    name: str
+    """The name of the runner that scores."""
+
+    def __init__(
+        self, runner: object, *, option_score: OptionScore = "sum", majority: bool = False
+    ) -> None:
+        if option_score not in get_args(OptionScore):
+            raise ValueError(
+                f"option_score is one of {', '.join(get_args(OptionScore))}, got {option_score!r}"
+            )
+        if not isinstance(runner, Scorer):
+            raise RunnerError(
+                f"runner {getattr(runner, 'name', type(runner).__name__)!r} tells no "
+                "log-probabilities (it has no method `score`); read answers with --read generate, "
+                "or take --runner transformers"
+            )
+        self._runner = runner
+        self._option_score: OptionScore = option_score
+        self._majority = majority
+        self.name = runner.name
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the log-probabilities are stored, and so what they are however often read."""
+        return isinstance(self._runner, StoredScores)
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell what the runner tells, and how options are compared."""
+        told = {**self._runner.fingerprint(), "option_score": self._option_score}
+        return {**told, "majority": True} if self._majority else told
+
+    def rebatched(self, seed: int) -> "OptionRunner":
+        """Give a runner of the same model with another batch composition, where it can.
+
+        Args:
+            seed: Which other composition.
+
+        Returns:
+            The runner.
+        """
+        other = self._runner.rebatched(seed) if isinstance(self._runner, Rebatchable) else self
+        return OptionRunner(
+            self._runner if other is self else other,
+            option_score=self._option_score,
+            majority=self._majority,
+        )
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Cut the run into batches, prompts of a group together; see `BatchPlanner`."""
+        ordered = sorted(prompts, key=lambda prompt: prompt.group or "")
+        for start in range(0, len(ordered), _PROMPTS_A_BATCH):
+            yield ordered[start : start + _PROMPTS_A_BATCH]
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Choose an option for each prompt.
+
+        Args:
+            prompts: What to answer; each has options.
+            params: Without effect: nothing is decoded.
+
+        Yields:
+            One generation for each prompt, the chosen option its text.
+
+        Raises:
+            RunnerError: If a prompt has no options or ends within a thought, or an option cannot
+                be scored.
+            PromptTooLongError: If a prompt and an option do not fit the model's context.
+        """
+        requests = [request for prompt in prompts for request in self._requests(prompt)]
+        scored = {score.request_id: score for score in self._runner.score(requests)}
+        for prompt in prompts:
+            options = prompt.options or ()
+            scores = tuple(
+                scored[_id(prompt, number)].model_copy(update={"request_id": str(number)})
+                for number in range(len(options))
+            )
+            values = option_scores(options, scores, self._option_score)
+            best = values.index(max(values))
+            has_majority = not self._majority or option_log_odds(values, best) > 0.0
+            yield Generation(
+                prompt_id=prompt.id, text=options[best] if has_majority else "", scores=scores
+            )
+
+    def _requests(self, prompt: Prompt) -> Iterator[ScoringRequest]:
+        """Ask for each option after the prompt."""
+        if not prompt.options:
+            raise RunnerError(
+                f"prompt {prompt.id!r} has no options to choose among; ask with --read generate"
+            )
+        context = prompt.text
+        bos: Literal["model", "none"] = "model"
+        if context is None:
+            if not isinstance(self._runner, ConversationRenderer):
+                raise RunnerError(
+                    f"runner {self.name!r} cannot score answers to conversations; ask with prompts "
+                    "of plain text"
+                )
+            context, bos = self._runner.render(prompt), "none"
+            if thought_tags().is_opened_by(context):
+                raise RunnerError(
+                    f"the chat template of runner {self.name!r} opens a thought before the answer "
+                    "(the prompt ends with an opening tag such as <think>), so options would be "
+                    "scored as thoughts; ask with --read generate, or with a template that opens "
+                    "none"
+                )
+        for number, option in enumerate(prompt.options):
+            yield ScoringRequest(
+                id=_id(prompt, number),
+                context=prompt.contexts[number] if prompt.contexts else context,
+                continuation=option,
+                group=prompt.group,
+                bos=bos,
+                vocabulary_moments=prompt.vocabulary_moments,
+            )
+
+
+def option_scores(
+    options: Sequence[str], scores: Sequence[ScoredText], option_score: OptionScore = "sum"
+) -> list[float]:
+    """Put options of unequal length on one scale.
+
+    Args:
+        options: The options.
+        scores: Their log-probabilities, in the same order.
+        option_score: The sum in nats, or that a token, or a character without leading space.
+
+    Returns:
+        One score an option, at most 0, higher is more probable.
+
+    Raises:
+        RunnerError: If tokens are to be counted and only sums were stored.
+
+    Examples:
+        >>> tokens = ScoredText(request_id="0", token_ids=(5, 6), log_probabilities=(-1.0, -2.0))
+        >>> option_scores([" Rome"], [tokens], "per_character")
+        [-0.75]
+    """
+    sums = [score.log_probability for score in scores]
+    if option_score == "sum":
+        return sums
+    if option_score == "per_character":
+        lengths: list[int | None] = [max(len(option.lstrip()), 1) for option in options]
+    else:
+        lengths = [score.n_scored for score in scores]
+    means = []
+    for total, length in zip(sums, lengths, strict=True):
+        if length is None:
+            raise RunnerError(
+                "the stored scores are sums without tokens, so they cannot be divided by tokens; "
+                "use --option-score sum or per_character"
+            )
+        means.append(total / length)
+    return means
+
+
+def check_scores_of_options(
+    prompt_ids: Iterable[str],
+    options: Iterable[Sequence[str]],
+    scores: Iterable[Sequence[ScoredText] | None],
+) -> None:
+    """Refuse answers whose log-probabilities cannot be those of their options.
+
+    Args:
+        prompt_ids: What was asked, for the message.
+        options: The options of each prompt.
+        scores: Their stored log-probabilities; None where an answer has none.
+
+    Raises:
+        DataError: If an answer has more or fewer of them than options.
+    """
+    for prompt_id, offered, given in zip(prompt_ids, options, scores, strict=True):
+        if given is not None and len(given) != len(offered):
+            raise DataError(
+                f"the answer to {prompt_id!r} holds log-probabilities of {len(given)} options, and "
+                f"the prompt offers {len(offered)}, so the run log was edited; remove that line "
+                "(its prompt is asked again) or restore the file"
+            )
+
+
+def option_log_odds(values: Sequence[float], option: int) -> float:
+    """Compare one option with all others together.
+
+    Args:
+        values: Log-probabilities of the options, as from `option_scores`.
+        option: Which one, from 0.
+
+    Returns:
+        Log of the odds, in nats: above 0 the option is more probable than the others together. NaN
+        where all have probability 0; infinite for a single option.
+
+    Examples:
+        >>> round(option_log_odds([math.log(0.4), math.log(0.1), math.log(0.1)], 0), 6)
+        0.693147
+    """
+    others = [value for place, value in enumerate(values) if place != option]
+    top = max(others, default=-math.inf)
+    if top == -math.inf:
+        return math.inf if values[option] > -math.inf else math.nan
+    return values[option] - (top + math.log(math.fsum(math.exp(v - top) for v in others)))
+
+
+def _id(prompt: Prompt, number: int) -> str:
+    """Name the request for an option."""
+    return f"{prompt.id}\n{number}"

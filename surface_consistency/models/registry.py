@@ -1,0 +1,161 @@
+"""Finding a runner by name: built in, of another package, or importable."""
+
+import inspect
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.models.runner import Runner
+from surface_consistency.plugins import Plugins
+
+__all__ = ["GROUP", "available_runners", "check_runner", "check_runner_options", "load_runner"]
+
+GROUP = "surface_consistency.runners"
+"""Entry point group under which packages register runners."""
+
+_MEMBERS = ("name", "fingerprint", "generate")
+_RUNNERS: Final = Plugins(
+    GROUP,
+    "runner",
+    built_in={
+        "fake": "surface_consistency.models.fake:FakeRunner",
+        "openai": "surface_consistency.models.openai_compatible:OpenAICompatibleRunner",
+        "stored": "surface_consistency.models.stored:StoredRunner",
+        "stored-scores": "surface_consistency.models.stored_scores:StoredScores",
+        "transformers": "surface_consistency.models.transformers_runner:TransformersRunner",
+    },
+    error=RunnerError,
+)
+
+
+def available_runners() -> tuple[str, ...]:
+    """List the names that `load_runner` knows.
+
+    Returns:
+        Built-in names first, then "package:name" of every other installed package, sorted.
+
+    Examples:
+        >>> available_runners()[:3]
+        ('fake', 'openai', 'stored')
+    """
+    return _RUNNERS.names()
+
+
+def check_runner(spec: str) -> None:
+    """Refuse a runner that is not registered, before anything is loaded.
+
+    Args:
+        spec: As for `load_runner`.
+
+    Raises:
+        RunnerError: If it is a bare name that nothing registers; names the nearest.
+    """
+    _RUNNERS.require(spec)
+
+
+def load_runner(
+    spec: str, *, model: object = None, options: Mapping[str, object] | None = None
+) -> Runner:
+    """Make the runner that a name stands for.
+
+    Args:
+        spec: A name of the entry point group `surface_consistency.runners` ("transformers"),
+            "package:name" for entry point `name` of an installed package, or "module:attribute"
+            for anything importable: a class or function that makes a runner, or a runner.
+        model: First argument of the factory: a hub id, a folder, a file; None to call it without.
+        options: Further keyword arguments of the factory.
+
+    Returns:
+        The runner.
+
+    Raises:
+        RunnerError: If there is no such runner, it does not take these options, or what it makes
+            is not a runner.
+
+    Examples:
+        >>> load_runner("stored", model={"q1": "London"}).name
+        'stored'
+    """
+    found = _RUNNERS.load(spec)
+    given = dict(options or {})
+    if isinstance(found, Runner) and not isinstance(found, type):
+        if model is not None or given:
+            raise RunnerError(
+                f"runner {spec!r} is ready-made and takes no model or options; name its class or "
+                "a function that makes it instead"
+            )
+        return found
+    made = _make(spec, found, () if model is None else (model,), given)
+    if not isinstance(made, Runner):
+        missing = [member for member in _MEMBERS if not hasattr(made, member)]
+        raise RunnerError(
+            f"runner {spec!r} made a {type(made).__name__} without {', '.join(missing)}; a runner "
+            f"has {', '.join(_MEMBERS)} (see surface_consistency.models.runner.Runner)"
+        )
+    return made
+
+
+def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
+    """Refuse options before the model is there, such as one that must be trained first.
+
+    Args:
+        spec: As for `load_runner`.
+        options: Keyword arguments of the factory besides the model.
+
+    Raises:
+        RunnerError: If there is no such runner, or it does not take these options.
+        ValueError: If the runner has a function `check_options` that refuses a value.
+        MissingDependencyError: If such a function misses a library.
+
+    Examples:
+        >>> check_runner_options("transformers", {"batch_size": 0})
+        Traceback (most recent call last):
+        ...
+        ValueError: `batch_size` is at least 1, got 0
+    """
+    factory = _RUNNERS.load(spec)
+    _check_arguments(spec, factory, (None,), options)
+    check = getattr(factory, "check_options", None)
+    if check is not None:
+        check(**options)
+
+
+def _check_arguments(
+    spec: str, factory: object, arguments: tuple[object, ...], options: Mapping[str, object]
+) -> None:
+    """Refuse arguments that a factory does not take, as far as it tells what it takes."""
+    try:
+        signature = inspect.signature(factory)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments, **options)
+    except TypeError as error:
+        if not arguments:
+            with suppress(TypeError):
+                signature.bind(None, **options)
+                raise RunnerError(
+                    f"runner {spec!r} needs a model (--model), such as a hub id or a folder"
+                ) from error
+        takes = ", ".join(signature.parameters)
+        raise RunnerError(
+            f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
+            "being the model"
+        ) from error
+
+
+def _make(
+    spec: str, factory: object, arguments: tuple[object, ...], options: dict[str, object]
+) -> object:
+    """Call a factory, saying first when it does not take the arguments."""
+    if not callable(factory):
+        raise RunnerError(
+            f"runner {spec!r} is a {type(factory).__name__}; expected a runner, or a class or "
+            "function that makes one"
+        )
+    _check_arguments(spec, factory, arguments, options)
+    try:
+        return factory(*arguments, **options)
+    except TypeError as error:
+        raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error

@@ -1,0 +1,246 @@
+"""A scorer over log-probabilities that were told elsewhere."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from surface_consistency.errors import DataError, RecordError, RunnerError
+from surface_consistency.models.prediction_rows import file_rows, question_of
+from surface_consistency.reading import existing_file, first_names
+from surface_consistency.runs.files import file_digest
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+
+__all__ = ["StoredScores"]
+
+_FIELDS = ("log_probabilities", "token_ids", "tokens", "n_context_tokens", "is_greedy", "boundary")
+
+
+class _Stored(NamedTuple):
+    """A score and the line that tells it."""
+
+    score: ScoredText
+    place: str
+
+
+class StoredScores:
+    """Tells stored log-probabilities, so that anyone's are read as answers without a model.
+
+    A file is JSONL or CSV. A row is one of three:
+
+    - a `ScoredText`, which goes by `request_id`: that of an option is the prompt's id, a line feed,
+      and the option's number from 0;
+    - a text: `context`, `continuation`, and either `log_probability`, the sum over its tokens, or
+      `log_probabilities` with `token_ids` or `tokens`;
+    - a sample of lm-evaluation-harness with log-likelihoods (`--log_samples`): each of its
+      arguments is a context and a continuation.
+
+    A request is looked up by its id, else by its context and continuation, else by the question
+    with which its context ends ("Q: ... A:") and the continuation, white space around it aside,
+    where one row alone has those.
+
+    Args:
+        scores: The file.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If the kind of file is unknown or it holds no row.
+        RecordError: If a row is broken, or says of a text what another row denies; names the line.
+    """
+
+    name: str = "stored-scores"
+    """The runner's name."""
+
+    def __init__(self, scores: str | os.PathLike[str]) -> None:
+        file = existing_file(Path(scores), "a file of stored log-probabilities", "*.jsonl")
+        self._file = file
+        self._by_key: dict[object, _Stored] = {}
+        self._by_question: dict[tuple[str, str], _Stored | None] = {}
+        n_rows = 0
+        for line, fields in file_rows(file):
+            n_rows += 1
+            for request, score in _read(fields, f"{file}:{line}"):
+                self._keep(request, _Stored(score, f"{file}:{line}"))
+        if not n_rows:
+            raise DataError(f"{file} holds no log-probabilities; it is empty")
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell the file's name and digest."""
+        return {
+            "runner": self.name,
+            "source": self._file.name,
+            "sha256": file_digest(self._file),
+            "n_scores": len(self._by_key),
+        }
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Refuse to write: log-probabilities are no texts.
+
+        Args:
+            prompts: Without effect.
+            params: Without effect.
+
+        Raises:
+            RunnerError: Always; says how they are read.
+        """
+        raise RunnerError(
+            "stored log-probabilities choose among options and write nothing; read answers with "
+            "--read multiple-choice or log-odds, or score stored texts with --runner stored"
+        )
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Look log-probabilities up; see `Scorer`.
+
+        Args:
+            requests: What to score.
+
+        Yields:
+            One scored text for each request, in order.
+
+        Raises:
+            RunnerError: If one is not stored; names the first and how many.
+        """
+        found = [(request, self._find(request)) for request in requests]
+        missing = [request for request, stored in found if stored is None]
+        if missing:
+            first = missing[0]
+            raise RunnerError(
+                f"{self._file} has no log-probability of {len(missing):,} of {len(found):,} texts, "
+                f"the first {first.continuation!r} after {_end_of(first.context)!r} (request "
+                f"{first.id!r}); store them too, or ask what is stored alone (--limit, "
+                "--no-calibrate)"
+            )
+        for request, stored in found:
+            if stored is not None:
+                yield stored.score.model_copy(update={"request_id": request.id})
+
+    def _keep(self, request: ScoringRequest | None, stored: _Stored) -> None:
+        """Store a score under all that it may be asked by."""
+        if request is None:
+            self._put(stored.score.request_id, stored)
+            return
+        self._put((request.context, request.continuation), stored)
+        question = question_of(request.context)
+        if question is not None:
+            name = (question, request.continuation.strip())
+            known = self._by_question.setdefault(name, stored)
+            if known is not None and not _agree(known.score, stored.score):
+                self._by_question[name] = None
+
+    def _put(self, key: object, stored: _Stored) -> None:
+        """Store a score; refuse a second one that says something else."""
+        known = self._by_key.setdefault(key, stored)
+        if not _agree(known.score, stored.score):
+            raise RecordError(
+                f"{stored.place}: another log-probability of the same text than that of "
+                f"{known.place}; keep one of them"
+            )
+
+    def _find(self, request: ScoringRequest) -> _Stored | None:
+        """Find the score of a request."""
+        found = self._by_key.get(request.id)
+        if found is None:
+            found = self._by_key.get((request.context, request.continuation))
+        question = question_of(request.context)
+        if found is None and question is not None:
+            found = self._by_question.get((question, request.continuation.strip()))
+        return found
+
+
+def _read(
+    fields: Mapping[str, Any], place: str
+) -> Iterator[tuple[ScoringRequest | None, ScoredText]]:
+    """Read the texts of a row with their scores; None for a row that goes by an id."""
+    if "doc" in fields and ("resps" in fields or "filtered_resps" in fields):
+        yield from _of_sample(fields, place)
+        return
+    given = {name: fields[name] for name in _FIELDS if fields.get(name) not in (None, "")}
+    if "log_probability" in fields and "log_probabilities" not in given:
+        given["log_probabilities"] = (_number(fields["log_probability"], place),)
+    if "log_probabilities" not in given:
+        raise RecordError(
+            f"{place}: no field 'log_probability' or 'log_probabilities'; saw "
+            f"{first_names(list(fields))}"
+        )
+    if fields.get("request_id"):
+        yield None, _score(fields["request_id"], given, place)
+    elif isinstance(fields.get("context"), str) and fields.get("continuation"):
+        request = ScoringRequest(
+            id="stored", context=fields["context"], continuation=str(fields["continuation"])
+        )
+        yield request, _score("stored", given, place)
+    else:
+        raise RecordError(
+            f"{place}: a row names its text by 'request_id', or by 'context' and 'continuation'; "
+            f"saw {first_names(list(fields))}"
+        )
+
+
+def _of_sample(
+    fields: Mapping[str, Any], place: str
+) -> Iterator[tuple[ScoringRequest | None, ScoredText]]:
+    """Read a sample of lm-evaluation-harness: (log-likelihood, is greedy) of each argument."""
+    arguments = fields.get("arguments")
+    asked = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    told = fields.get("filtered_resps") or fields.get("resps")
+    if not isinstance(asked, list) or not isinstance(told, list) or len(asked) != len(told):
+        raise RecordError(f"{place}: a sample has as many `resps` as `arguments`")
+    for argument, response in zip(asked, told, strict=True):
+        pair = list(argument.values()) if isinstance(argument, dict) else argument
+        # Unfiltered responses stand in a list of one each.
+        while isinstance(response, list) and len(response) == 1:
+            response = response[0]
+        if not (
+            isinstance(pair, list)
+            and len(pair) >= 2
+            and all(isinstance(part, str) for part in pair[:2])
+            and isinstance(response, list)
+            and len(response) == 2
+        ):
+            raise RecordError(
+                f"{place}: a sample without log-likelihoods; only those of tasks that compare "
+                "options (output_type multiple_choice or loglikelihood) hold them: score generated "
+                "texts with --runner stored"
+            )
+        context, continuation = pair[:2]
+        given = {
+            "log_probabilities": (_number(response[0], place),),
+            "is_greedy": str(response[1]).casefold() == "true",
+        }
+        yield (
+            ScoringRequest(id="stored", context=context, continuation=continuation),
+            _score("stored", given, place),
+        )
+
+
+def _score(request_id: object, given: Mapping[str, Any], place: str) -> ScoredText:
+    """Make the record of a row."""
+    try:
+        return ScoredText(request_id=str(request_id), **given)
+    except ValidationError as error:
+        raise RecordError(f"{place}: {describe_validation_error(error)}") from error
+
+
+def _number(value: object, place: str) -> float:
+    """Read a number, which CSV and lm-evaluation-harness write as text."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise RecordError(f"{place}: {value!r} is no log-probability, which is a number") from None
+
+
+def _agree(one: ScoredText, other: ScoredText) -> bool:
+    """Tell whether two rows say the same of a text, rounding aside."""
+    return abs(one.log_probability - other.log_probability) <= 1e-6 or (
+        one.log_probability == other.log_probability
+    )
+
+
+def _end_of(context: str) -> str:
+    """Show the end of a context."""
+    return context if len(context) <= 60 else f"...{context[-60:]}"

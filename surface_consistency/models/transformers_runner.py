@@ -1,0 +1,484 @@
+"""The reference runner: causal language models of transformers."""
+
+import copy
+import os
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import RunnerOutOfMemoryError
+from surface_consistency.models._batching import Encoder, Planner
+from surface_consistency.models._decoding import (
+    TAIL,
+    SeededSampling,
+    StopTracker,
+    context_length,
+    end_tokens,
+    greedy_config,
+    greedy_settings,
+)
+from surface_consistency.models._engine import (
+    Engine,
+    is_out_of_memory,
+    n_columns,
+    padding_obstacle,
+    prefix_obstacle,
+)
+from surface_consistency.models._token_scores import TokenScorer
+from surface_consistency.models.loading import (
+    ModelSource,
+    check_dependencies,
+    find_model,
+    load_model,
+)
+from surface_consistency.models.thoughts import ThoughtTags, separate_thought, thought_tags
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+
+__all__ = ["TransformersRunner"]
+
+T = TypeVar("T")
+
+
+class TransformersRunner:
+    """Asks a causal language model on this machine.
+
+    Prompts are tokenised whole, batched by group and length, and padded on the left. The longest
+    token prefix that the prompts of a group share is computed once and its keys and values are
+    reused; the answers are those of prompts asked one by one. Models on which that cannot work
+    (sliding windows, recurrent states) are asked in plain batches, and the fingerprint says so.
+
+    At temperature 0 decoding is greedy, with the penalties that the model's own generation
+    settings ask for; otherwise each prompt draws its tokens from the seed and its own content.
+
+    Thoughts are told from answers by the known tags, those that the model's chat template names and
+    those of `GenerationParams.thought_tags`; a template that ends within a thought opens it. Tags
+    that are special tokens are read too.
+
+    Args:
+        model: Folder of a model and its tokenizer, hub id, GGUF file, or one of
+            `named_models.NAMED_MODELS`, such as "smollm2-135m".
+        revision: Branch, tag or commit of the hub repository; pinned to its commit.
+        dtype: Number format; "auto" takes the checkpoint's.
+        device: Such as "cuda:1"; None takes a GPU if there is one.
+        device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
+            "balanced", "balanced_low_0", "sequential", or the device of each module.
+        quantization: "int8" or "int4" loads in 8 or 4 bits by bitsandbytes, on a CUDA GPU.
+        batch_size: Prompts a batch at most.
+        reuse_prefix: Whether to reuse shared prefixes.
+        trust_remote_code: Whether code of the repository may run.
+        shuffle_seed: Seed of another composition of batches, with which to measure how much
+            batching alone changes answers; None for the ordered one.
+        chat_options: Variables for the chat template, such as {"enable_thinking": False}.
+        gguf_file: GGUF file of the folder or repository to take weights and tokenizer from; the
+            weights are unpacked to `dtype`.
+
+    Raises:
+        MissingDependencyError: If torch, transformers, bitsandbytes or what a named model needs is
+            not installed.
+        SourceNotFoundError: If the model is not there or cannot be reached.
+        RunnerError: If it cannot be loaded, is gated, or the device is not there.
+        ValueError: If an option is out of range.
+    """
+
+    name: str = "transformers"
+    """The runner's name."""
+
+    _smaller = ", dtype='bfloat16' or quantization='int8'"
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        device: str | None = None,
+        device_map: str | Mapping[str, str | int] | None = None,
+        quantization: Literal["int8", "int4"] | None = None,
+        batch_size: int = 32,
+        reuse_prefix: bool = True,
+        trust_remote_code: bool = False,
+        shuffle_seed: int | None = None,
+        chat_options: Mapping[str, JsonValue] | None = None,
+        gguf_file: str | None = None,
+    ) -> None:
+        self.check_options(
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            quantization=quantization,
+            batch_size=batch_size,
+        )
+        self._source = find_model(model, revision, gguf_file)
+        loaded, tokenizer = load_model(
+            self._source,
+            dtype=dtype,
+            device=device,
+            quantization=quantization,
+            device_map=device_map,
+            trust_remote_code=trust_remote_code,
+        )
+        self._quantization = quantization
+        # transformers keeps no map where one device holds all.
+        spread = getattr(loaded, "hf_device_map", None) or {"": loaded.device}
+        self._devices: list[JsonValue] = []
+        if device_map is not None:
+            self._devices += sorted({str(place) for place in spread.values()})
+        self._set_up(
+            Engine(loaded),
+            tokenizer,
+            batch_size=batch_size,
+            reuse_prefix=reuse_prefix,
+            shuffle_seed=shuffle_seed,
+            chat_options=chat_options or {},
+        )
+
+    @staticmethod
+    def check_options(
+        *,
+        dtype: str = "auto",
+        device: str | None = None,
+        device_map: str | Mapping[str, str | int] | None = None,
+        quantization: Literal["int8", "int4"] | None = None,
+        batch_size: int = 32,
+        **others: object,
+    ) -> None:
+        """Refuse what can be refused before the model is there.
+
+        Args:
+            dtype: As for the runner.
+            device: As for the runner.
+            device_map: As for the runner.
+            quantization: As for the runner.
+            batch_size: As for the runner.
+            others: Further options of the runner, at which nothing can be told yet.
+
+        Raises:
+            ValueError: If a value is none of those allowed, or two exclude each other.
+            MissingDependencyError: If a library is missing.
+            RunnerError: If quantised loading is asked for without a CUDA GPU.
+        """
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+        check_dependencies(dtype, quantization, device, device_map)
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Any,  # noqa: ANN401
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        label: str,
+        batch_size: int = 32,
+    ) -> "TransformersRunner":
+        """Ask a model that is in memory, and may be in training.
+
+        The model's generation settings become greedy ones, and it is asked in the mode it is in:
+        call `eval` first, and put both back afterwards. `forget` what was computed with weights
+        that changed since.
+
+        Args:
+            model: A causal language model of transformers.
+            tokenizer: Its tokenizer.
+            label: Name of the model in errors and fingerprints.
+            batch_size: Prompts a batch at most.
+
+        Returns:
+            The runner.
+
+        Raises:
+            ValueError: If `batch_size` is less than 1.
+        """
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+        runner = cls.__new__(cls)
+        runner._source = ModelSource(location=label, label=label, revision=None, digest=None)
+        runner._quantization = None
+        runner._devices = []
+        engine = Engine(model)
+        engine.goes_on_training = True
+        runner._set_up(
+            engine,
+            tokenizer,
+            batch_size=batch_size,
+            reuse_prefix=True,
+            shuffle_seed=None,
+            chat_options={},
+        )
+        return runner
+
+    def forget(self) -> None:
+        """Free what was computed for prompts to come, which is wrong once weights change."""
+        self._engine.forget()
+
+    def _set_up(
+        self,
+        engine: Engine,
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        batch_size: int,
+        reuse_prefix: bool,
+        shuffle_seed: int | None,
+        chat_options: Mapping[str, JsonValue],
+    ) -> None:
+        """Find out how the model can be asked."""
+        loaded = engine.model
+        self._engine = engine
+        self._encoder = Encoder(
+            tokenizer=tokenizer,
+            label=self._source.label,
+            vocabulary=loaded.get_input_embeddings().num_embeddings,
+            chat_options=chat_options,
+        )
+        loaded.generation_config = greedy_config(loaded, tokenizer)
+        self._shuffle_seed = shuffle_seed
+        exact = self._quantization is None and loaded.dtype.itemsize >= 4
+        obstacle = padding_obstacle(self._engine, exact=exact)
+        self._padding = "left" if obstacle is None else f"one by one: {obstacle}"
+        if reuse_prefix and obstacle is None:
+            obstacle = prefix_obstacle(self._engine, exact=exact)
+        can_reuse = reuse_prefix and obstacle is None
+        self._prefix_policy = "on" if can_reuse else "off"
+        if reuse_prefix and obstacle is not None:
+            self._prefix_policy = f"not possible: {obstacle}"
+        self._planner = Planner(
+            encoder=self._encoder,
+            label=self._source.label,
+            context=context_length(loaded, tokenizer),
+            batch_size=batch_size if self._padding == "left" else 1,
+            reuse_prefix=can_reuse,
+            shuffle_seed=shuffle_seed,
+        )
+
+    def rebatched(self, seed: int) -> "TransformersRunner":
+        """Give a runner of the same model, sharing its memory, with another batch composition.
+
+        Args:
+            seed: Which other composition.
+
+        Returns:
+            The runner.
+        """
+        other = copy.copy(self)
+        other._shuffle_seed = seed
+        other._planner = replace(self._planner, shuffle_seed=seed)
+        return other
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell model, revision, number format, batching, templates and library versions."""
+        import torch
+        import transformers
+
+        model = self._engine.model
+        seed = self._shuffle_seed
+        return {
+            "runner": self.name,
+            "model": self._source.label,
+            "revision": self._source.revision,
+            "digest": self._source.digest,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "quantization": self._quantization,
+            "device": model.device.type,
+            "attention": model.config._attn_implementation,
+            "batch_size": self._planner.batch_size,
+            "layout": "grouped by length" if seed is None else f"shuffled {seed}",
+            "padding": self._padding,
+            "prefix_reuse": self._prefix_policy,
+            "chat_template": self._encoder.template_digest(),
+            "thought_tags": list(self._encoder.template_tags),
+            "generation_config": greedy_settings(model.generation_config),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            **({"devices": self._devices} if self._devices else {}),
+        }
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """Count the tokens of a prompt as the model reads it.
+
+        Args:
+            prompt: A text or a conversation.
+
+        Returns:
+            The number of tokens, special ones included.
+        """
+        return len(next(self._encoder.encode([prompt])))
+
+    def fits(self, prompt: Prompt, params: GenerationParams) -> bool:
+        """Tell whether a prompt and its new tokens fit the model's context.
+
+        Args:
+            prompt: A text or a conversation.
+            params: How to decode.
+
+        Returns:
+            Whether `generate` takes it.
+        """
+        limit = self._planner.limit(params.max_tokens)
+        return limit is None or self.count_tokens(prompt) <= limit
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Check the length of every prompt, then cut the run into batches.
+
+        Args:
+            prompts: All prompts of the run.
+            params: How to decode.
+
+        Returns:
+            The batches: groups together, longest prompts first.
+
+        Raises:
+            PromptTooLongError: If a prompt and its new tokens do not fit the model's context;
+                names the prompt, its tokens and the limit.
+            RunnerError: If a prompt cannot be tokenised.
+        """
+        return iter(self._planner.plan(prompts, params.max_tokens))
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Answer prompts; more than one batch of them are planned first.
+
+        Args:
+            prompts: What to answer.
+            params: How to decode.
+
+        Yields:
+            One generation for each prompt. The text ends before the first stop string; thoughts
+            and line breaks before the answer do not stop it.
+
+        Raises:
+            PromptTooLongError: If a prompt does not fit the model's context.
+            RunnerOutOfMemoryError: If the batch does not fit the device.
+        """
+        if len(prompts) > self._planner.batch_size:
+            for batch in self.plan(prompts, params):
+                yield from self._answer(batch, params)
+        elif prompts:
+            yield from self._answer(prompts, params)
+
+    def render(self, prompt: Prompt) -> str:
+        """Write a conversation as the model's chat template has it; see `ConversationRenderer`."""
+        return self._encoder.render(prompt)
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
+
+        Context and continuation are tokenised as one text. The numbers are those of the model's
+        own logits, without the penalties of its generation settings, in 32 bits whatever its
+        number format; they are those of texts scored one by one.
+
+        Args:
+            requests: What to score; ids are unique.
+
+        Yields:
+            One scored text for each request, in the order of the batches.
+
+        Raises:
+            PromptTooLongError: If a text does not fit the model's context.
+            RunnerError: If the tokenizer does not tell which characters its tokens cover, a
+                continuation has no tokens, the token that `bos` asks for is not there, or the
+                model's logits are no numbers.
+            RunnerOutOfMemoryError: If a single text does not fit the device.
+        """
+        scorer = TokenScorer(
+            engine=self._engine,
+            tokenizer=self._encoder.tokenizer,
+            label=self._source.label,
+            context=self._planner.context,
+            batch_size=self._planner.batch_size,
+            reuse_prefix=self._planner.reuse_prefix,
+            shuffle_seed=self._shuffle_seed,
+        )
+        waiting = list(scorer.batches(requests))[::-1]
+        while waiting:
+            batch = waiting.pop()
+            scored = self._unless_full(partial(scorer.score, batch))
+            if scored is not None:
+                yield from scored
+            elif len(batch) > 1:
+                half = len(batch) // 2
+                waiting += [batch[half:], batch[:half]]
+            else:
+                raise self._too_large("text", 1, len(batch[0][0].ids))
+
+    def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
+        """Answer one batch."""
+        rows = self._planner.rows(prompts, params.max_tokens)
+        generations = self._unless_full(lambda: self._ask(prompts, rows, params))
+        if generations is None:
+            raise self._too_large("prompts", len(rows), max(map(len, rows)))
+        self._planner.release(prompts)
+        return generations
+
+    def _unless_full(self, work: Callable[[], T]) -> T | None:
+        """Do what the device's memory may not hold; None, without holding on to it, if not."""
+        import torch
+
+        try:
+            with self._engine.without_grad():
+                return work()
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        self._engine.forget()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
+
+    def _too_large(self, what: str, n: int, n_tokens: int) -> RunnerOutOfMemoryError:
+        """Say what does not fit the device."""
+        return RunnerOutOfMemoryError(
+            f"{n} {what} of up to {n_tokens} tokens do not fit into the memory of "
+            f"{self._engine.model.device}; use a smaller batch_size{self._smaller}"
+        )
+
+    def _ask(
+        self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
+    ) -> list[Generation]:
+        """Run one batch through the model."""
+        batch = self._planner.lay_out(prompts, rows)
+        config = copy.deepcopy(self._engine.model.generation_config)
+        config.max_new_tokens = params.max_tokens
+        tags = thought_tags((*(params.thought_tags or ()), *self._encoder.template_tags))
+        opened = [self._is_opened(tags, ids, params) for ids in rows]
+        tracker = StopTracker(
+            tokenizer=self._encoder.tokenizer,
+            params=params,
+            tags=tags,
+            eos=end_tokens(config),
+            opened=opened,
+            n_prompt=n_columns(batch),
+        )
+        processors = []
+        if params.temperature > 0:
+            processors.append(SeededSampling(params, [prompt.key for prompt in prompts]))
+        self._engine.generate(batch, config, criteria=[tracker], processors=processors)
+        return [
+            separate_thought(
+                Generation(
+                    prompt_id=prompt.id,
+                    text=text,
+                    finish_reason="stop" if ended else "length",
+                    n_prompt_tokens=len(ids),
+                    n_new_tokens=n_new,
+                ),
+                params,
+                tags=self._encoder.template_tags,
+                opened=is_opened or None,
+            )
+            for prompt, ids, is_opened, (text, ended, n_new) in zip(
+                prompts, rows, opened, tracker.results(), strict=True
+            )
+        ]
+
+    def _is_opened(self, tags: ThoughtTags, ids: "array[int]", params: GenerationParams) -> bool:
+        """Tell whether a prompt ends within a thought, as many chat templates make it."""
+        if params.thought_opened is not None:
+            return params.thought_opened
+        end = self._encoder.tokenizer.decode(list(ids[-TAIL:]), skip_special_tokens=False)
+        return tags.is_opened_by(end)

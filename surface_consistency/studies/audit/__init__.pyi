@@ -1,0 +1,80 @@
+from .attribution import (
+    AttributionResult as AttributionResult,
+    attribute as attribute,
+)
+from .conditions import (
+    AuditCondition as AuditCondition,
+    AuditData as AuditData,
+    ConditionLabel as ConditionLabel,
+    condition_label as condition_label,
+    find_conditions as find_conditions,
+)
+from .databases import (
+    build_audit_databases as build_audit_databases,
+    compare_databases as compare_databases,
+)
+from .fact_tables import (
+    Aliases as Aliases,
+    FactTable as FactTable,
+    RelatedFact as RelatedFact,
+    load_fact_table as load_fact_table,
+    read_fact_table as read_fact_table,
+)
+from .files import (
+    AuditResult as AuditResult,
+    make_database as make_database,
+    read_audit_prompts as read_audit_prompts,
+    read_audit_results as read_audit_results,
+    read_database as read_database,
+    write_audit_prompts as write_audit_prompts,
+    write_database as write_database,
+)
+from .judge import (
+    AuditJudge as AuditJudge,
+    AuditVerdict as AuditVerdict,
+    score_generation as score_generation,
+)
+from .plan import (
+    AuditPlan as AuditPlan,
+    plan_audit as plan_audit,
+)
+from .published import (
+    published_tables as published_tables,
+    score_published_results as score_published_results,
+)
+from .records import (
+    AuditOutcome as AuditOutcome,
+)
+from .settings import (
+    STATES as STATES,
+    AuditOrganism as AuditOrganism,
+    AuditScoring as AuditScoring,
+    AuditSettings as AuditSettings,
+    AuditSource as AuditSource,
+)
+from .stores import (
+    RETRIEVERS as RETRIEVERS,
+    AuditFactStore as AuditFactStore,
+    RetrieverFactory as RetrieverFactory,
+    retrievers_by_name as retrievers_by_name,
+)
+from .story import (
+    FactStory as FactStory,
+    fact_story as fact_story,
+)
+from .study import (
+    AuditStudy as AuditStudy,
+    LookupModel as LookupModel,
+)
+from .styles import (
+    audit_prompts as audit_prompts,
+    style_writers as style_writers,
+)
+from .tables import (
+    AUDIT_GROUPINGS as AUDIT_GROUPINGS,
+    audit_tables as audit_tables,
+)
+from .topologies import (
+    AuditDatabase as AuditDatabase,
+    build_topology as build_topology,
+)

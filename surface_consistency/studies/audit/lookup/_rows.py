@@ -1,0 +1,250 @@
+"""One row of a batch that looks facts up: what it has written, what it asks, what it is given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from surface_consistency.models._decoding import cut_at_stop
+from surface_consistency.schemas.memory import Lookup, LookupQuery
+from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit.lookup.fact_store import (
+    FactStore,
+    LookupMode,
+    LookupRequest,
+    ask_store,
+)
+from surface_consistency.studies.audit.lookup.settings import LookupSettings, TokenIds
+
+__all__ = ["Kind", "Reader", "Results", "Row"]
+
+Kind = Literal["pause", "allow", "forbid"]
+"""How lookup tokens are decoded: as in "answer" and "null", which stop for the result, or not."""
+
+
+@dataclass(slots=True)
+class Row:
+    """Prompts that have read and written the same so far."""
+
+    members: list[int]
+    """Positions of the prompts in the batch."""
+
+    kind: Kind
+    """How its lookup tokens are decoded."""
+
+    n_prompt: int
+    """Tokens of the prompt."""
+
+    ids: list[int]
+    """All tokens: prompt, written, inserted."""
+
+    n_read: int = 0
+    """Tokens of `ids` that the model has read."""
+
+    n_written: int = 0
+    """Tokens that the model wrote."""
+
+    n_lookups: int = 0
+    """Lookups that have their result."""
+
+    opened: int | None = None
+    """Position in `ids` where the current lookup began; None outside of lookups."""
+
+    outside: int = 0
+    """Position in `ids` where the current text outside of lookups began."""
+
+    state: Literal["going", "paused", "ended", "full"] = "going"
+    """Whether it writes, waits for a result, came to its end, or may write no more."""
+
+    text: str | None = field(default=None)
+    """Its text when a stop string cut it."""
+
+    def split(self, members: list[int], inserted: Sequence[int]) -> "Row":
+        """Give the row of some of its prompts after a result was inserted."""
+        ids = [*self.ids, *inserted]
+        n_lookups = self.n_lookups + 1
+        return replace(
+            self, members=members, ids=ids, n_lookups=n_lookups, opened=None, outside=len(ids)
+        )
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads rows: takes their new tokens, finds their ends, parses their queries."""
+
+    tokenizer: Any
+    """A tokenizer of transformers."""
+
+    tokens: TokenIds
+    """The lookup tokens."""
+
+    ends: frozenset[int]
+    """End-of-sequence tokens."""
+
+    stop: Sequence[str]
+    """Stop strings."""
+
+    max_new_tokens: int
+    """Tokens a row may write."""
+
+    def take(self, row: Row, token: int) -> None:
+        """Add a token that the model wrote and see what it means."""
+        row.n_written += 1
+        if token in self.ends:
+            row.state = "ended"
+            return
+        row.ids.append(token)
+        if token in self.tokens.all:
+            self._follow(row, token)
+        elif row.opened is None and self.stop:
+            self._cut(row)
+        if row.state == "going" and row.n_written >= self.max_new_tokens:
+            row.state = "full"
+
+    def query(self, row: Row) -> LookupQuery | None:
+        """Parse the query of a paused row; None when it has no entity or no relation."""
+        tokens = self.tokens
+        asked = row.ids[row.n_prompt if row.opened is None else row.opened : -1]
+        if tokens.entity not in asked:
+            return None
+        entity_at = len(asked) - 1 - asked[::-1].index(tokens.entity)
+        asked = asked[entity_at + 1 :]
+        if tokens.relation not in asked:
+            return None
+        relation_at = asked.index(tokens.relation)
+        entity = self.decode(asked[:relation_at]).strip()
+        relation = self.decode(
+            [token for token in asked[relation_at + 1 :] if token != tokens.relation]
+        ).strip()
+        return LookupQuery(entity=entity, relation=relation) if entity and relation else None
+
+    def written(self, row: Row) -> str:
+        """Return the raw text of a row, lookups included."""
+        return self.decode(row.ids[row.n_prompt :]) if row.text is None else row.text
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn tokens into text as they are, lookup tokens included."""
+        text: str = self.tokenizer.decode(
+            list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    def _follow(self, row: Row, token: int) -> None:
+        """Keep track of lookups."""
+        if token == self.tokens.end:
+            row.opened, row.outside = None, len(row.ids)
+            return
+        if row.opened is None:
+            row.opened = len(row.ids) - 1
+        if token == self.tokens.result and row.kind == "pause":
+            row.state = "paused"
+
+    def _cut(self, row: Row) -> None:
+        """End a row at a stop string in the text outside of lookups."""
+        before = row.ids[row.n_prompt : row.outside]
+        text = self.decode(row.ids[max(row.outside, row.n_prompt) :])
+        # A line break after a result ends the answer; before any answer it does not.
+        cut = cut_at_stop(f"\0{text}", self.stop) if before else cut_at_stop(text, self.stop)
+        if cut is not None:
+            row.text = self.decode(before) + cut.removeprefix("\0")
+            row.state = "ended"
+
+
+@dataclass(slots=True, kw_only=True)
+class Results:
+    """The lookups of one batch."""
+
+    store: FactStore
+    """Who answers."""
+
+    prompts: Sequence[Prompt]
+    """The batch."""
+
+    modes: Sequence[LookupMode]
+    """The mode of each prompt."""
+
+    reader: Reader
+    """Reads the rows."""
+
+    settings: LookupSettings
+    """Names the tokens and the null result."""
+
+    context: int | None
+    """Tokens that the model can read and write together; None for no limit."""
+
+    lookups: list[list[Lookup]] = field(init=False)
+    """The lookups of each prompt, in their order."""
+
+    errors: dict[int, str] = field(default_factory=dict, init=False)
+    """Why a prompt could not go on, by its position."""
+
+    _encoded: dict[str, list[int]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Start without lookups."""
+        self.lookups = [[] for _ in self.prompts]
+
+    def split(self, rows: Sequence[Row]) -> list[list[Row]]:
+        """Insert the results into waiting rows; a row splits where its prompts get different ones.
+
+        All lookups are asked at once. A query without entity or relation is not asked: it gets the
+        null result.
+        """
+        queries = [self.reader.query(row) for row in rows]
+        asking = [
+            (member, query)
+            for row, query in zip(rows, queries, strict=True)
+            for member in row.members
+            if query is not None and self.modes[member] == "answer"
+        ]
+        requests = [LookupRequest(self.prompts[member], query) for member, query in asking]
+        answers = ask_store(self.store, requests)
+        answered = {member: answer for (member, _), answer in zip(asking, answers, strict=True)}
+        for row, query in zip(rows, queries, strict=True):
+            empty = Lookup(query=query or LookupQuery(entity="", relation=""), value=None)
+            for member in row.members:
+                self.lookups[member].append(answered.get(member, empty))
+        return [self._parts(row) for row in rows]
+
+    def _parts(self, row: Row) -> list[Row]:
+        """Make one row for each result that the prompts of a row got."""
+        by_value: dict[str, list[int]] = {}
+        for member in row.members:
+            value = self.lookups[member][-1].value
+            text = self.settings.null_text if value is None else value
+            by_value.setdefault(text, []).append(member)
+        parts = []
+        for text, members in by_value.items():
+            inserted = self._encode(text)
+            if problem := self._problem(row, text, inserted):
+                self.errors |= dict.fromkeys(members, problem)
+            else:
+                part = row.split(members, inserted)
+                part.state = "going" if part.n_written < self.reader.max_new_tokens else "full"
+                parts.append(part)
+        return parts
+
+    def _problem(self, row: Row, text: str, inserted: Sequence[int]) -> str | None:
+        """Say why a value cannot be inserted."""
+        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        if any(token in self.reader.tokens.all for token in inserted[:-1]):
+            return f"the value {shown!r} of the store holds a lookup token; mend the store"
+        n_tokens = len(row.ids) + len(inserted) + self.reader.max_new_tokens - row.n_written
+        if self.context is not None and n_tokens > self.context:
+            return (
+                f"the value {shown!r} of the store has {len(inserted) - 1:,} tokens; with it the "
+                f"text may grow to {n_tokens:,} and the model takes {self.context:,}. Shorten the "
+                "value, or lower max_new_tokens"
+            )
+        return None
+
+    def _encode(self, text: str) -> list[int]:
+        """Turn a value into tokens as they stand between the return and the end token."""
+        if text not in self._encoded:
+            between = f" {text}" if text else ""
+            ids = self.reader.tokenizer(
+                f"{self.settings.return_token}{between}{self.settings.end_token}",
+                add_special_tokens=False,
+                verbose=False,
+            )["input_ids"]
+            self._encoded[text] = list(ids[ids.index(self.reader.tokens.result) + 1 :])
+        return self._encoded[text]

@@ -1,0 +1,249 @@
+"""Any runner with retrieved facts before its prompts."""
+
+import string
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.schemas.generations import Generation
+from surface_consistency.schemas.memory import Lookup, LookupQuery
+from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
+from surface_consistency.studies.audit.lookup.fact_store import (
+    FactStore,
+    LookupRequest,
+    ask_store,
+    mode_of,
+)
+
+__all__ = ["RetrievalAugmentedRunner"]
+
+_BATCH_SIZE = 32
+
+
+class RetrievalAugmentedRunner:
+    """Asks another runner, with facts of a store put before each prompt.
+
+    A prompt in the mode "answer" is looked up, one call of the store for many prompts, and the
+    facts found stand before it. Prompts in the modes "allow" and "forbid" are asked as they are; in
+    the mode "null", and where the store has nothing, the null text stands for the facts. Prompts
+    that become the same are asked once. In a conversation the facts stand before its last turn.
+
+    Args:
+        runner: Who answers.
+        store: The store, and what becomes of each prompt.
+        query: What to look up for a prompt.
+        n_facts: Facts a prompt at most: the entries that a lookup retained, if the store keeps
+            traces, those below its threshold left out; without traces there is one.
+        template: Text with the fields `{facts}` and `{prompt}`.
+        fact_template: Text of one fact with the fields `{subject}`, `{relation}` and `{object}`;
+            facts stand on lines of their own.
+        null_text: What stands for the facts when there are none; None for the prompt as it is.
+
+    Raises:
+        ValueError: If a template lacks a field or has another, or `n_facts` is below 1.
+
+    Examples:
+        >>> from surface_consistency.models.fake import FakeRunner
+        >>> class Store:
+        ...     def mode(self, prompt):
+        ...         return "answer"
+        ...
+        ...     def look_up(self, requests):
+        ...         return [Lookup(query=query, value="Paris") for _, query in requests]
+        >>> runner = RetrievalAugmentedRunner(
+        ...     FakeRunner(lambda prompt: prompt.text),
+        ...     Store(),
+        ...     query=lambda prompt: LookupQuery(entity="France", relation="Capital"),
+        ... )
+        >>> found = next(runner.generate([Prompt(id="q1", text="Capital of France?")], None))
+        >>> found.text.splitlines()
+        ['Facts:', 'France | Capital | Paris', '', 'Capital of France?']
+    """
+
+    name: str = "retrieval_augmented"
+    """The runner's name."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        store: FactStore,
+        *,
+        query: Callable[[Prompt], LookupQuery],
+        n_facts: int = 5,
+        template: str = "Facts:\n{facts}\n\n{prompt}",
+        fact_template: str = "{subject} | {relation} | {object}",
+        null_text: str | None = "unknown",
+    ) -> None:
+        if n_facts < 1:
+            raise ValueError(f"`n_facts` is at least 1, got {n_facts}")
+        _check_fields("template", template, {"facts", "prompt"})
+        _check_fields("fact_template", fact_template, {"subject", "relation", "object"})
+        self._runner = runner
+        self._store = store
+        self._query = query
+        self._n_facts = n_facts
+        self._template = template
+        self._fact_template = fact_template
+        self._null_text = null_text
+        self._ready: dict[str, tuple[Prompt, tuple[Lookup, ...]]] = {}
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell templates, store, and the fingerprint of the runner that answers."""
+        tell = getattr(self._store, "fingerprint", None)
+        return {
+            "runner": self.name,
+            "n_facts": self._n_facts,
+            "template": self._template,
+            "fact_template": self._fact_template,
+            "null_text": self._null_text,
+            "source": type(self._store).__name__ if tell is None else tell(),
+            "asks": self._runner.fingerprint(),
+        }
+
+    def plan(
+        self, prompts: Sequence[Prompt], params: GenerationParams
+    ) -> Iterator[Sequence[Prompt]]:
+        """Look all prompts up at once, then cut the run into batches as the other runner would.
+
+        Args:
+            prompts: All prompts of the run.
+            params: How to decode.
+
+        Returns:
+            The batches; of 32 prompts each if the other runner plans none.
+
+        Raises:
+            PromptTooLongError: If a prompt with its facts does not fit the model's context.
+        """
+        augmented = self._augment(prompts)
+        if not isinstance(self._runner, BatchPlanner):
+            rest = iter(prompts)
+            return iter(lambda: list(islice(rest, _BATCH_SIZE)), [])
+        same, distinct = _by_content(prompts, augmented)
+        batches = self._runner.plan(list(distinct.values()), params)
+        return ([one for changed in batch for one in same[changed.key]] for batch in batches)
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Answer one batch.
+
+        Args:
+            prompts: The batch.
+            params: How to decode.
+
+        Yields:
+            One generation for each prompt, with its lookups, none of them where the store was not
+            asked.
+
+        Raises:
+            RunnerError: If the store or the other runner answers others than it was asked.
+        """
+        augmented = self._augment(prompts)
+        lookups = {prompt.key: self._ready[prompt.key][1] for prompt in prompts}
+        same, distinct = _by_content(prompts, augmented)
+        waiting = {changed.id: key for key, changed in distinct.items()}
+        for answer in self._runner.generate(list(distinct.values()), params):
+            key = waiting.pop(answer.prompt_id, None)
+            if key is None:
+                raise RunnerError(
+                    f"runner {self._runner.name!r} answered prompt {answer.prompt_id!r}, which it "
+                    "was not asked in this batch, or answered before"
+                )
+            for prompt in same[key]:
+                self._ready.pop(prompt.key, None)
+                update = {"prompt_id": prompt.id, "lookups": lookups[prompt.key]}
+                yield answer.model_copy(update=update)
+
+    def _augment(self, prompts: Sequence[Prompt]) -> list[Prompt]:
+        """Put facts before prompts; those looked up before are not looked up again."""
+        new = list({one.key: one for one in prompts if one.key not in self._ready}.values())
+        modes = [mode_of(self._store, prompt) for prompt in new]
+        queries = {
+            prompt.key: self._query(prompt)
+            for prompt, mode in zip(new, modes, strict=True)
+            if mode in ("answer", "null")
+        }
+        asking = [prompt for prompt, mode in zip(new, modes, strict=True) if mode == "answer"]
+        requests = [LookupRequest(prompt, queries[prompt.key]) for prompt in asking]
+        answers = dict(
+            zip((one.key for one in asking), ask_store(self._store, requests), strict=True)
+        )
+        for prompt in new:
+            query = queries.get(prompt.key)
+            if query is None:
+                self._ready[prompt.key] = _unconditional(prompt), ()
+            else:
+                lookup = answers.get(prompt.key, Lookup(query=query, value=None))
+                self._ready[prompt.key] = self._with_facts(prompt, lookup), (lookup,)
+        return [self._ready[prompt.key][0] for prompt in prompts]
+
+    def _with_facts(self, prompt: Prompt, lookup: Lookup) -> Prompt:
+        """Make the prompt that is asked."""
+        facts = "\n".join(self._facts(lookup)) or self._null_text
+        if facts is None:
+            return _unconditional(prompt)
+        update: dict[str, object] = {"condition": None}
+        if prompt.contexts is not None:
+            update["contexts"] = tuple(
+                self._template.format(facts=facts, prompt=text) for text in prompt.contexts
+            )
+        if prompt.messages is None:
+            update["text"] = self._template.format(facts=facts, prompt=prompt.text)
+        else:
+            *turns, last = prompt.messages
+            content = self._template.format(facts=facts, prompt=last.content)
+            update["messages"] = (*turns, Message(role=last.role, content=content))
+        return prompt.model_copy(update=update)
+
+    def _facts(self, lookup: Lookup) -> list[str]:
+        """Write the facts of a lookup."""
+        trace, query = lookup.trace, lookup.query
+        if lookup.value is None:
+            return []
+        found = [
+            (one.subject, one.relation, one.object)
+            for one in (() if trace is None else trace.retained_candidates)
+            if trace is None or trace.threshold is None or one.score >= trace.threshold
+        ]
+        if not found and trace is not None and trace.selected_candidate is not None:
+            chosen = trace.selected_candidate
+            found = [(chosen.subject, chosen.relation, chosen.object)]
+        found = found[: self._n_facts] or [(query.entity, query.relation, lookup.value)]
+        return [
+            self._fact_template.format(subject=subject, relation=relation, object=value)
+            for subject, relation, value in found
+        ]
+
+
+def _by_content(
+    prompts: Sequence[Prompt], augmented: Sequence[Prompt]
+) -> tuple[dict[str, list[Prompt]], dict[str, Prompt]]:
+    """Give by key of what is asked the prompts that became the same, and what they became."""
+    same: dict[str, list[Prompt]] = {}
+    for prompt, changed in zip(prompts, augmented, strict=True):
+        same.setdefault(changed.key, []).append(prompt)
+    return same, {changed.key: changed for changed in augmented}
+
+
+def _unconditional(prompt: Prompt) -> Prompt:
+    """Make the same prompt without its condition."""
+    return prompt.model_copy(update={"condition": None})
+
+
+def _check_fields(name: str, template: str, expected: set[str]) -> None:
+    """Refuse a template that leaves something out."""
+    if not isinstance(template, str):
+        raise ValueError(f"`{name}` is a text with fields in braces, got {template!r}")
+    try:
+        fields = {
+            field for _, field, _, _ in string.Formatter().parse(template) if field is not None
+        }
+    except ValueError as error:
+        raise ValueError(f"`{name}` cannot be read ({error}): {template!r}") from error
+    if fields != expected:
+        raise ValueError(
+            f"`{name}` has the fields {', '.join(f'{{{field}}}' for field in sorted(expected))} "
+            f"and no others, got {template!r}; write literal braces twice"
+        )

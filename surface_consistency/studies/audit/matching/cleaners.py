@@ -1,0 +1,239 @@
+"""What a model wrote to the answer that is judged: the published way, and a corrected one."""
+
+import html
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Final
+
+from surface_consistency.schemas.memory import AuditPrompt, Lookup
+from surface_consistency.studies.audit.matching.markup import (
+    LOOKUP_TOKENS,
+    WrittenLookup,
+    parse_lookups,
+    strip_lookups,
+)
+from surface_consistency.text import token_key
+
+__all__ = [
+    "CLEANERS",
+    "Cleaner",
+    "audit_answer",
+    "published_answer",
+    "published_clean",
+    "says_unknown",
+]
+
+_UNKNOWN: Final = frozenset(
+    (
+        "",
+        "unknown",
+        "n a",
+        "na",
+        "none",
+        "no answer",
+        "i don't know",
+        "i don’t know",
+        "i do not know",
+        "i don t know",
+    )
+)
+
+
+def says_unknown(answer: str) -> bool:
+    """Tell whether an answer says that the model or the store does not know.
+
+    Args:
+        answer: A cleaned answer.
+
+    Returns:
+        Whether it is empty or one of "unknown", "n/a", "none", "no answer", "I don't know" and
+        their spellings, the list of the published audit.
+
+    Examples:
+        >>> says_unknown("Unknown."), says_unknown(""), says_unknown("Norway")
+        (True, True, False)
+    """
+    return token_key(answer) in _UNKNOWN
+
+
+_LEAD_INS = ("the answer is ", "it is ", "it's ")
+_SECTIONS = re.compile(r"\n(?:Question:|Context:|Fact:|Prompt:|Answer:|\n)")
+_MARKUP = re.compile(r"<\|db_[^|]+\|>.*?<\|db_end\|>", re.DOTALL)
+_TAGS = re.compile(r"<[^>]+>")
+_SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=[A-Z"'])""")
+_QUOTES = " \t\n\r\"'`"
+
+
+def published_clean(text: str) -> str:
+    """Cut a text as the published code does.
+
+    The first "sentence" ends at any full stop before a capital letter, and punctuation goes from
+    both ends: "George W. Bush" becomes "George W", ".us" becomes "us".
+
+    Args:
+        text: A continuation or a value of a store.
+
+    Returns:
+        The answer.
+    """
+    text = text.strip()
+    while text.lower().startswith("answer:"):
+        text = text[len("answer:") :].strip()
+    for lead_in in _LEAD_INS:
+        if text.lower().startswith(lead_in):
+            text = text[len(lead_in) :].strip()
+            break
+    text = html.unescape(_SECTIONS.split(text, maxsplit=1)[0].strip())
+    text = _TAGS.sub(" ", _MARKUP.sub(" ", text))
+    text = " ".join(text.split()).strip(_QUOTES)
+    return _SENTENCE_END.split(text, maxsplit=1)[0].strip().strip(_QUOTES + ",;:.")
+
+
+def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Lookup] = ()) -> str:
+    """Return the answer by the rule of the published audit (arXiv 2607.00605).
+
+    Where the store answered a lookup, the answer is its first value, whatever the model wrote
+    around it. Without a store, it is the first value that the model made up itself if the prompt
+    is a question or has a blank ("____"), else its text without lookups.
+
+    Args:
+        text: The continuation, as a runner gives it.
+        prompt_text: What the model read.
+        lookups: The lookups that a store answered.
+
+    Returns:
+        The answer, cut at the first full stop before a capital letter; that is a fault, kept.
+
+    Examples:
+        >>> published_answer("George W. Bush")
+        'George W'
+    """
+    written = parse_lookups(text)
+    if lookups and LOOKUP_TOKENS[2] in text:
+        return published_clean(next((found.value for found in written if found.value), ""))
+    values = [published_clean(found.value or "") for found in written if found.is_closed]
+    values = [value for value in values if value]
+    plain = published_clean(strip_lookups(text, values="drop"))
+    asks = prompt_text.strip().endswith("?") or "____" in prompt_text
+    if values and (asks or not plain):
+        return values[0]
+    return plain
+
+
+Cleaner = Callable[[str, AuditPrompt, Sequence[Lookup]], str]
+"""Takes the text, the prompt and the lookups that a store answered; gives the answer."""
+
+_ANSWER_LABELS = re.compile(r"(?:answer\s*:\s*)+", re.IGNORECASE)
+_LEAD_IN = re.compile(r"(?:(?:the|my) answer is|it is|it's|it’s)\b[\s:]*", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+_BOUNDARY = re.compile(r"(?P<mark>[.!?])[\"'”’)]*\s+(?=[\"'“‘]?(?P<next>\w+))")
+_ABBREVIATION_WORDS: Final = (
+    "bros capt co col corp dept dr ft gen gov hon inc jr lt ltd mr mrs ms mt no pres prof rep rev "
+    "sen sgt sr st univ v vol vs"
+)
+_ABBREVIATIONS: Final = frozenset(_ABBREVIATION_WORDS.split())
+_STARTING_WORDS: Final = (
+    "a although an and answer as at but for he her his however i if in it its my on our question "
+    "she since that the their there these they this those we when where which while you"
+)
+_SENTENCE_STARTS: Final = frozenset(_STARTING_WORDS.split())
+_DOTTED = re.compile(r"(?:\b\w\.){2,}\Z")
+
+
+def audit_answer(text: str) -> str:
+    """Return the answer in what a model wrote, lookups included.
+
+    A lookup with nothing but a lead-in before it is the answer: its value, whole. When the store
+    had no value ("unknown"), the answer is the value of a lookup that follows at once, else what
+    the model wrote after it, if anything. Otherwise
+    the answer is the first sentence of the first line of the visible text, without labels
+    ("Answer:"), lead-ins ("It is"), tags, quotation marks and final punctuation. A full stop after
+    an initial or abbreviation ends no sentence unless a word follows that begins one, so that
+    "George W. Bush" and "U.S. Dollar" stay whole; a leading full stop stays (".us").
+
+    Args:
+        text: The continuation, as a runner gives it.
+
+    Returns:
+        The answer; empty when there is none.
+
+    Examples:
+        >>> audit_answer("Answer: It is George W. Bush. He was born in New Haven.")
+        'George W. Bush'
+        >>> audit_answer("<|db_entity|> US<|db_relationship|> TLD<|db_return|> .us<|db_end|>.")
+        '.us'
+    """
+    lookups = parse_lookups(text)
+    if lookups and not _without_lead_in(text[: lookups[0].start]):
+        first = _first_found(text, lookups)
+        value = _trimmed(" ".join((first.value or "").split()))
+        if value and not says_unknown(value):
+            return value
+        return _first_sentence(strip_lookups(text[first.end :])) or value
+    return _first_sentence(strip_lookups(text))
+
+
+def _first_found(text: str, lookups: Sequence[WrittenLookup]) -> WrittenLookup:
+    """Pass over lookups without a value that are followed by another one and nothing else."""
+    for lookup, following in pairwise(lookups):
+        if not says_unknown(lookup.value or "") or text[lookup.end : following.start].strip(" .,;"):
+            return lookup
+    return lookups[-1]
+
+
+def _first_sentence(text: str) -> str:
+    """Cut a visible text down to its answer."""
+    plain = _without_lead_in(_TAG.sub(" ", html.unescape(text)))
+    line = " ".join(plain.split("\n", 1)[0].split())
+    for found in _BOUNDARY.finditer(line):
+        if _ends_sentence(line, found):
+            line = line[: found.end("mark")]
+            break
+    return _trimmed(line)
+
+
+def _without_lead_in(text: str) -> str:
+    """Drop labels and one lead-in from the beginning."""
+    text = text.strip(" \t\r\n\"'`“”‘’")
+    if label := _ANSWER_LABELS.match(text):
+        text = text[label.end() :]
+    if lead_in := _LEAD_IN.match(text):
+        text = text[lead_in.end() :]
+    return text.strip()
+
+
+def _ends_sentence(line: str, found: re.Match[str]) -> bool:
+    """Tell whether a mark between two words ends a sentence."""
+    following = found["next"]
+    if not (following[0].isupper() or line[found.end()] in "\"'“‘"):
+        return False
+    words = re.findall(r"\w+", line[: found.start()])
+    is_short = bool(words) and (len(words[-1]) == 1 or words[-1].casefold() in _ABBREVIATIONS)
+    if found["mark"] != "." or not is_short:
+        return True
+    return following.casefold() in _SENTENCE_STARTS
+
+
+def _trimmed(text: str) -> str:
+    """Drop quotation marks and punctuation at the ends, but not what belongs to the answer."""
+    text = text.strip(" \t\"'`“”‘’,;:")
+    text = re.sub(r"\A[.…]+(?=\s|\Z)|\A(?:\.{2,}|…)", "", text)
+    if text.endswith(".") and not _DOTTED.search(text):
+        text = text.rstrip(".")
+    return text.strip(" \t\"'`“”‘’,;:")
+
+
+def _audit(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
+    """Clean by the text alone."""
+    return audit_answer(text)
+
+
+def _published(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
+    """Clean as the published audit did."""
+    return published_answer(text, prompt_text=prompt.prompt_text, lookups=lookups)
+
+
+CLEANERS: Mapping[str, Cleaner] = MappingProxyType({"audit": _audit, "published": _published})
+"""The cleaners by name: this package's, and that of the published code."""

@@ -1,0 +1,241 @@
+"""The verdict on one answer of an audit: equivalence, containment, overlap of words."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from surface_consistency.schemas.memory import AuditPrompt, Lookup
+from surface_consistency.studies.audit.matching.cleaners import CLEANERS, Cleaner, says_unknown
+from surface_consistency.text import token_key
+
+__all__ = [
+    "EQUIVALENCES",
+    "AuditJudgement",
+    "Equivalence",
+    "TokenOverlap",
+    "audit_key",
+    "judge_answer",
+    "token_overlap",
+]
+
+_TOKEN = re.compile(r"(?:(?<!\S)[.#@+\u2212-])?(?:\d+\.\d+|\w+(?:[-'’]\w+)*)(?:[+#]+(?!\w))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equivalence:
+    """How answers and golds are compared."""
+
+    name: str
+    """Name in tables."""
+
+    key: Callable[[str], str]
+    """The form in which two names are equal; words with single spaces between."""
+
+    contains: Callable[[str, str], bool]
+    """Whether an answer contains a gold; takes the keys of both."""
+
+    scores_aliases: bool
+    """Whether precision, recall and F1 are those of the best of gold and aliases, not of the gold
+    alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenOverlap:
+    """Words that an answer shares with a gold."""
+
+    precision: float
+    """Shared words over words of the answer, in [0, 1]."""
+
+    recall: float
+    """Shared words over words of the gold, in [0, 1]."""
+
+    f1: float
+    """Harmonic mean of both, in [0, 1]; 0 where nothing is shared."""
+
+
+def audit_key(text: str) -> str:
+    """Return the form in which the default equivalence compares names.
+
+    Words as in `token_key`, of the NFKC form and case-folded, but signs that belong to a word stay:
+    ".us" is not "US", "-5" not "5", "C++" not "C".
+
+    Args:
+        text: An answer or a gold.
+
+    Returns:
+        The key; empty for a text without letters and digits.
+
+    Examples:
+        >>> audit_key("Washington, D.C."), audit_key(".us"), audit_key("US")
+        ('washington d c', '.us', 'us')
+    """
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(_TOKEN.findall(plain.replace("’", "'")))
+
+
+def token_overlap(answer: str, gold: str) -> TokenOverlap:
+    """Count the words that two keys share, each as often as both have it.
+
+    Args:
+        answer: Key of the answer.
+        gold: Key of the gold.
+
+    Returns:
+        Precision, recall and F1; all 1 for two empty keys, all 0 where nothing is shared.
+
+    Examples:
+        >>> token_overlap("the spice girls", "spice girls").recall
+        1.0
+    """
+    words, wanted = answer.split(), gold.split()
+    if not words and not wanted:
+        return TokenOverlap(precision=1.0, recall=1.0, f1=1.0)
+    n_shared = sum((Counter(words) & Counter(wanted)).values())
+    if not n_shared:
+        return TokenOverlap(precision=0.0, recall=0.0, f1=0.0)
+    precision, recall = n_shared / len(words), n_shared / len(wanted)
+    return TokenOverlap(
+        precision=precision, recall=recall, f1=2 * precision * recall / (precision + recall)
+    )
+
+
+def _contains_words(answer: str, gold: str) -> bool:
+    """Tell whether the gold stands in the answer as whole words."""
+    return f" {gold} " in f" {answer} "
+
+
+def _contains_either_way(answer: str, gold: str) -> bool:
+    """Tell whether one is a part of the other, as the published code does: "a" in "washington"."""
+    return gold in answer or answer in gold
+
+
+EQUIVALENCES: Mapping[str, Equivalence] = MappingProxyType(
+    {
+        "audit": Equivalence(
+            name="audit", key=audit_key, contains=_contains_words, scores_aliases=True
+        ),
+        "published": Equivalence(
+            name="published", key=token_key, contains=_contains_either_way, scores_aliases=False
+        ),
+    }
+)
+"""The equivalences by name: this package's, and that of the published code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditJudgement:
+    """What the audit's rules say about one answer; the mean of each field is a published column."""
+
+    answer: str
+    """The cleaned answer."""
+
+    is_correct: bool
+    """Whether it is equivalent to the gold object or one of its aliases ("exact_match")."""
+
+    contains: bool
+    """Whether it contains one of them ("contains_match"); true of every correct answer."""
+
+    is_unknown: bool
+    """Whether it says that it does not know, or nothing ("unknown_rate")."""
+
+    precision: float
+    """Share of its words that the gold has, in [0, 1]; 1 for a correct answer."""
+
+    recall: float
+    """Share of the gold's words that it has, in [0, 1]; 1 for a correct answer."""
+
+    f1: float
+    """Harmonic mean of both, in [0, 1]; 1 for a correct answer."""
+
+
+def judge_answer(
+    text: str,
+    prompt: AuditPrompt,
+    *,
+    lookups: Sequence[Lookup] | None = None,
+    cleaner: str | Cleaner = "audit",
+    equivalence: str | Equivalence = "audit",
+) -> AuditJudgement:
+    """Judge what a model wrote against the gold object and its aliases.
+
+    Args:
+        text: The continuation, as a runner gives it, lookups included.
+        prompt: The prompt with its gold object.
+        lookups: `Generation.lookups`; only the published cleaner looks at them.
+        cleaner: Name of a cleaner, one of `CLEANERS`, or a function of text, prompt and lookups.
+        equivalence: Name of an equivalence, one of `EQUIVALENCES`, or one of your own.
+
+    Returns:
+        The verdict. Under "audit" an answer that is the gold is never unknown ("NA" for Namibia),
+        an answer contains a gold as whole words only, and precision, recall and F1 are those of the
+        gold or alias with the highest F1. Under "published" a part of the gold contains it, and
+        they are those of the gold alone; for a correct answer all are 1.
+
+    Raises:
+        TypeError: If `text` is not a string.
+        ValueError: If the cleaner or the equivalence is unknown.
+
+    References:
+        arXiv 2607.00605, section 4, and the published code.
+
+    Examples:
+        >>> prompt = AuditPrompt(
+        ...     prompt_id=0, fact_id=0, subject="United States", relation="Capital",
+        ...     gold_object="Washington, D.C.", prompt_text="What is the capital?",
+        ... )
+        >>> judge_answer("It is Washington, D.C.", prompt).is_correct
+        True
+        >>> [judge_answer("a", prompt, equivalence=name).contains for name in EQUIVALENCES]
+        [False, True]
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"`text` must be a string, got {type(text).__name__}; leave out prompts that could not "
+            "be asked"
+        )
+    clean, rule = _cleaner(cleaner), _equivalence(equivalence)
+    answer = clean(text, prompt, lookups or ())
+    key = rule.key(answer)
+    golds = [rule.key(gold) for gold in (prompt.gold_object, *prompt.object_aliases)]
+    is_correct = bool(key) and key in golds
+    overlap = _overlap(key, golds if rule.scores_aliases else golds[:1], is_correct=is_correct)
+    return AuditJudgement(
+        answer=answer,
+        is_correct=is_correct,
+        contains=is_correct
+        or (bool(key) and any(gold and rule.contains(key, gold) for gold in golds)),
+        is_unknown=says_unknown(answer) and not (is_correct and rule.name != "published"),
+        precision=overlap.precision,
+        recall=overlap.recall,
+        f1=overlap.f1,
+    )
+
+
+def _overlap(key: str, golds: Sequence[str], *, is_correct: bool) -> TokenOverlap:
+    """Score an answer against the best of some golds."""
+    if is_correct:
+        return TokenOverlap(precision=1.0, recall=1.0, f1=1.0)
+    return max((token_overlap(key, gold) for gold in golds), key=lambda overlap: overlap.f1)
+
+
+def _cleaner(cleaner: str | Cleaner) -> Cleaner:
+    """Find a cleaner by name."""
+    if not isinstance(cleaner, str):
+        return cleaner
+    if cleaner not in CLEANERS:
+        raise ValueError(f"`cleaner` must be one of {', '.join(CLEANERS)}; got {cleaner!r}")
+    return CLEANERS[cleaner]
+
+
+def _equivalence(equivalence: str | Equivalence) -> Equivalence:
+    """Find an equivalence by name."""
+    if not isinstance(equivalence, str):
+        return equivalence
+    if equivalence not in EQUIVALENCES:
+        raise ValueError(
+            f"`equivalence` must be one of {', '.join(EQUIVALENCES)}; got {equivalence!r}"
+        )
+    return EQUIVALENCES[equivalence]

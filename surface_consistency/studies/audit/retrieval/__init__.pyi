@@ -1,0 +1,64 @@
+from .alias_groups import (
+    KEYS as KEYS,
+    AliasGroups as AliasGroups,
+    NameKey as NameKey,
+)
+from .canonical import (
+    CanonicalDatabase as CanonicalDatabase,
+    canonicalise as canonicalise,
+)
+from .closure import (
+    Closure as Closure,
+    alias_closures as alias_closures,
+    similarity_closures as similarity_closures,
+)
+from .embedding_index import (
+    EmbeddingIndex as EmbeddingIndex,
+    build_index as build_index,
+    cached_index as cached_index,
+    index_identity as index_identity,
+    load_index as load_index,
+    save_index as save_index,
+)
+from .hybrid_retriever import (
+    HybridRetriever as HybridRetriever,
+)
+from .mapped_database import (
+    MappedDatabase as MappedDatabase,
+    MappedTriplets as MappedTriplets,
+    open_database as open_database,
+)
+from .policy import (
+    Fallback as Fallback,
+    Selection as Selection,
+    select_candidate as select_candidate,
+)
+from .retriever import (
+    Deleted as Deleted,
+    Hits as Hits,
+    Retriever as Retriever,
+    content_digest as content_digest,
+    lookup_key as lookup_key,
+)
+from .triplet_index import (
+    TripletIndex as TripletIndex,
+)
+from .triplet_store import (
+    TripletStore as TripletStore,
+)
+from .vector_retrievers import (
+    EmbeddingRetriever as EmbeddingRetriever,
+    FaissRetriever as FaissRetriever,
+)
+from .verification import (
+    ClosureReport as ClosureReport,
+    DatabaseCoverage as DatabaseCoverage,
+    FactClosure as FactClosure,
+    database_coverage as database_coverage,
+    verify_closures as verify_closures,
+)
+from .word_retrievers import (
+    BM25Retriever as BM25Retriever,
+    FuzzyRetriever as FuzzyRetriever,
+    FuzzyScorer as FuzzyScorer,
+)

@@ -1,0 +1,338 @@
+"""A store of facts as a model meets it: lookups in, traces out."""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import NamedTuple, Self, get_args
+
+import numpy as np
+from pydantic import JsonValue
+
+from surface_consistency.errors import RetrievalError
+from surface_consistency.schemas.memory import (
+    AuditPrompt,
+    Candidate,
+    FactDatabase,
+    LookupQuery,
+    MemoryState,
+    RetrievalTrace,
+    Triplet,
+)
+from surface_consistency.studies.audit.retrieval._ranking import Ints, check_k, deleted_indices
+from surface_consistency.studies.audit.retrieval.alias_groups import NameKey, name_key
+from surface_consistency.studies.audit.retrieval.policy import (
+    Fallback,
+    check_policy,
+    select_candidate,
+)
+from surface_consistency.studies.audit.retrieval.retriever import (
+    Deleted,
+    Hits,
+    Retriever,
+    content_digest,
+    lookup_key,
+)
+
+__all__ = ["TripletStore"]
+
+_Ranked = list[tuple[int, float]]
+"""Entries and their scores, closest first."""
+
+_Flags = tuple[bool, bool, bool]
+"""Whether subject, relation and object of an entry are equivalent to the target's."""
+
+_EMPTY_LOOKUP = "empty lookup: neither entity nor relation was given"
+
+
+class _Search(NamedTuple):
+    """One distinct search: what is asked, and of which remainder of the store."""
+
+    query: LookupQuery
+    deleted: bytes
+
+
+class _TargetFlags:
+    """Compares entries with targets under any of their names; each key is computed once."""
+
+    def __init__(self, triplets: Sequence[Triplet], key: NameKey) -> None:
+        self._triplets = triplets
+        self._key = name_key(key)
+        self._keys: dict[str, str] = {}
+        self._names: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def against(self, target: AuditPrompt | None) -> Callable[[int], _Flags]:
+        """Return what compares an entry with a target; without one nothing is equivalent."""
+        if target is None:
+            return lambda entry: (False, False, False)
+        subjects = self._set(target.subject, target.subject_aliases)
+        relations = self._set(target.relation, target.relation_aliases)
+        objects = self._set(target.gold_object, target.object_aliases)
+
+        def flags(entry: int) -> _Flags:
+            subject, relation, value = map(self._of, self._triplets[entry])
+            return subject in subjects, relation in relations, value in objects
+
+        return flags
+
+    def _set(self, name: str, aliases: tuple[str, ...]) -> frozenset[str]:
+        """Return the keys of a name and its aliases."""
+        names = (name, *aliases)
+        if names not in self._names:
+            self._names[names] = frozenset(map(self._of, names))
+        return self._names[names]
+
+    def _of(self, text: str) -> str:
+        """Return the key of a text."""
+        if text not in self._keys:
+            self._keys[text] = self._key(text)
+        return self._keys[text]
+
+
+class TripletStore:
+    """A database behind a retriever, with an explicit policy and a trace of every lookup.
+
+    Args:
+        database: The facts.
+        retriever: What ranks them; its `content` must be that of the database.
+        k: How many candidates a trace shows.
+        threshold: Lowest score that is accepted (`score >= threshold`); None for no limit. The
+            published retriever of limited-memory LMs has 0.6, the published audit -1.
+        fallback: "abstain" answers nothing where no candidate is accepted; "top1_anyway" takes
+            the closest, as the published audit does.
+        key: Names of equal key are equivalent: a function, or one of the names in `KEYS`. A name
+            whose key is empty is equivalent to itself alone.
+
+    Raises:
+        RetrievalError: If the retriever was built over other triplets.
+        ValueError: If `k`, `threshold`, `fallback` or `key` is none.
+    """
+
+    def __init__(
+        self,
+        database: FactDatabase,
+        retriever: Retriever,
+        *,
+        k: int = 5,
+        threshold: float | None = 0.6,
+        fallback: Fallback = "abstain",
+        key: NameKey = "published",
+    ) -> None:
+        check_policy(threshold, fallback)
+        self._k = check_k(k)
+        self._threshold = threshold
+        self._fallback: Fallback = fallback
+        self._database = database
+        self._retriever = retriever
+        self._key = key
+        self._flags = _TargetFlags(database.triplets, key)
+        ours, theirs = content_digest(database.triplets), retriever.fingerprint().get("content")
+        if theirs != ours:
+            raise RetrievalError(
+                f"the retriever was built over other triplets (content {str(theirs)[:12]}) than "
+                f"this database's {len(database.triplets)} (content {ours[:12]}); build it of "
+                "`database.triplets`"
+            )
+
+    @property
+    def database(self) -> FactDatabase:
+        """The facts."""
+        return self._database
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell what decides the traces: retriever, content, policy and key."""
+        return {
+            "retriever": self._retriever.fingerprint(),
+            "k": self._k,
+            "threshold": self._threshold,
+            "fallback": self._fallback,
+            "key": self._key if isinstance(self._key, str) else _name_of(self._key),
+        }
+
+    def with_policy(self, *, threshold: float | None, fallback: Fallback) -> Self:
+        """Return a store over the same retriever with another policy; nothing is built anew."""
+        return type(self)(
+            self._database,
+            self._retriever,
+            k=self._k,
+            threshold=threshold,
+            fallback=fallback,
+            key=self._key,
+        )
+
+    def look_up(
+        self,
+        queries: Sequence[LookupQuery],
+        *,
+        states: Sequence[MemoryState],
+        deleted: Deleted = None,
+        targets: Sequence[AuditPrompt | None] | None = None,
+    ) -> list[RetrievalTrace]:
+        """Answer a batch of lookups, each with its own state, deletion and target.
+
+        Args:
+            queries: What is looked up.
+            states: State of the store for each. FULL ignores its deletion; DEL-OFF answers nothing.
+            deleted: For each, the indices of the deleted triplets; None where none is.
+            targets: For each, the fact by which candidates are flagged; None for no flags.
+
+        Returns:
+            One trace a query, in order. `all_candidates` are the k closest of the whole store,
+            `deleted_candidates` those of them that are deleted, and `retained_candidates` the k
+            closest of what remains. A lookup whose entity and relation are both blank searches
+            nothing: it is an abstention with an `error`.
+
+        Raises:
+            ValueError: If the sequences differ in length, or an index or state does not exist.
+            RetrievalError: If the retriever gives NaN as a score, a deleted entry, or what else it
+                must not; names the entries.
+        """
+        given = [None] * len(queries) if deleted is None else deleted
+        n_entries = len(self._database.triplets)
+        gone = [deleted_indices(entries, row, n_entries) for row, entries in enumerate(given)]
+        facts = [None] * len(queries) if targets is None else targets
+        _check_lengths(len(queries), states=states, deleted=gone, targets=facts)
+        whole = [_Search(query, b"") for query in queries]
+        rest = [
+            _Search(query, gone[i].tobytes() if states[i] == "DEL-ON" else b"")
+            for i, query in enumerate(queries)
+        ]
+        is_asked = [
+            state != "DEL-OFF" and bool(lookup_key(query.entity, query.relation).strip())
+            for state, query in zip(states, queries, strict=True)
+        ]
+        asked = dict.fromkeys((*compress(whole, is_asked), *compress(rest, is_asked)))
+        found = self._searched(list(asked))
+        return [
+            self._trace(
+                query,
+                states[i],
+                facts[i],
+                whole=found[whole[i]],
+                rest=found[rest[i]],
+                deleted=np.frombuffer(rest[i].deleted, np.int64),
+            )
+            if is_asked[i]
+            else self._silent_trace(query, states[i])
+            for i, query in enumerate(queries)
+        ]
+
+    def _searched(self, searches: list[_Search]) -> dict[_Search, _Ranked]:
+        """Make each distinct search once, all in one batch."""
+        if not searches:
+            return {}
+        gone = [np.frombuffer(search.deleted, np.int64) for search in searches]
+        hits = self._retriever.search(
+            [search.query for search in searches], k=self._k, deleted=gone
+        )
+        return dict(zip(searches, _checked_hits(hits, gone, self._database.triplets), strict=True))
+
+    def _trace(
+        self,
+        query: LookupQuery,
+        state: MemoryState,
+        target: AuditPrompt | None,
+        *,
+        whole: _Ranked,
+        rest: _Ranked,
+        deleted: Ints,
+    ) -> RetrievalTrace:
+        """Write down a lookup: the closest of the whole store and of the rest of it."""
+        gone = frozenset(deleted.tolist())
+        compare = self._flags.against(target)
+        made = {
+            (entry, score): self._candidate(entry, score, compare(entry), entry in gone)
+            for entry, score in {*whole, *rest}
+        }
+        retained = tuple(made[pair] for pair in rest)
+        selected = select_candidate(retained, threshold=self._threshold, fallback=self._fallback)
+        return RetrievalTrace(
+            state=state,
+            retrieval_enabled=True,
+            lookup_query=query,
+            threshold=self._threshold,
+            all_candidates=tuple(made[pair] for pair in whole),
+            deleted_candidates=tuple(made[pair] for pair in whole if pair[0] in gone),
+            retained_candidates=retained,
+            selected_candidate=selected.candidate,
+            selected_value=None if selected.candidate is None else selected.candidate.object,
+            is_fallback=selected.is_fallback,
+        )
+
+    def _silent_trace(self, query: LookupQuery, state: MemoryState) -> RetrievalTrace:
+        """Write down a lookup for which nothing was searched."""
+        is_off = state == "DEL-OFF"
+        return RetrievalTrace(
+            state=state,
+            retrieval_enabled=not is_off,
+            lookup_query=query,
+            threshold=self._threshold,
+            error=None if is_off else _EMPTY_LOOKUP,
+        )
+
+    def _candidate(self, entry: int, score: float, flags: _Flags, is_deleted: bool) -> Candidate:
+        """Describe one entry."""
+        subject, relation, value = self._database.triplets[entry]
+        return Candidate(
+            subject=subject,
+            relation=relation,
+            object=value,
+            score=score,
+            matches_subject=flags[0],
+            matches_relation=flags[1],
+            matches_object=flags[2],
+            supports_target_fact=all(flags),
+            matches_deleted_fact=is_deleted,
+        )
+
+
+def _name_of(function: Callable[[str], str]) -> str:
+    """Name a function; one without a name by its class."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _check_lengths(n_queries: int, **given: Sequence[object]) -> None:
+    """Refuse sequences of another length than the queries, and states that do not exist."""
+    for name, items in given.items():
+        if len(items) != n_queries:
+            raise ValueError(
+                f"{name} must hold one item a query; got {len(items)} for {n_queries} queries"
+            )
+    unknown = {*map(str, given["states"])} - {*get_args(MemoryState)}
+    if unknown:
+        raise ValueError(f"states must be FULL, DEL-ON or DEL-OFF; got {sorted(unknown)}")
+
+
+def _checked_hits(
+    hits: Hits, deleted: Sequence[Ints], triplets: Sequence[Triplet]
+) -> list[_Ranked]:
+    """Return the hits of each query; refuse NaN, deleted and foreign entries, and false ranks."""
+    shape = (len(deleted), hits.indices.shape[-1])
+    if hits.indices.shape != shape or hits.scores.shape != shape:
+        raise RetrievalError(
+            f"the retriever must give one row of hits a query, {len(deleted)} rows; got indices of "
+            f"shape {hits.indices.shape} and scores of {hits.scores.shape}"
+        )
+    found = hits.indices >= 0
+    _refuse(hits.indices[found & (hits.indices >= len(triplets))], "entries outside the store", ())
+    _refuse(hits.indices[found & np.isnan(hits.scores)], "NaN as score", triplets)
+    is_gone = [np.isin(row, gone) for row, gone in zip(hits.indices, deleted, strict=True)]
+    _refuse(hits.indices[found & np.reshape(is_gone, shape)], "deleted entries", triplets)
+    is_risen = np.zeros(shape, np.bool_)
+    is_risen[:, 1:] = hits.scores[:, 1:] > hits.scores[:, :-1]
+    _refuse(hits.indices[found & is_risen], "entries below others of lower score", triplets)
+    rows = zip(hits.indices.tolist(), hits.scores.tolist(), strict=True)
+    return [
+        [pair for pair in zip(entries, scores, strict=True) if pair[0] >= 0]
+        for entries, scores in rows
+    ]
+
+
+def _refuse(entries: Ints, what: str, triplets: Sequence[Triplet]) -> None:
+    """Say what a retriever gave, where it gave any."""
+    broken = np.unique(entries)
+    if len(broken):
+        named = ", ".join(f"{i} {tuple(triplets[i])}" if triplets else f"{i}" for i in broken[:3])
+        raise RetrievalError(
+            f"the retriever gave {what}: {len(broken)} entries ({named}); its model or index is "
+            "broken, or it does not keep to `Retriever.search`"
+        )

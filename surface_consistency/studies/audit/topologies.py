@@ -1,0 +1,300 @@
+"""Six ways to store the same facts, each with other routes by which a deleted one may survive.
+
+`base`, `alias`, `noise` and `collision` are the topologies of the audit of forgetting (arXiv
+2607.00605, section 4 and appendix A.2); `paraphrase` and `pointer` are the two designs that its
+section 9 asks for.
+
+- `base`: each fact once, in its own names.
+- `alias`: each fact only under two aliased forms of subject and relation.
+- `noise`: `base` and decoys: other subjects that route to the same objects.
+- `collision`: `base` and near misses: confusable facts with other objects.
+- `paraphrase`: `base` and a paraphrase of each fact (its decoys where it has some), all of them
+  declared as forms of the fact, so that an alias closure catches them at deletion time.
+- `pointer`: each fact once; aliases and paraphrased subjects are pointers to the canonical name and
+  hold no value of their own. The targets are those of `alias`, so that both stores can be compared.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase
+from surface_consistency.studies.audit.fact_tables import FactTable, RelatedFact
+from surface_consistency.studies.audit.files import make_database
+from surface_consistency.text import folded, token_key
+
+__all__ = [
+    "POINTER_RELATIONS",
+    "PUBLISHED_TOPOLOGIES",
+    "TOPOLOGIES",
+    "AuditDatabase",
+    "build_topology",
+]
+
+PUBLISHED_TOPOLOGIES: Final = ("base", "alias", "noise", "collision")
+"""The topologies of the paper."""
+
+TOPOLOGIES: Final = (*PUBLISHED_TOPOLOGIES, "paraphrase", "pointer")
+"""All topologies."""
+
+POINTER_RELATIONS: Final = MappingProxyType(
+    {"subject": "Canonical Name", "relation": "Canonical Relation"}
+)
+"""Relations of the entries that point from an alias to the name that has the facts."""
+
+_FORMS: Final = 2
+_DRAWS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditDatabase:
+    """A database and the facts that an audit deletes from it."""
+
+    database: TripletDatabase
+    """The store."""
+
+    targets: tuple[AuditPrompt, ...]
+    """The facts with their aliases; `prompt_text` is the bare "subject: relation" until a prompt
+    style replaces it."""
+
+
+def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDatabase:
+    """Store a table of facts in one topology.
+
+    Args:
+        table: The facts, with their aliases, decoys and near misses.
+        topology: One of `TOPOLOGIES`.
+        seed: Seed with which near misses are drawn for a table that lists none; without effect
+            elsewhere.
+
+    Returns:
+        The database, and its facts as targets: all entries of the four published topologies and of
+        `paraphrase`, the alias forms of `pointer`.
+
+    Raises:
+        ValueError: If there is no such topology.
+        DataError: If two facts of the table come out as the same entry, or the table is too
+            uniform for near misses.
+
+    Examples:
+        >>> from surface_consistency.studies.audit.fact_tables import load_fact_table
+        >>> made = build_topology(load_fact_table("countries"), "alias")
+        >>> made.database.triplets[0], made.targets[0].subject_aliases
+        (Triplet(subject='USA', relation='Capital City', object='Washington, D.C.'), \
+('United States', 'United States of America'))
+    """
+    if topology not in TOPOLOGIES:
+        raise ValueError(f"topology must be one of {', '.join(TOPOLOGIES)}, got {topology!r}")
+    if topology == "pointer":
+        return _pointer(table)
+    forms = list(_MAKERS[topology](table, seed))
+    database = make_database(form.triplet for form in forms)
+    return AuditDatabase(database=database, targets=_targets(forms))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """A fact in one of its forms: an entry, and all names of its parts, the canonical one first."""
+
+    triplet: Triplet
+    subjects: tuple[str, ...]
+    relations: tuple[str, ...]
+    objects: tuple[str, ...]
+
+    def named(self, subject: str, relation: str) -> "_Form":
+        """Give the same fact under other names of subject and relation."""
+        return replace(self, triplet=Triplet(subject, relation, self.triplet.object))
+
+
+def _targets(forms: Iterable[_Form]) -> tuple[AuditPrompt, ...]:
+    """Number the facts."""
+    return tuple(_target(form, number) for number, form in enumerate(forms))
+
+
+def _base(table: FactTable, seed: int) -> Iterator[_Form]:
+    """Each fact in its own names."""
+    for fact in table.facts:
+        yield _own_form(table, fact)
+
+
+def _own_form(table: FactTable, fact: Triplet) -> _Form:
+    """A fact in its own names, with its aliases."""
+    subject, relation, gold = fact
+    return _Form(
+        triplet=fact,
+        subjects=(subject, *table.names_of("subject", subject, relation=relation)),
+        relations=(relation, *table.names_of("relation", relation, relation=relation)),
+        objects=(gold, *table.names_of("object", gold, relation=relation)),
+    )
+
+
+def _alias(table: FactTable, seed: int) -> Iterator[_Form]:
+    """Each fact under two forms of subject and relation."""
+    for fact in table.facts:
+        subject, relation, gold = fact
+        subjects = _two_forms(
+            table.forms_of("subject", subject, relation=relation), avoid=folded(gold)
+        )
+        relations = _two_forms(table.forms_of("relation", relation, relation=relation))
+        own = _own_form(table, fact)
+        for place in range(max(len(subjects), len(relations))):
+            yield own.named(subjects[place % len(subjects)], relations[place % len(relations)])
+
+
+def _two_forms(names: tuple[str, ...], *, avoid: str | None = None) -> list[str]:
+    """Take the first two names; a name that is the object would give it away and is replaced."""
+    spare = [name for name in names[_FORMS:] if folded(name) != avoid]
+    forms = []
+    for name in names[:_FORMS]:
+        if folded(name) != avoid:
+            forms.append(name)
+        elif spare:
+            forms.append(spare.pop(0))
+    return forms or [names[0]]
+
+
+def _noise(table: FactTable, seed: int) -> Iterator[_Form]:
+    """The facts and decoys that route to their objects."""
+    yield from _base(table, seed)
+    yield from _related(table, table.noise or tuple(map(_decoy, table.facts)))
+
+
+def _decoy(fact: Triplet) -> RelatedFact:
+    """Make a decoy for a fact of a table that lists none."""
+    subject, relation, gold = fact
+    decoy = Triplet(f"Encyclopedia article on {subject}", f"{relation} Mentioned", gold)
+    return RelatedFact(triplet=decoy, near=(subject, relation))
+
+
+def _collision(table: FactTable, seed: int) -> Iterator[_Form]:
+    """The facts and near misses with other objects."""
+    yield from _base(table, seed)
+    yield from _related(table, table.collision or _near_misses(table, seed))
+
+
+def _near_misses(table: FactTable, seed: int) -> tuple[RelatedFact, ...]:
+    """Make a near miss for each fact of a table that lists none: another subject's object.
+
+    Facts of one subject and relation may have one near miss between them.
+    """
+    generator = np.random.default_rng(seed)
+    by_relation: dict[str, list[Triplet]] = {}
+    for fact in table.facts:
+        by_relation.setdefault(fact.relation, []).append(fact)
+    known = set(table.facts)
+    made: dict[Triplet, RelatedFact] = {}
+    for fact in table.facts:
+        other = _other_object(fact, by_relation[fact.relation], generator)
+        if other is None:
+            continue
+        near_miss = Triplet(fact.subject, f"{fact.relation} of {other.subject}", other.object)
+        if near_miss not in known:
+            made.setdefault(near_miss, RelatedFact(triplet=near_miss, near=fact[:2]))
+    return tuple(made.values())
+
+
+def _other_object(
+    fact: Triplet, alike: list[Triplet], generator: np.random.Generator
+) -> Triplet | None:
+    """Draw a fact of the same relation with another subject and object; None if there is none."""
+
+    def differs(other: Triplet) -> bool:
+        """Whether both parts differ."""
+        return other.subject != fact.subject and folded(other.object) != folded(fact.object)
+
+    for _ in range(_DRAWS):
+        other = alike[int(generator.integers(len(alike)))]
+        if differs(other):
+            return other
+    others = [other for other in alike if differs(other)]
+    return others[int(generator.integers(len(others)))] if others else None
+
+
+def _related(table: FactTable, related: tuple[RelatedFact, ...]) -> Iterator[_Form]:
+    """Facts beside the table's own, with the aliases that hold of them."""
+    if not related:
+        raise DataError(
+            f"table {table.name!r} lists no near misses and none can be drawn: no relation has two "
+            "subjects with different objects; add a collision.tsv"
+        )
+    for item in related:
+        yield _own_form(table, item.triplet)
+
+
+def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
+    """The facts and their paraphrases, each a form of the other."""
+    for fact in table.facts:
+        own = _own_form(table, fact)
+        spoken = _paraphrases(table, fact)
+        subjects = (*own.subjects, *(subject for subject, _ in spoken))
+        relations = (*own.relations, *(relation for _, relation in spoken))
+        whole = replace(
+            own, subjects=tuple(dict.fromkeys(subjects)), relations=tuple(dict.fromkeys(relations))
+        )
+        yield whole
+        yield from (whole.named(*names) for names in spoken)
+
+
+def _paraphrases(table: FactTable, fact: Triplet) -> list[tuple[str, str]]:
+    """Subjects and relations that say the same; the fact as a name of its own where none are."""
+    listed = [
+        (item.triplet.subject, item.triplet.relation)
+        for item in table.noise
+        if item.near == fact[:2] and item.triplet.object == fact.object
+    ]
+    return listed or [(f"{fact.relation} of {fact.subject}", "Is")]
+
+
+def _pointer(table: FactTable) -> AuditDatabase:
+    """The facts once, pointers to them, and their alias forms as targets."""
+    pointers: dict[Triplet, None] = {}
+    for fact in table.facts:
+        own = _own_form(table, fact)
+        spoken = (*own.subjects[1:], *(subject for subject, _ in _paraphrases(table, fact)))
+        for alias in spoken:
+            if folded(alias) != folded(fact.subject):
+                pointers[Triplet(alias, POINTER_RELATIONS["subject"], fact.subject)] = None
+        for alias in own.relations[1:]:
+            pointers[Triplet(alias, POINTER_RELATIONS["relation"], fact.relation)] = None
+    database = make_database(dict.fromkeys((*table.facts, *pointers)))
+    return AuditDatabase(database=database, targets=_targets(_alias(table, 0)))
+
+
+def _target(form: _Form, number: int) -> AuditPrompt:
+    """Make the target of a fact; names of the subject are no aliases of the object.
+
+    An object alias that is a name of the subject would let a model pass by echoing its prompt.
+    """
+    subject, relation, gold = form.triplet
+    spoken = {token_key(name) for name in (subject, *form.subjects)}
+    return AuditPrompt(
+        prompt_id=number,
+        fact_id=number,
+        subject=subject,
+        relation=relation,
+        gold_object=gold,
+        prompt_text=f"{subject}: {relation}",
+        subject_aliases=_others(subject, form.subjects),
+        relation_aliases=_others(relation, form.relations),
+        object_aliases=tuple(
+            name for name in _others(gold, form.objects) if token_key(name) not in spoken
+        ),
+    )
+
+
+def _others(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave a name out of its aliases."""
+    return tuple(alias for alias in names if alias != name)
+
+
+_MAKERS: Final[dict[str, Callable[[FactTable, int], Iterator[_Form]]]] = {
+    "base": _base,
+    "alias": _alias,
+    "noise": _noise,
+    "collision": _collision,
+    "paraphrase": _paraphrase,
+}

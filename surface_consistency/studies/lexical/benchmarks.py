@@ -1,0 +1,338 @@
+"""LAMBADA, PIQA, COPA, WinoGrande and four groups of BLiMP as instances with options.
+
+| task | hub repository | folder in it | split |
+|---|---|---|---|
+| `lambada` | EleutherAI/lambada_openai | | test |
+| `piqa` | baber/piqa | | validation |
+| `copa` | aps/super_glue | copa | validation |
+| `winogrande` | allenai/winogrande | winogrande_xl | validation |
+| four groups of BLiMP | nyu-mll/blimp | one a paradigm | train |
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from surface_consistency.engine.sources import Source, fetch_repository, is_hub_id, open_source
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.cells import RowCells, count_of, text_of
+from surface_consistency.runs.columns import resolve_columns
+from surface_consistency.schemas import DataSource
+from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.studies.lexical.records import BenchmarkInstance
+
+__all__ = ["BLIMP_PARADIGMS", "Benchmark", "BenchmarkName", "load_benchmark"]
+
+BenchmarkName = Literal[
+    "lambada",
+    "piqa",
+    "copa",
+    "winogrande",
+    "determiner_noun_agreement",
+    "subject_verb_agreement",
+    "anaphor_agreement",
+    "argument_structure",
+]
+"""The tasks of the study of lexical popularity, the four of functional knowledge first."""
+
+BLIMP_PARADIGMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "determiner_noun_agreement": (
+        "determiner_noun_agreement_1",
+        "determiner_noun_agreement_2",
+        "determiner_noun_agreement_irregular_1",
+        "determiner_noun_agreement_irregular_2",
+        "determiner_noun_agreement_with_adj_2",
+        "determiner_noun_agreement_with_adj_irregular_1",
+        "determiner_noun_agreement_with_adj_irregular_2",
+        "determiner_noun_agreement_with_adjective_1",
+    ),
+    "subject_verb_agreement": (
+        "distractor_agreement_relational_noun",
+        "distractor_agreement_relative_clause",
+        "irregular_plural_subject_verb_agreement_1",
+        "irregular_plural_subject_verb_agreement_2",
+        "regular_plural_subject_verb_agreement_1",
+        "regular_plural_subject_verb_agreement_2",
+    ),
+    "anaphor_agreement": ("anaphor_gender_agreement", "anaphor_number_agreement"),
+    "argument_structure": (
+        "animate_subject_passive",
+        "animate_subject_trans",
+        "causative",
+        "drop_argument",
+        "inchoative",
+        "intransitive",
+        "passive_1",
+        "passive_2",
+        "transitive",
+    ),
+}
+"""Group of BLiMP to its paradigms, which are the configurations of the hub (Warstadt et al., 2020,
+table 4)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """Instances of one task."""
+
+    instances: tuple[BenchmarkInstance, ...]
+    """The instances, in the source's order."""
+
+    source: DataSource
+    """Where they came from, and the digest of exactly these."""
+
+    def __repr__(self) -> str:
+        """Say what it holds, not all of it."""
+        return f"<Benchmark {self.source.id!r}: {len(self.instances):,} instances>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """How a task lies on the hub."""
+
+    repository: str
+    folders: tuple[str, ...]
+    split: str
+    columns: tuple[str, ...]
+    instance: Callable[[RowCells, str, str | None], BenchmarkInstance]
+
+
+def load_benchmark(
+    task: BenchmarkName,
+    source: Source | None = None,
+    *,
+    revision: str | None = None,
+    split: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Benchmark:
+    """Load a task.
+
+    Args:
+        task: Which one.
+        source: Hub id, folder in the hub's layout, file, `datasets` object or rows as
+            dictionaries; the hub's repository of the task when None. Of a folder with
+            configurations as subfolders those of the task are read; a group of BLiMP from one file
+            or rows takes the paradigm from the column UID.
+        revision: Branch, tag or commit of a hub repository.
+        split: Split; the one that the paper and lm-evaluation-harness use when None.
+        columns: Field to column, where the source uses other names than the hub.
+
+    Returns:
+        The instances. Their ids are the numbers of their rows from 0, those of BLiMP after the
+        paradigm.
+
+    Raises:
+        SourceNotFoundError: If the source, a paradigm or the split is not there.
+        ColumnNotFoundError: If a column is missing.
+        RecordError: If a row is broken; names file, line and column. A row without a label, as in
+            test splits that hide theirs, is broken.
+        DataError: If there are no rows, or the task is none of these.
+    """
+    if task not in _LAYOUTS:
+        raise DataError(f"there is no task {task!r}; the tasks are {', '.join(_LAYOUTS)}")
+    layout = _LAYOUTS[task]
+    given: Source = layout.repository if source is None else source
+    name = given if isinstance(given, str) else type(given).__name__
+    found_revision = None
+    folder = _folder(given)
+    if folder is None and isinstance(given, str) and is_hub_id(given) and not Path(given).exists():
+        folder, found_revision = fetch_repository(given, revision=revision)
+        revision = None
+    parts: list[tuple[str | None, Source]] = [(None, given if folder is None else folder)]
+    if folder is not None and layout.folders:
+        parts = _subfolders(folder, layout.folders, task)
+    instances: list[BenchmarkInstance] = []
+    for group, part in parts:
+        opened = open_source(part, revision=revision, split=split or layout.split)
+        names = {field: (field,) for field in layout.columns}
+        if task in BLIMP_PARADIGMS and group is None:
+            names["UID"] = ("UID",)
+        found = resolve_columns(opened.columns, names, overrides=columns, required=tuple(names))
+        for number, (place, row) in enumerate(opened.rows):
+            cells = RowCells(found, place, row)
+            try:
+                instance = layout.instance(cells, str(number), group)
+            except ValidationError as error:
+                raise RecordError(f"{place}: {describe_validation_error(error)}") from error
+            if task not in BLIMP_PARADIGMS or instance.group in BLIMP_PARADIGMS[task]:
+                instances.append(instance.model_copy(update={"task": task}))
+    if not instances:
+        raise DataError(f"{name} holds no instance of {task}; check the source and the column UID")
+    if isinstance(given, os.PathLike):
+        name = os.fspath(given)
+    return Benchmark(
+        instances=tuple(instances),
+        source=DataSource(
+            id=name,
+            revision=found_revision,
+            digest=_digest(instances),
+            n_questions=len(instances),
+        ),
+    )
+
+
+def _folder(source: Source) -> Path | None:
+    """Take a source that is a folder."""
+    if isinstance(source, str | os.PathLike) and Path(source).expanduser().is_dir():
+        return Path(source).expanduser()
+    return None
+
+
+def _subfolders(folder: Path, wanted: Sequence[str], task: str) -> list[tuple[str | None, Source]]:
+    """Find the configurations of a task; a folder without any of them holds the rows itself."""
+    there = [name for name in wanted if (folder / name).is_dir()]
+    if not there:
+        return [(wanted[0] if folder.name == wanted[0] else None, folder)]
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise SourceNotFoundError(
+            f"{folder} lacks the configurations {', '.join(missing)} of {task}; download the whole "
+            "repository"
+        )
+    return [(name, folder / name) for name in there]
+
+
+def _digest(instances: Sequence[BenchmarkInstance]) -> str:
+    """Sum instances up; SHA-256."""
+    digest = hashlib.sha256()
+    for instance in sorted(instances, key=lambda item: (item.group or "", item.id)):
+        digest.update(json.dumps(instance.model_dump(mode="json"), sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _label(cells: RowCells, name: str) -> int:
+    """Read the place of the right option."""
+    place = cells.read(name, count_of)
+    if place is None:
+        raise RecordError(
+            f"{cells.place}: column {cells.columns[name]!r} holds no label; take a split whose "
+            "labels are published, such as validation"
+        )
+    return place
+
+
+def _lambada(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
+    """Part a passage from its last word."""
+    text = cells.needed("text", text_of)
+    context, _, word = text.rpartition(" ")
+    if not context or not word:
+        raise RecordError(
+            f"{cells.place}: column {cells.columns['text']!r} holds no passage that ends in a word "
+            f"of its own, got {text[-40:]!r}"
+        )
+    return BenchmarkInstance(
+        id=number, task="lambada", kind="functional", context=context, options=(word,), correct=0
+    )
+
+
+def _piqa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
+    """Take a goal and two solutions."""
+    return BenchmarkInstance(
+        id=number,
+        task="piqa",
+        kind="functional",
+        context=cells.needed("goal", text_of),
+        options=(cells.needed("sol1", text_of), cells.needed("sol2", text_of)),
+        correct=_label(cells, "label"),
+    )
+
+
+def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
+    """Take a premise and two causes or effects."""
+    asked = cells.needed("question", text_of)
+    if asked not in ("cause", "effect"):
+        raise RecordError(
+            f"{cells.place}: column {cells.columns['question']!r} is cause or effect, got {asked!r}"
+        )
+    return BenchmarkInstance(
+        id=number,
+        task="copa",
+        kind="functional",
+        context=cells.needed("premise", text_of),
+        options=(cells.needed("choice1", text_of), cells.needed("choice2", text_of)),
+        correct=_label(cells, "label"),
+        group=asked,
+    )
+
+
+def _winogrande(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
+    """Take a sentence with a gap and two fillers."""
+    sentence = cells.needed("sentence", text_of)
+    answer = cells.read("answer", text_of)
+    if "_" not in sentence or answer not in ("1", "2"):
+        raise RecordError(
+            f"{cells.place}: a row has a sentence with _ and the answer 1 or 2 (test rows have "
+            f"none), got {sentence[:60]!r} and {answer!r}"
+        )
+    return BenchmarkInstance(
+        id=number,
+        task="winogrande",
+        kind="functional",
+        context=sentence,
+        options=(cells.needed("option1", text_of), cells.needed("option2", text_of)),
+        correct=int(answer) - 1,
+    )
+
+
+def _blimp(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
+    """Take a minimal pair, the acceptable sentence first."""
+    paradigm = cells.needed("UID", text_of) if group is None else group
+    return BenchmarkInstance(
+        id=f"{paradigm}/{number}",
+        task="blimp",
+        kind="formal",
+        options=(
+            cells.needed("sentence_good", text_of),
+            cells.needed("sentence_bad", text_of),
+        ),
+        correct=0,
+        group=paradigm,
+    )
+
+
+_LAYOUTS: Final[Mapping[str, _Layout]] = {
+    "lambada": _Layout(
+        repository="EleutherAI/lambada_openai",
+        folders=("default",),
+        split="test",
+        columns=("text",),
+        instance=_lambada,
+    ),
+    "piqa": _Layout(
+        repository="baber/piqa",
+        folders=("plain_text",),
+        split="validation",
+        columns=("goal", "sol1", "sol2", "label"),
+        instance=_piqa,
+    ),
+    "copa": _Layout(
+        repository="aps/super_glue",
+        folders=("copa",),
+        split="validation",
+        columns=("premise", "choice1", "choice2", "question", "label"),
+        instance=_copa,
+    ),
+    "winogrande": _Layout(
+        repository="allenai/winogrande",
+        folders=("winogrande_xl",),
+        split="validation",
+        columns=("sentence", "option1", "option2", "answer"),
+        instance=_winogrande,
+    ),
+    **{
+        group: _Layout(
+            repository="nyu-mll/blimp",
+            folders=paradigms,
+            split="train",
+            columns=("sentence_good", "sentence_bad"),
+            instance=_blimp,
+        )
+        for group, paradigms in BLIMP_PARADIGMS.items()
+    },
+}

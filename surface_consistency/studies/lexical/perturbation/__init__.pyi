@@ -1,0 +1,33 @@
+from .frequencies import (
+    FrequencyMatch as FrequencyMatch,
+    WordFrequency as WordFrequency,
+    corpus_frequencies as corpus_frequencies,
+    read_word_counts as read_word_counts,
+)
+from .inflection import (
+    Inflector as Inflector,
+    RuleInflector as RuleInflector,
+    lemminflect_inflector as lemminflect_inflector,
+)
+from .perturb import (
+    candidate_synonyms as candidate_synonyms,
+    perturb as perturb,
+    perturb_all as perturb_all,
+)
+from .senses import (
+    FirstSense as FirstSense,
+    JudgedSense as JudgedSense,
+    SenseChooser as SenseChooser,
+    SenseQuestion as SenseQuestion,
+    StoredSense as StoredSense,
+    write_senses as write_senses,
+)
+from .tagging import (
+    Tagger as Tagger,
+    Word as Word,
+    WordNetTagger as WordNetTagger,
+)
+from .wordnet import (
+    Synset as Synset,
+    WordNet as WordNet,
+)

@@ -1,0 +1,179 @@
+"""How often words are used, and synonyms that are about as frequent as a word or rarer."""
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
+from surface_consistency.studies.lexical.records import PartOfSpeech
+
+__all__ = ["FrequencyMatch", "WordFrequency", "corpus_frequencies", "read_word_counts"]
+
+WordFrequency = Callable[[str, PartOfSpeech], float]
+"""Tells how often a lemma is used as a part of speech; NaN where that was not counted."""
+
+_COLUMNS: Final = ("word", "count")
+
+
+def corpus_frequencies(source: WordNet | str | os.PathLike[str]) -> WordFrequency:
+    """Tell frequencies of words.
+
+    Args:
+        source: Counts of words in a corpus, as for `read_word_counts`, whatever their part of
+            speech; or WordNet itself: how often its authors saw the most frequent sense of the
+            word, which is coarse and 0 for most words.
+
+    Returns:
+        The function.
+
+    Raises:
+        SourceNotFoundError: As `read_word_counts`.
+        DataError: As `read_word_counts`.
+    """
+    if isinstance(source, WordNet):
+        return lambda lemma, pos: float(source.sense_count(lemma, pos))
+    counts = read_word_counts(source)
+    return lambda lemma, pos: counts.get(lemma, math.nan)
+
+
+def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
+    """Read counts of words.
+
+    Args:
+        path: Folder of `count surfaces` (its bounded occurrences are taken), of `count ngrams
+            --n 1` or of `count lookup`, whose instances are words; or a table of words: CSV or
+            Parquet with the columns word and count.
+
+    Returns:
+        Counts by word, in lower case; counts of words that differ in case alone are added.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If it holds no counts of words, or a count is negative or missing.
+    """
+    import pandas as pd
+
+    given = Path(path).expanduser()
+    names = ("surfaces.parquet", "ngrams.parquet")
+    place = next((given / name for name in names if (given / name).is_file()), given)
+    if not place.is_file():
+        raise SourceNotFoundError(
+            f"{given} holds no counts of words: give a folder of `count surfaces` or `count "
+            "ngrams --n 1`, or a CSV or Parquet file with the columns word and count"
+        )
+    try:
+        frame = (
+            pd.read_parquet(place)
+            if place.suffix == ".parquet"
+            else pd.read_csv(place, keep_default_na=False)
+        )
+    except (OSError, ValueError) as error:
+        raise DataError(f"{place} is no table of counts: {error}") from error
+    if "n_bounded" in frame:
+        frame = frame.drop_duplicates("surface").rename(
+            columns={"surface": "word", "n_bounded": "count"}
+        )
+    elif "counts" in frame:
+        several = frame[frame["counts"].map(len) > 1]
+        if len(several):
+            raise DataError(
+                f"{place}: {several['instance_id'].iloc[0]!r} has {len(several['counts'].iloc[0])} "
+                "n-grams, so it is no word; count words with --n 1"
+            )
+        first = frame["counts"].map(lambda counts: counts[0] if len(counts) else math.nan)
+        frame = frame.assign(word=frame["instance_id"], count=first)
+        frame = frame[frame["count"].notna()]
+    if missing := [name for name in _COLUMNS if name not in frame]:
+        raise DataError(
+            f"{place} lacks the column {', '.join(missing)}; a table of words has word and count"
+        )
+    numbers = pd.to_numeric(frame["count"], errors="coerce")
+    if not (numbers >= 0).all():
+        word = frame.loc[~(numbers >= 0), "word"].iloc[0]
+        raise DataError(f"{place}: the count of {word!r} is no number of at least 0")
+    words = frame["word"].astype(str).str.lower()
+    return {str(word): float(n) for word, n in numbers.groupby(words).sum().items()}
+
+
+class FrequencyMatch:
+    """Parts the synonyms of a word into those about as frequent as the word, and rarer ones.
+
+    Words with synonyms of one kind alone are left as they are by both: so two wordings that take
+    the one and the other replace the same words, and differ in how frequent their synonyms are
+    alone.
+
+    Args:
+        frequency: How often words are used.
+        within: A synonym is about as frequent where 1 + its count is within this factor of 1 + the
+            word's count; rarer where it is below.
+
+    Raises:
+        ValueError: If `within` is below 1.
+
+    Examples:
+        >>> counts = {"use": 999, "apply": 799, "utilise": 9}
+        >>> match = FrequencyMatch(lambda lemma, pos: counts[lemma], within=2.0)
+        >>> match.frequent("use", "verb", ["use", "apply", "utilise"])
+        ['apply']
+        >>> match.rarer("use", "verb", ["use", "apply", "utilise"])
+        ['utilise']
+    """
+
+    def __init__(self, frequency: WordFrequency, *, within: float = 2.0) -> None:
+        if not within >= 1.0:
+            raise ValueError(f"within is a factor of at least 1, got {within}")
+        self._frequency = frequency
+        self._within = within
+        self._parts: dict[tuple[str, PartOfSpeech, tuple[str, ...]], _Parted] = {}
+
+    def frequent(self, lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> list[str]:
+        """Take the synonyms about as frequent as the word.
+
+        Args:
+            lemma: The word.
+            pos: Its part of speech.
+            synonyms: Its synonyms; the word itself is left out.
+
+        Returns:
+            Some of them; none where none is rarer.
+        """
+        return list(self._parted(lemma, pos, synonyms)["frequent"])
+
+    def rarer(self, lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> list[str]:
+        """Take the synonyms rarer than the word.
+
+        Args:
+            lemma: The word.
+            pos: Its part of speech.
+            synonyms: Its synonyms.
+
+        Returns:
+            Some of them; none where none is about as frequent.
+        """
+        return list(self._parted(lemma, pos, synonyms)["rarer"])
+
+    def _parted(self, lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> "_Parted":
+        """Part synonyms, once each word."""
+        key = (lemma, pos, tuple(synonyms))
+        if key not in self._parts:
+            own = 1.0 + self._frequency(lemma, pos)
+            ratios = {
+                other: (1.0 + self._frequency(other, pos)) / own
+                for other in synonyms
+                if other.lower() != lemma
+            }
+            low, high = 1.0 / self._within, self._within
+            frequent = [other for other, ratio in ratios.items() if low <= ratio <= high]
+            rarer = [other for other, ratio in ratios.items() if ratio < low]
+            both = bool(frequent and rarer)
+            self._parts[key] = {
+                "frequent": frequent if both else [],
+                "rarer": rarer if both else [],
+            }
+        return self._parts[key]
+
+
+_Parted = Mapping[str, Sequence[str]]

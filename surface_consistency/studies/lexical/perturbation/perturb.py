@@ -1,0 +1,348 @@
+"""Nouns and verbs of benchmark instances replaced by synonyms."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from surface_consistency.studies.lexical.perturbation.inflection import Inflector, RuleInflector
+from surface_consistency.studies.lexical.perturbation.senses import (
+    FirstSense,
+    SenseChooser,
+    SenseQuestion,
+)
+from surface_consistency.studies.lexical.perturbation.tagging import Tagger, Word, WordNetTagger
+from surface_consistency.studies.lexical.perturbation.wordnet import Synset, WordNet
+from surface_consistency.studies.lexical.records import (
+    BenchmarkInstance,
+    Edit,
+    PartOfSpeech,
+    PerturbedInstance,
+)
+
+__all__ = ["candidate_synonyms", "perturb", "perturb_all"]
+
+_VOWELS: Final = frozenset("aeiou")
+_WHOLE: Final = float(2**64)
+
+_Key = tuple[str, PartOfSpeech]
+
+_Synonyms = Callable[[str, PartOfSpeech, Sequence[str]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """How words are replaced."""
+
+    inflect: Inflector
+    share: float
+    may_keep: bool
+    multi_word: bool
+    synonyms: _Synonyms | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The replaceable words of an instance: where they stand, and the sense of each lemma."""
+
+    places: list[tuple[int, Word]]
+    senses: dict[_Key, Synset]
+
+
+def perturb(
+    instance: BenchmarkInstance,
+    *,
+    lexicon: WordNet,
+    tagger: Tagger | None = None,
+    senses: SenseChooser | None = None,
+    inflect: Inflector | None = None,
+    pos: Collection[PartOfSpeech] = ("noun", "verb"),
+    share: float = 1.0,
+    may_keep: bool = False,
+    multi_word: bool = False,
+    targets: bool = False,
+    synonyms: _Synonyms | None = None,
+    seed: int = 0,
+    draw: int = 0,
+) -> PerturbedInstance:
+    """Put an instance into other words of the same meaning.
+
+    Args:
+        instance: The instance.
+        lexicon: WordNet.
+        tagger: Who finds nouns and verbs; `WordNetTagger` when None.
+        senses: Who tells their senses; the most frequent one when None.
+        inflect: Who restores the form of the word that was there; `RuleInflector` when None.
+        pos: Parts of speech that are replaced.
+        share: Share of the lemmas with a synonym that are replaced, in (0, 1].
+        may_keep: Whether the original lemma is among those drawn from (the paper does not say).
+        multi_word: Whether a lemma of several words may take a word's place.
+        targets: Whether the word of a single option, which is to be foretold, is replaced too.
+        synonyms: Which synonyms of a lemma and part of speech are drawn from, such as
+            `FrequencyMatch.rarer`; all of them when None. Where it gives none the word stays.
+        seed: Seed of the draws.
+        draw: Which of several draws.
+
+    Returns:
+        The instance in other words. A lemma is replaced alike wherever it stands in the instance,
+        in all its forms, so that options still differ where they differed; where a word stands in
+        some options alone and is replaced there, the pair counts as broken. "a" and "an" before a
+        replaced word follow its first letter.
+
+    Raises:
+        ValueError: If `share` is out of range.
+
+    References:
+        Section 5 and appendix A.2 of the study of lexical popularity.
+    """
+    return next(
+        perturb_all(
+            [instance],
+            lexicon=lexicon,
+            tagger=tagger,
+            senses=senses,
+            inflect=inflect,
+            pos=pos,
+            share=share,
+            may_keep=may_keep,
+            multi_word=multi_word,
+            targets=targets,
+            synonyms=synonyms,
+            seed=seed,
+            draws=(draw,),
+        )
+    )
+
+
+def perturb_all(
+    instances: Sequence[BenchmarkInstance],
+    *,
+    lexicon: WordNet,
+    tagger: Tagger | None = None,
+    senses: SenseChooser | None = None,
+    inflect: Inflector | None = None,
+    pos: Collection[PartOfSpeech] = ("noun", "verb"),
+    share: float = 1.0,
+    may_keep: bool = False,
+    multi_word: bool = False,
+    targets: bool = False,
+    synonyms: _Synonyms | None = None,
+    seed: int = 0,
+    draws: Collection[int] = (0,),
+) -> Iterator[PerturbedInstance]:
+    """Put instances into other words; words are tagged and senses asked for once for all draws.
+
+    Args:
+        instances: The instances.
+        lexicon: As for `perturb`, as all that follow.
+        tagger: Who finds nouns and verbs.
+        senses: Who tells their senses.
+        inflect: Who restores the form.
+        pos: Parts of speech that are replaced.
+        share: Share of the lemmas that are replaced.
+        may_keep: Whether the original lemma is among those drawn from.
+        multi_word: Whether a lemma of several words may take a word's place.
+        targets: Whether a single option is replaced too.
+        synonyms: Which synonyms are drawn from.
+        seed: Seed of the draws.
+        draws: Numbers of the draws.
+
+    Yields:
+        One perturbed instance for each instance and draw, the draws of an instance together.
+
+    Raises:
+        ValueError: If `share` is out of range.
+    """
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"share is a fraction above 0 and at most 1, got {share}")
+    rules = _Rules(
+        inflect=inflect or RuleInflector(lexicon),
+        share=share,
+        may_keep=may_keep,
+        multi_word=multi_word,
+        synonyms=synonyms,
+        seed=seed,
+    )
+    tagger = tagger or WordNetTagger(lexicon)
+    found: list[tuple[BenchmarkInstance, list[tuple[int, Word]], int]] = []
+    questions: list[tuple[_Key, SenseQuestion]] = []
+    for instance in instances:
+        places, asked = _replaceable(instance, lexicon, tagger, frozenset(pos), targets=targets)
+        found.append((instance, places, len(asked)))
+        questions += asked.items()
+    chosen = (senses or FirstSense()).choose([question for _, question in questions])
+    if len(chosen) != len(questions):
+        raise ValueError(
+            f"a chooser of senses gives one sense a question, got {len(chosen)} for "
+            f"{len(questions)}"
+        )
+    start = 0
+    for instance, places, n_asked in found:
+        keys = [key for key, _ in questions[start : start + n_asked]]
+        told = zip(keys, chosen[start : start + n_asked], strict=True)
+        start += n_asked
+        words = _Found(places=places, senses={key: sense for key, sense in told if sense})
+        for draw in draws:
+            yield _perturbed(instance, words, rules, draw)
+
+
+def _replaceable(
+    instance: BenchmarkInstance,
+    lexicon: WordNet,
+    tagger: Tagger,
+    pos: frozenset[PartOfSpeech],
+    *,
+    targets: bool,
+) -> tuple[list[tuple[int, Word]], dict[_Key, SenseQuestion]]:
+    """Find the words that may be replaced; ask for the sense of a lemma where it is first."""
+    parts = instance.parts if len(instance.options) > 1 or targets else (instance.context,)
+    places: list[tuple[int, Word]] = []
+    asked: dict[_Key, SenseQuestion] = {}
+    for part, text in enumerate(parts):
+        for word in tagger.tag(text) if text else ():
+            kind = word.pos
+            if kind not in pos or kind is None:
+                continue
+            key = (word.lemma, kind)
+            if key not in asked:
+                synsets = lexicon.synsets(word.lemma, kind)
+                if not synsets:
+                    continue
+                asked[key] = SenseQuestion(
+                    text=text, start=word.start, end=word.end, synsets=synsets
+                )
+            places.append((part, word))
+    return places, asked
+
+
+def _perturbed(
+    instance: BenchmarkInstance, words: _Found, rules: _Rules, draw: int
+) -> PerturbedInstance:
+    """Replace the words of an instance in one draw."""
+    synonyms = {
+        key: synonym
+        for key, sense in words.senses.items()
+        if (synonym := _drawn(key, sense, f"{rules.seed}\n{draw}\n{instance.id}", rules))
+    }
+    edits = list(_edits(instance, words, synonyms, rules))
+    parts = _applied(instance.parts, edits)
+    if len(set(parts[1:])) < len(set(instance.options)):
+        # Synonyms of one another stood in two options, which now read alike.
+        edits = [edit for edit in edits if edit.part == 0]
+        parts = _applied(instance.parts, edits)
+    perturbed = instance.model_copy(update={"context": parts[0], "options": parts[1:]})
+    return PerturbedInstance(
+        instance=perturbed, draw=draw, edits=tuple(edits), is_broken=_is_broken(instance, edits)
+    )
+
+
+def _drawn(key: _Key, sense: Synset, salt: str, rules: _Rules) -> str | None:
+    """Draw the synonym of a lemma, no name, number or unit of two letters; None to keep it."""
+    lemma, pos = key
+    candidates = [
+        other
+        for other in candidate_synonyms(sense, pos, multi_word=rules.multi_word)
+        if rules.may_keep or other != lemma
+    ]
+    if candidates and rules.synonyms is not None:
+        candidates = list(rules.synonyms(lemma, pos, candidates))
+    if not candidates:
+        return None
+    digest = hashlib.blake2b(f"{salt}\n{lemma}\n{pos}".encode(), digest_size=16).digest()
+    if int.from_bytes(digest[8:]) / _WHOLE >= rules.share:
+        return None
+    chosen = candidates[int.from_bytes(digest[:8]) % len(candidates)]
+    return None if chosen == lemma else chosen
+
+
+def candidate_synonyms(sense: Synset, pos: PartOfSpeech, *, multi_word: bool = False) -> list[str]:
+    """List the lemmas of a sense that may take a word's place: no name, number or symbol.
+
+    Args:
+        sense: The sense.
+        pos: Its part of speech; of a noun lemmas of two letters, mostly units, are left out.
+        multi_word: Whether lemmas of several words may.
+
+    Returns:
+        The lemmas, the word itself among them.
+    """
+    return [
+        lemma
+        for lemma in sense.lemmas
+        if (multi_word or " " not in lemma)
+        and lemma.replace(" ", "").replace("-", "").isalpha()
+        and lemma == lemma.lower()
+        and (len(lemma) > 2 or pos == "verb")
+    ]
+
+
+def _edits(
+    instance: BenchmarkInstance, words: _Found, synonyms: dict[_Key, str], rules: _Rules
+) -> Iterator[Edit]:
+    """Give each replaced word in its form."""
+    parts = instance.parts
+    for part, word in words.places:
+        kind = word.pos
+        synonym = synonyms.get((word.lemma, kind)) if kind else None
+        if kind is None or synonym is None:
+            continue
+        original = parts[part][word.start : word.end]
+        form = rules.inflect(synonym, word.tag)
+        if form is None:
+            continue
+        replacement = _cased(form, original)
+        if replacement != original:
+            yield Edit(
+                part=part,
+                start=word.start,
+                original=original,
+                replacement=replacement,
+                lemma=word.lemma,
+                synonym=synonym,
+                pos=kind,
+                synset=words.senses[word.lemma, kind].id,
+            )
+
+
+def _applied(parts: Sequence[str], edits: Sequence[Edit]) -> tuple[str, ...]:
+    """Write the parts with their words replaced."""
+    texts = []
+    for number, text in enumerate(parts):
+        pieces, last = [], 0
+        for edit in edits:
+            if edit.part == number:
+                pieces += [_with_article(text[last : edit.start], edit), edit.replacement]
+                last = edit.start + len(edit.original)
+        texts.append("".join([*pieces, text[last:]]))
+    return tuple(texts)
+
+
+def _with_article(before: str, edit: Edit) -> str:
+    """Let "a" or "an" right before a replaced word follow its first letter."""
+    _, _, article = before.removesuffix(" ").rpartition(" ")
+    if not before.endswith(" ") or article.lower() not in ("a", "an"):
+        return before
+    was, now = edit.original[0].lower() in _VOWELS, edit.replacement[0].lower() in _VOWELS
+    if was == now:
+        return before
+    return f"{before[: len(before) - len(article) - 1]}{article[0]}{'n' if now else ''} "
+
+
+def _cased(form: str, original: str) -> str:
+    """Give a form the capitals of the word whose place it takes."""
+    if len(original) > 1 and original.isupper():
+        return form.upper()
+    return form[0].upper() + form[1:] if original[0].isupper() else form
+
+
+def _is_broken(instance: BenchmarkInstance, edits: Sequence[Edit]) -> bool:
+    """Tell whether options hold different replacements."""
+    if len(instance.options) < 2:
+        return False
+    replaced = [
+        Counter((edit.lemma, edit.pos) for edit in edits if edit.part == number)
+        for number in range(1, len(instance.options) + 1)
+    ]
+    return any(counts != replaced[0] for counts in replaced[1:])

@@ -1,0 +1,382 @@
+"""Examples of the linking probe: true pairs of names, and false ones made from them."""
+
+import hashlib
+import os
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from surface_consistency.engine.selection import tell_limit
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.studies.linking.records import LinkingExample, LinkingKind
+from surface_consistency.studies.redirectqa.data import RedirectQA
+from surface_consistency.taxonomy import CATEGORIES
+
+__all__ = ["NameEncoder", "SurfaceNegative", "linking_examples", "ngram_vectors", "word_vectors"]
+
+NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+"""Vectors of names, shape (n_names, n_dimensions); near ones are of similar names."""
+
+SurfaceNegative = Literal["one-character", "other-entity-same-shape"]
+"""How a surface negative is made: one character of one name is replaced, or the redirect gives way
+to one of another entity that looks alike."""
+
+_DISPUTABLE: Final = frozenset({"spelling_variants", "typical_errors"})
+_BLOCK: Final = 1_024
+_NGRAM_DIMENSIONS: Final = 2_048
+_TRIES: Final = 200
+_NEAREST: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A true pair of names."""
+
+    id: str
+    fact_id: str
+    subject_id: str | None
+    entity: str
+    canonical: str
+    redirect: str
+    categories: tuple[str, ...]
+
+
+def linking_examples(
+    data: RedirectQA,
+    *,
+    encode: NameEncoder,
+    limit: int | None = None,
+    seed: int = 0,
+    surface_negative: SurfaceNegative = "one-character",
+) -> list[LinkingExample]:
+    """Make the examples of RedirectQA's linking probe.
+
+    Each canonical-redirect pair of names is a positive example; one surface negative replaces one
+    character of one of its names, and one semantic negative the canonical name by that of the
+    nearest other entity. A negative never holds two known names of one entity: such are drawn
+    again. A pair of several categories gives examples in the wording of each; totals count those of
+    the first.
+
+    Args:
+        data: The questions; wordings and facts of one pair of names are taken together.
+        encode: Vectors of names, by whose squared distance the nearest entity is found.
+        limit: Take so many pairs of names, in an order drawn by the seed; all when None.
+        seed: Seed of the characters and of `limit`.
+        surface_negative: How surface negatives are made: "one-character", as in the paper, or
+            "other-entity-same-shape", which takes a redirect of another entity of the same shape
+            (capitals, small letters, digits and signs in the same order, however many) and the
+            nearest length, of the same category where there is one, and is never disputable.
+
+    Returns:
+        The examples: for each pair and category a positive, a surface negative and a semantic one.
+        A negative that cannot be made, for names of one letter or a single entity, is left out.
+
+    Raises:
+        DataError: If there is no pair of two different names.
+
+    Notes:
+        Whether "no" is right for a surface negative of a spelling variant or an error is
+        disputable, since a replaced character is a misspelling; such examples say so.
+
+    References:
+        Appendix B.5 of arXiv 2604.21882.
+    """
+    pairs = _pairs(data)
+    if not pairs:
+        raise DataError(f"{data.source.id} holds no pair of two different names to ask for")
+    known = _known_names(data)
+    names = list(dict.fromkeys(pair.canonical for pair in pairs))
+    if limit is not None:
+        n_held = len(pairs)
+        pairs = sorted(pairs, key=lambda pair: _draw(seed, pair.id).random())[:limit]
+        tell_limit(limit, len(pairs), n_held, "pairs of names")
+    nearest = _nearest(sorted({pair.canonical for pair in pairs}), names, encode)
+    by_shape = _by_shape(_pairs(data)) if surface_negative == "other-entity-same-shape" else None
+    return [
+        example
+        for pair in pairs
+        for example in _examples(pair, known, nearest, by_shape, seed=seed)
+    ]
+
+
+def _pairs(data: RedirectQA) -> list[_Pair]:
+    """Collect the distinct pairs of names, each with its first fact."""
+    found: dict[tuple[str, str, str], _Pair] = {}
+    for pair in data.pairs:
+        subject, surface = pair.redirect.triple.subject, pair.redirect.surface
+        canonical = pair.canonical.surface.text
+        entity = subject.id or canonical
+        if _folded(canonical, case=False) == _folded(surface.text, case=False):
+            continue
+        key = (entity, canonical, surface.text)
+        found.setdefault(
+            key,
+            _Pair(
+                id=hashlib.sha256("\0".join(key).encode()).hexdigest()[:12],
+                fact_id=pair.redirect.triple.id,
+                subject_id=subject.id,
+                entity=entity,
+                canonical=canonical,
+                redirect=surface.text,
+                categories=tuple(surface.categories),
+            ),
+        )
+    return list(found.values())
+
+
+def _known_names(data: RedirectQA) -> Mapping[str, frozenset[str]]:
+    """Collect the entities that each name is known to stand for, letter case aside."""
+    names: dict[str, set[str]] = {}
+    for question in data.questions:
+        subject = question.triple.subject
+        entity = subject.id or subject.name
+        for name in (question.surface.text, subject.name, *subject.aliases):
+            names.setdefault(_folded(name), set()).add(entity)
+    return {name: frozenset(entities) for name, entities in names.items()}
+
+
+def _examples(
+    pair: _Pair,
+    known: Mapping[str, frozenset[str]],
+    nearest: Mapping[str, Sequence[str]],
+    by_shape: Mapping[str, Sequence[_Pair]] | None,
+    *,
+    seed: int,
+) -> Iterator[LinkingExample]:
+    """Make the examples of one pair, in the wording of each of its categories."""
+    made: dict[LinkingKind, tuple[str, str]] = {"positive": (pair.redirect, pair.canonical)}
+    if by_shape is None:
+        surface = _replaced(pair, known, _draw(seed, pair.id))
+    else:
+        surface = _of_same_shape(pair, known, by_shape, _draw(seed, pair.id))
+    if surface is not None:
+        made["surface_negative"] = surface
+    for other in nearest.get(pair.canonical, ()):
+        if pair.entity not in known.get(_folded(other), frozenset()):
+            made["semantic_negative"] = (pair.redirect, other)
+            break
+    for place, category in enumerate(pair.categories or (None,)):
+        types = (CATEGORIES[category].type,) if category in CATEGORIES else ()
+        for kind, (redirect, canonical) in made.items():
+            yield LinkingExample(
+                id=f"{pair.id}/{place}/{kind}",
+                source_id=pair.id,
+                fact_id=pair.fact_id,
+                subject_id=pair.subject_id,
+                kind=kind,
+                redirect=redirect,
+                canonical=canonical,
+                category=category,
+                types=types,
+                is_main=place == 0,
+                is_disputable=kind == "surface_negative"
+                and by_shape is None
+                and not _DISPUTABLE.isdisjoint(types),
+            )
+
+
+def _replaced(
+    pair: _Pair, known: Mapping[str, frozenset[str]], rng: random.Random
+) -> tuple[str, str] | None:
+    """Replace one letter or digit of one name so that no known name results; None if none can."""
+    for _ in range(_TRIES):
+        sides = [pair.redirect, pair.canonical]
+        side = rng.randrange(2)
+        name = sides[side]
+        places = [place for place, character in enumerate(name) if character.isalnum()]
+        if len(places) < 2:
+            continue
+        place = rng.choice(places)
+        name = name[:place] + _another(name[place], rng) + name[place + 1 :]
+        if _folded(name) in known or _folded(name) == _folded(sides[1 - side]):
+            continue
+        sides[side] = name
+        return sides[0], sides[1]
+    return None
+
+
+def _by_shape(pairs: Iterable[_Pair]) -> dict[str, list[_Pair]]:
+    """Sort pairs by the shape of their redirects."""
+    found: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        found.setdefault(_shape(pair.redirect), []).append(pair)
+    return found
+
+
+def _shape(name: str) -> str:
+    """Write a name as its kinds of characters, each run once: "Aa A. Aa" of "Ada B. Lee"."""
+    kinds = "".join(
+        "A" if c.isupper() else "0" if c.isdigit() else "a" if c.isalpha() else c
+        for c in unicodedata.normalize("NFC", name)
+    )
+    return re.sub(r"([Aa0])\1+", r"\1", kinds)
+
+
+def _of_same_shape(
+    pair: _Pair,
+    known: Mapping[str, frozenset[str]],
+    by_shape: Mapping[str, Sequence[_Pair]],
+    rng: random.Random,
+) -> tuple[str, str] | None:
+    """Take a redirect of another entity that looks like that of a pair; None if there is none."""
+    others = sorted(
+        {
+            (
+                pair.categories != other.categories,
+                abs(len(other.redirect) - len(pair.redirect)),
+                other.redirect,
+            )
+            for other in by_shape[_shape(pair.redirect)]
+            if pair.entity not in known.get(_folded(other.redirect), frozenset((other.entity,)))
+            and other.entity != pair.entity
+        }
+    )
+    best = [name for *rank, name in others if tuple(rank) == others[0][:2]]
+    return (rng.choice(best), pair.canonical) if best else None
+
+
+def _another(character: str, rng: random.Random) -> str:
+    """Draw another character of the same kind: a digit, a capital, or a small letter."""
+    if character.isdigit():
+        pool = "0123456789"
+    elif character.isupper():
+        pool = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    else:
+        pool = "abcdefghijklmnopqrstuvwxyz"
+    return rng.choice([other for other in pool if other != character])
+
+
+def _nearest(
+    wanted: Sequence[str], names: Sequence[str], encode: NameEncoder
+) -> dict[str, list[str]]:
+    """Find the names nearest to each by squared distance, nearest first, itself left out."""
+    if len(names) < 2:
+        return {}
+    vectors = np.asarray(encode(names), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(names):
+        raise DataError(
+            f"the vectors of {len(names)} names have shape {vectors.shape}; expected one row a name"
+        )
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    row_of = {name: row for row, name in enumerate(names)}
+    n_nearest = min(_NEAREST, len(names) - 1)
+    found: dict[str, list[str]] = {}
+    for start in range(0, len(wanted), _BLOCK):
+        part = wanted[start : start + _BLOCK]
+        rows = np.array([row_of[name] for name in part])
+        # Squared distance less the wanted name's own square, which changes no order.
+        distances = squares[None, :] - 2.0 * (vectors[rows] @ vectors.T)
+        distances[np.arange(len(rows)), rows] = np.inf
+        near = np.argpartition(distances, n_nearest - 1, axis=1)[:, :n_nearest]
+        for name, of_name, row in zip(part, near, distances, strict=True):
+            # Ties by name, so that the order of the data does not matter.
+            found[name] = sorted(
+                (names[column] for column in of_name),
+                key=lambda other, row=row: (row[row_of[other]], other),  # type: ignore[misc]
+            )
+    return found
+
+
+def ngram_vectors(names: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Make vectors of the character trigrams of names: names that are spelled alike are near.
+
+    Args:
+        names: The names.
+
+    Returns:
+        Unit vectors of counts of hashed trigrams, letter case aside, shape (n_names, 2048).
+
+    Examples:
+        >>> near, far = ngram_vectors(["Lisbon", "Lisbun"]), ngram_vectors(["Lisbon", "Oslo"])
+        >>> bool(near[0] @ near[1] > far[0] @ far[1])
+        True
+    """
+    vectors = np.zeros((len(names), _NGRAM_DIMENSIONS), dtype=np.float32)
+    for row, name in enumerate(names):
+        padded = f"  {_folded(name)} "
+        for start in range(len(padded) - 2):
+            digest = hashlib.blake2b(padded[start : start + 3].encode(), digest_size=4).digest()
+            vectors[row, int.from_bytes(digest) % _NGRAM_DIMENSIONS] += 1.0
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: npt.NDArray[np.float32] = vectors / np.maximum(norms, np.float32(1e-12))
+    return unit
+
+
+def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
+    """Read word vectors in the text format of fastText and word2vec.
+
+    Args:
+        path: File of lines "word number number ...", UTF-8; a first line of two numbers is passed
+            over. Of a large file only the words of the names are kept.
+
+    Returns:
+        An encoder: the mean of the vectors of a name's words, as written, else in small letters; a
+        name without a known word is at the origin.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If a line has another number of numbers than the one before; names the line.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise SourceNotFoundError(f"no file {file}; give word vectors as text (.vec)")
+
+    def encode(names: Sequence[str]) -> npt.NDArray[np.float32]:
+        words = [name.split() for name in names]
+        wanted = {form for name in words for word in name for form in (word, word.lower())}
+        vectors = dict(_read_vectors(file, wanted))
+        if not vectors:
+            raise DataError(f"{file} has no vector of any word of the {len(names)} names")
+        size = len(next(iter(vectors.values())))
+        made = np.zeros((len(names), size), dtype=np.float32)
+        for row, name in enumerate(words):
+            known = [vectors.get(word, vectors.get(word.lower())) for word in name]
+            kept = [vector for vector in known if vector is not None]
+            if kept:
+                made[row] = np.mean(kept, axis=0)
+        return made
+
+    return encode
+
+
+def _read_vectors(
+    file: Path, wanted: Iterable[str]
+) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
+    """Read the vectors of some words."""
+    words, size = frozenset(wanted), None
+    with file.open(encoding="utf-8", newline="\n") as lines:
+        try:
+            for number, line in enumerate(lines, start=1):
+                word, *values = line.rstrip().split(" ")
+                if number == 1 and len(values) == 1:
+                    continue
+                if size not in (None, len(values)):
+                    raise DataError(
+                        f"{file}:{number}: {len(values)} numbers where the line before has {size}; "
+                        "the file is cut off or no file of word vectors"
+                    )
+                size = len(values)
+                if word in words:
+                    yield word, np.array(values, dtype=np.float32)
+        except ValueError as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{file}: no word vectors as UTF-8 text ({error})") from error
+
+
+def _folded(name: str, *, case: bool = True) -> str:
+    """Write a name in one form: composed, and letter case aside."""
+    composed = unicodedata.normalize("NFC", name)
+    return composed.casefold() if case else composed
+
+
+def _draw(seed: int, name: str) -> random.Random:
+    """Make the generator of one pair: its draws do not depend on the others."""
+    return random.Random(f"{seed}|{name}")

@@ -1,0 +1,728 @@
+"""The linking probe: does a model know that two names are of one entity?
+
+The probe is appendix B.5 of RedirectQA (arXiv 2604.21882). Every question is asked in both orders
+of the two names; the verdicts on one example in both orders are the pair of this study.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import repeat
+from pathlib import Path
+from typing import ClassVar, Final, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from surface_consistency.engine.paired import PairedReport
+from surface_consistency.engine.paired_tables import interval_value
+from surface_consistency.engine.study import Plan, PromptGroup, Report, Study, StudySettings
+from surface_consistency.errors import DataError
+from surface_consistency.metrics import clustered_auc, linking_by
+from surface_consistency.metrics.linking.linking import LINKING_KINDS
+from surface_consistency.models.options import check_scores_of_options
+from surface_consistency.models.runner import Runner
+from surface_consistency.plugins import Plugins
+from surface_consistency.report.page import Finding, Part, Section
+from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run
+from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.linking.data import (
+    NameEncoder,
+    SurfaceNegative,
+    linking_examples,
+    word_vectors,
+)
+from surface_consistency.studies.linking.prompts import (
+    LINKING_WORDINGS,
+    NO_WORDS,
+    YES_WORDS,
+    LinkingOrder,
+    linking_prompt,
+    linking_question,
+)
+from surface_consistency.studies.linking.records import (
+    LinkingExample,
+    LinkingOutcome,
+    LinkingVerdict,
+)
+from surface_consistency.studies.redirectqa.data import RedirectQA
+from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
+from surface_consistency.taxonomy import CATEGORIES, TYPES
+
+__all__ = [
+    "LinkingJudge",
+    "LinkingReport",
+    "LinkingScoring",
+    "LinkingSettings",
+    "LinkingStudy",
+    "log_odds",
+]
+
+_ORDERS: Final = get_args(LinkingOrder)
+_NOTHING: Final = "N/A"
+_CALIBRATION: Final = "calibration"
+_TARGETS: Final = [
+    "target_id",
+    "prompt_id",
+    "answers",
+    "fact_id",
+    "subject_id",
+    "question",
+    "kind",
+    "category",
+    "order",
+]
+_WORDS: Final = (*YES_WORDS, *NO_WORDS)
+_ENCODERS: Final = Plugins(
+    "surface_consistency.name_encoders",
+    "encoder of names",
+    built_in={"names": "surface_consistency.studies.linking.data:ngram_vectors"},
+    error=DataError,
+)
+_FIRST_WORD: Final = re.compile(r"\w+")
+_KINDS: Final = {
+    "positive": "true pair",
+    "surface_negative": "a character replaced",
+    "semantic_negative": "name of a similar entity",
+}
+
+
+class LinkingSettings(StudySettings):
+    """How the linking probe asks."""
+
+    read: Literal["log-odds", "generate"] = "log-odds"
+    """Whether the probabilities of yes and no are compared, or the model writes as in the paper."""
+
+    wording: Literal["category", "same-entity"] = "category"
+    """Whether each redirect category has its own question, as in the paper, or all ask alike."""
+
+    surface_negative: SurfaceNegative = "one-character"
+    """How surface negatives are made: one character of one name is replaced, as in the paper, or
+    the redirect gives way to that of another entity which looks alike, so that "no" is beyond
+    dispute."""
+
+    neighbours: str = "names"
+    """Where the similar entities of semantic negatives come from: names (spelled alike), embedder
+    (a sentence encoder; extra `retrieval`), a text file of word vectors such as cc.en.300.vec,
+    which is the paper's way, or module:attribute, a function from names to vectors."""
+
+    shots: int = Field(default=0, ge=0)
+    """Demonstrations before each question, yes and no in turn; their entities are not asked."""
+
+    chat: bool = False
+    """Whether prompts are turns for the model's chat template rather than plain text."""
+
+    calibrate: bool = True
+    """Whether each wording is also asked with N/A for both names, to take a habit of yes or no out
+    of the log-odds."""
+
+    max_new_tokens: int = Field(default=5, ge=1)
+    """Longest answer with --read generate, in tokens."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only so many pairs of names."""
+
+
+class LinkingScoring(Settings):
+    """How answers are judged: yes is right for true pairs alone."""
+
+    calibrated: bool = False
+    """Whether yes means calibrated log-odds above 0, rather than log-odds above 0."""
+
+
+class LinkingJudge:
+    """Reads yes or no: from the log-odds of the words, or from the first word written.
+
+    Args:
+        baselines: Log-odds of each wording and order with nothing for the names, by prompt id.
+        is_calibrated: Whether these are taken off before the sign decides.
+    """
+
+    name: str
+    """Where yes and no are read."""
+
+    def __init__(self, baselines: Mapping[str, float], *, is_calibrated: bool = False) -> None:
+        if is_calibrated and not baselines:
+            raise DataError(
+                "--calibrated needs the wordings asked with N/A for both names, which this run was "
+                "not; ask with --calibrate, --read log-odds"
+            )
+        self._baselines = baselines
+        self._is_calibrated = is_calibrated
+        self.name = "calibrated log-odds" if is_calibrated else "yes or no"
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `engine.judging.judges.Judge.judge`.
+
+        Returns:
+            prediction, is_correct, reason, log_odds and calibrated_log_odds.
+
+        Raises:
+            DataError: If an answer has more or fewer scores than the question has options.
+        """
+        check_scores_of_options(
+            targets["prompt_id"], repeat(_WORDS, len(targets)), targets["scores"]
+        )
+        rows = [
+            self._judge(text, scores, kind, _baseline_id(category, order))
+            for text, scores, kind, category, order in zip(
+                *(targets[name] for name in ("text", "scores", "kind", "category", "order")),
+                strict=True,
+            )
+        ]
+        columns = ["prediction", "is_correct", "reason", "log_odds", "calibrated_log_odds"]
+        frame = pd.DataFrame(rows, columns=columns, index=targets.index)
+        floats = dict.fromkeys(("log_odds", "calibrated_log_odds"), "Float64")
+        return frame.astype(
+            {"prediction": "str", "reason": "str", "is_correct": "boolean", **floats}
+        )
+
+    def _judge(
+        self,
+        text: str | None,
+        scores: Sequence[ScoredText] | None,
+        kind: str,
+        wording: str,
+    ) -> tuple[str | None, bool | None, str | None, float | None, float | None]:
+        """Judge one answer."""
+        if not isinstance(text, str):
+            return None, None, "no answer", None, None
+        if scores is None:
+            found = _FIRST_WORD.search(text)
+            said = found[0].casefold() if found else ""
+            if said not in ("yes", "no"):
+                return text, None, "neither yes nor no", None, None
+            return said, (said == "yes") == (kind == "positive"), None, None, None
+        odds = log_odds(scores)
+        if math.isnan(odds):
+            return text, None, "no log-odds: neither yes nor no has a probability", None, None
+        baseline = self._baselines.get(wording)
+        calibrated = None if baseline is None else odds - baseline
+        decisive = calibrated if self._is_calibrated else odds
+        if decisive is None:
+            return None, None, "no calibration of its wording", odds, None
+        says_yes = decisive > 0.0
+        return "yes" if says_yes else "no", says_yes == (kind == "positive"), None, odds, calibrated
+
+
+def log_odds(scores: Sequence[ScoredText]) -> float:
+    """Compare the words of affirmation with those of denial.
+
+    Args:
+        scores: Log-probabilities of the options of `studies.linking.prompts.linking_prompt`, in its order.
+
+    Returns:
+        Log of the odds, in nats: above 0 the model rather affirms; NaN where no word is possible.
+
+    Examples:
+        >>> words = [ScoredText(request_id=str(n), log_probabilities=(math.log(p),))
+        ...          for n, p in enumerate((0.4, 0.2, 0.1, 0.1))]
+        >>> round(math.exp(log_odds(words)), 6)
+        3.0
+    """
+    values = [score.log_probability for score in scores]
+    yes, no = values[: len(YES_WORDS)], values[len(YES_WORDS) :]
+    odds = [float(np.logaddexp.reduce(of_words)) for of_words in (yes, no)]
+    return math.nan if max(odds) == -math.inf else odds[0] - odds[1]
+
+
+class LinkingReport(PairedReport):
+    """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
+
+    def __init__(self, study: Study, report: Report) -> None:
+        self._whole = report.runs
+        totals = [replace(run, outcomes=_of_totals(run.outcomes)) for run in report.runs]
+        super().__init__(study, replace(report, runs=totals))
+
+    def tables(self) -> dict[str, Table]:
+        """Compute the rates of table 7 and areas under the curve, besides the paired tables.
+
+        Returns:
+            Tables by name: "linking" by type and category, "linking_kinds", "linking_orders", and
+            those of `PairedReport.tables`, whose two conditions are the orders of the names.
+        """
+        return {
+            "linking": self._table(
+                [row for run in self._whole for row in self._groups(run)],
+                "Linking by type and category of the redirect, asked with the redirect first",
+                note="A pair of several categories counts in each of them and once in totals. "
+                "Whether “no” is right for a misspelling with one more character replaced is "
+                "disputable, hence the row without them.",
+            ),
+            "linking_kinds": self._kinds(),
+            "linking_orders": self._table(
+                [row for run in self.report.runs for row in self._orders(run)],
+                "Linking by order of the names, with and without calibration",
+                note="Calibrated: the log-odds less those of the same wording with N/A for both "
+                "names.",
+            ),
+            **super().tables(),
+        }
+
+    def _groups(self, run: Run) -> Iterable[dict[str, object]]:
+        """Compute the rows of one run: all, without the disputable, types, categories."""
+        totals, whole = _of_totals(run.outcomes), run.outcomes
+        yield self._row(run, totals, "all", "all")
+        if totals["is_disputable"].any():
+            yield self._row(run, totals[~totals["is_disputable"]], "all", "but disputable ones")
+        for name, kind in TYPES.items():
+            part = totals[[name in types for types in totals["types"]]]
+            if len(part):
+                yield self._row(run, part, "type", kind.title)
+        for name, category in CATEGORIES.items():
+            part = whole[[name in categories for categories in whole["categories"]]]
+            if len(part):
+                yield self._row(run, part, "category", category.name)
+
+    def _orders(self, run: Run) -> Iterable[dict[str, object]]:
+        """Compute the rows of one run by order, uncalibrated and calibrated."""
+        frame = run.outcomes
+        for side, condition in zip(("first", "second"), self.study.conditions, strict=True):
+            yield self._row(run, frame, condition, "as asked", side=side)
+            calibrated = frame[f"{side}_calibrated_log_odds"]
+            if calibrated.notna().any():
+                is_true = frame["kind"] == "positive"
+                right = ((calibrated > 0.0) == is_true).where(calibrated.notna())
+                judged = frame.assign(**{f"{side}_correct": right})
+                yield self._row(
+                    run, judged, condition, "calibrated", side=side, odds="calibrated_log_odds"
+                )
+
+    def _row(
+        self,
+        run: Run,
+        frame: pd.DataFrame,
+        group: str,
+        label: str,
+        *,
+        side: str = "first",
+        odds: str = "log_odds",
+    ) -> dict[str, object]:
+        """Compute the rates and the area under the curve of some examples."""
+        settings, cluster = self.report.settings, self.report.cluster
+        told = linking_by(
+            frame,
+            correct=f"{side}_correct",
+            cluster=cluster,
+            n_resamples=settings.resamples,
+            rng=settings.bootstrap_seed,
+        ).iloc[0]
+        row: dict[str, object] = {"model": run.label, "group": group, "label": label}
+        row |= {name: told[name] for name in told.index}
+        known = frame[frame[f"{side}_{odds}"].notna()]
+        for against, kinds in (
+            ("", LINKING_KINDS[1:]),
+            *((f"_{k}", (k,)) for k in LINKING_KINDS[1:]),
+        ):
+            part = known[known["kind"].isin(["positive", *kinds])]
+            area = clustered_auc(
+                part[f"{side}_{odds}"].to_numpy(dtype=float),
+                (part["kind"] == "positive").to_numpy(dtype=float),
+                part[cluster].to_numpy(dtype=object),
+            )
+            row |= {
+                f"auc{against}": area.auc,
+                f"auc{against}_low": area.auc_interval.low,
+                f"auc{against}_high": area.auc_interval.high,
+            }
+        return row
+
+    def _table(self, rows: Sequence[Mapping[str, object]], caption: str, *, note: str) -> Table:
+        """Set rows of `_row`."""
+        return Table(
+            frame=pd.DataFrame(rows),
+            caption=caption,
+            note=note,
+            few="n_clusters",
+            columns=[
+                Column(key="model", title="Model"),
+                Column(key="group", title="Group"),
+                Column(key="label", title="Of"),
+                Column(key="n", title="Examples", kind="count"),
+                Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
+                *(
+                    interval_column(key, title, "rate", "%", direction="higher")
+                    for key, title in (
+                        ("raw_accuracy", "Raw"),
+                        ("balanced_accuracy", "Balanced"),
+                        ("positive_accuracy", "Positive"),
+                        ("negative_accuracy", "Negative"),
+                    )
+                ),
+                interval_column("yes_rate", "Yes", "rate", "%"),
+                interval_column("auc", "AUC", "number", "0.5 is chance", direction="higher"),
+            ],
+        )
+
+    def _kinds(self) -> Table:
+        """Compute the accuracy on each kind of example, in the first order, whole and by type."""
+        rows = []
+        for run in self.report.runs:
+            for kind in LINKING_KINDS:
+                of_kind = run.outcomes[run.outcomes["kind"] == kind]
+                parts = {"all": of_kind}
+                disputable = of_kind["is_disputable"].to_numpy(dtype=bool)
+                if disputable.any():
+                    parts |= {
+                        "disputable": of_kind[disputable],
+                        "beyond dispute": of_kind[~disputable],
+                    }
+                for name, redirect_type in TYPES.items():
+                    of_type = [name in types for types in of_kind["types"]]
+                    parts[redirect_type.title] = of_kind[of_type]
+                rows += [
+                    self._kind_row(run, kind, label, part)
+                    for label, part in parts.items()
+                    if len(part)
+                ]
+        return Table(
+            frame=pd.DataFrame(rows),
+            caption="Right answers by kind of example",
+            note="Disputable: a misspelling or spelling variant with one more character replaced, "
+            "to which “yes” may be as right.",
+            few="n_clusters",
+            columns=[
+                Column(key="model", title="Model"),
+                Column(key="kind", title="Kind", labels=_KINDS),
+                Column(key="label", title="Of"),
+                Column(key="n", title="Examples", kind="count"),
+                interval_column("accuracy", "Right", "rate", "%", direction="higher"),
+            ],
+        )
+
+    def _kind_row(self, run: Run, kind: str, label: str, part: pd.DataFrame) -> dict[str, object]:
+        """Compute the accuracy on some examples of one kind."""
+        told = linking_by(
+            part,
+            correct="first_correct",
+            cluster=self.report.cluster,
+            n_resamples=self.report.settings.resamples,
+            rng=self.report.settings.bootstrap_seed,
+        ).iloc[0]
+        row = {"model": run.label, "kind": kind, "label": label, "n": told["n"]}
+        row |= {"n_clusters": told["n_clusters"], "accuracy": told["raw_accuracy"]}
+        return row | {f"accuracy_{end}": told[f"raw_accuracy_{end}"] for end in ("low", "high")}
+
+    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
+        """Put the linking tables before those of the orders; see `PairedReport.sections`."""
+        linking = Section(
+            anchor="linking",
+            title="Which names are linked",
+            blocks=[tables[name] for name in ("linking", "linking_kinds", "linking_orders")],
+        )
+        return [linking, *super().sections(tables)]
+
+    def finding(self, tables: Mapping[str, Table]) -> Finding:
+        """Say how well names of one entity are told from names of two."""
+        frame = tables["linking"].frame
+        rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
+        sentence: list[Part] = []
+        standfirst: list[Part] = []
+        for row in rows:
+            has_odds = not math.isnan(row["auc"])
+            sentence.append(f"{row['model']} tells two names of one entity from names of two with ")
+            if has_odds:
+                area = interval_value(row, "auc", kind="number")
+                sentence += ["an area under the curve of ", area, " and "]
+            right = interval_value(row, "balanced_accuracy", tone="strong")
+            sentence += ["a balanced accuracy of ", right, ". "]
+            standfirst += [
+                f"{row['model']} affirms ",
+                interval_value(row, "positive_accuracy", tone="strong"),
+                " of the true pairs and denies ",
+                interval_value(row, "negative_accuracy", tone="strong"),
+                " of the false ones; it says yes to ",
+                interval_value(row, "yes_rate"),
+                " of all. ",
+            ]
+        for row in self._rows(tables):
+            standfirst += [
+                f"With the names in the other order {row['model']} changes ",
+                interval_value(row, "flip_rate", tone="lost"),
+                " of its verdicts. ",
+                *self._noise_sentence(tables, row),
+            ]
+        return Finding(
+            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+        )
+
+    def _own_tables(self) -> set[str]:
+        """Name the tables that stand in other sections than that of checks."""
+        return {*super()._own_tables(), "linking", "linking_kinds", "linking_orders"}
+
+
+def _of_totals(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Keep each pair of names once: in the wording of its first category."""
+    return outcomes[outcomes["is_main"].to_numpy(dtype=bool)].reset_index(drop=True)
+
+
+class LinkingStudy(Study):
+    """Two names, one entity?"""
+
+    name = "linking"
+    printed_prompts = (
+        "the paper prints one wording, that of initialisms (appendix B.5), which is asked; those "
+        "of the other categories are this package's"
+    )
+    title = "Linking probe"
+    question = "whether a model affirms that two names are of one entity, in both orders"
+    source = RedirectQASource
+    settings = LinkingSettings
+    scoring = LinkingScoring
+    outcome = LinkingOutcome
+    verdict = LinkingVerdict
+    report = LinkingReport
+    conditions = ("redirect first", "title first")
+    cells = (
+        "right both times",
+        "right with the redirect first only",
+        "title first only",
+        "neither",
+    )
+    clusters = {"subject_id": "subjects", "fact_id": "facts"}  # noqa: RUF012
+    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {"by_kind": ("kind",)}
+    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {"kind": _KINDS}
+
+    def load(self, source: RedirectQASource) -> RedirectQA:
+        """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.
+
+        Raises:
+            DataError: If they cannot be read.
+        """
+        return RedirectQAStudy().load(source)
+
+    def plan(
+        self, data: RedirectQA, settings: LinkingSettings, *, runner: Runner | None = None
+    ) -> Plan:
+        """Ask every example in both orders of its names, and each wording with nothing for them.
+
+        Returns:
+            A group of prompts for the examples and one for calibration; one target an example and
+            order; one pair an example.
+
+        Raises:
+            DataError: If there is no pair of names to ask.
+        """
+        examples = linking_examples(
+            data,
+            encode=_encoder(settings.neighbours),
+            limit=settings.limit,
+            seed=settings.seed,
+            surface_negative=settings.surface_negative,
+        )
+        shown, examples = _set_apart(examples, settings)
+        if settings.wording == "same-entity":
+            examples = [
+                example.model_copy(update={"category": None})
+                for example in examples
+                if example.is_main
+            ]
+        targets = pd.DataFrame(
+            [
+                (
+                    f"{example.id}/{order}",
+                    f"{example.id}/{order}",
+                    ["yes" if example.kind == "positive" else "no"],
+                    example.fact_id,
+                    example.subject_id or example.canonical,
+                    _question(example.redirect, example.canonical, example.category, order),
+                    example.kind,
+                    example.category,
+                    order,
+                )
+                for example in examples
+                for order in _ORDERS
+            ],
+            columns=_TARGETS,
+        )
+        params = GenerationParams(max_new_tokens=settings.max_new_tokens)
+        groups = {
+            "": PromptGroup(
+                prompts=[
+                    self._prompt(name, question, order, shown, settings)
+                    for name, question, order in zip(
+                        targets["prompt_id"], targets["question"], targets["order"], strict=True
+                    )
+                ],
+                params=params,
+            )
+        }
+        if settings.read == "log-odds" and settings.calibrate:
+            baselines = {
+                _baseline_id(example.category, order): order
+                for example in examples
+                for order in _ORDERS
+            }
+            groups[_CALIBRATION] = PromptGroup(
+                prompts=[
+                    self._prompt(
+                        name, name.removeprefix(f"{_CALIBRATION}/"), order, shown, settings
+                    )
+                    for name, order in baselines.items()
+                ],
+                params=params,
+                is_shared=True,
+            )
+        return Plan(
+            data=data.source,
+            groups=groups,
+            targets=targets,
+            pairs=_pairs(examples),
+            checks={"examples": _counts(examples)},
+        )
+
+    def judge(self, scoring: LinkingScoring, folder: RunFolder) -> LinkingJudge:
+        """Make the judge of a run, with the log-odds of its wordings for nothing.
+
+        Raises:
+            DataError: If calibrated log-odds are asked for and the run has none, or an answer has
+                more or fewer scores than the question has options.
+        """
+        answers = folder.read_answers([_CALIBRATION])
+        check_scores_of_options(
+            answers["prompt_id"], repeat(_WORDS, len(answers)), answers["scores"]
+        )
+        told = {
+            key: odds
+            for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
+            if scores is not None and math.isfinite(odds := log_odds(scores))
+        }
+        # Wordings that read alike without names are one prompt, whose answer is all of theirs.
+        asked = read_jsonl(folder.prompts, Prompt) if told else ()
+        baselines = {prompt.id: told[prompt.key] for prompt in asked if prompt.key in told}
+        return LinkingJudge(baselines, is_calibrated=scoring.calibrated)
+
+    @staticmethod
+    def _prompt(
+        prompt_id: str,
+        question: str,
+        order: str,
+        shown: Mapping[str, Sequence[tuple[str, bool]]],
+        settings: LinkingSettings,
+    ) -> Prompt:
+        """Make one prompt; those of an order share their demonstrations."""
+        prompt = linking_prompt(
+            prompt_id,
+            question,
+            demonstrations=shown[order],
+            chat=settings.chat,
+            with_options=settings.read == "log-odds",
+        )
+        return prompt.model_copy(update={"group": order}) if shown[order] else prompt
+
+
+def _question(redirect: str, canonical: str, category: str | None, order: str) -> str:
+    """Ask for two names in the wording of a category."""
+    return linking_question(redirect, canonical, category=category, order=order)  # type: ignore[arg-type]
+
+
+def _baseline_id(category: object, order: str) -> str:
+    """Name the prompt that asks a wording with nothing for the names."""
+    known = category if isinstance(category, str) else None
+    return f"{_CALIBRATION}/{order}/{_question(_NOTHING, _NOTHING, known, order)}"
+
+
+def _set_apart(
+    examples: Sequence[LinkingExample], settings: LinkingSettings
+) -> tuple[Mapping[str, Sequence[tuple[str, bool]]], list[LinkingExample]]:
+    """Take demonstrations off the examples, with everything else of their entities."""
+    shown: list[LinkingExample] = []
+    entities: set[str] = set()
+    for example in examples:
+        wanted = "positive" if len(shown) % 2 == 0 else "semantic_negative"
+        entity = example.subject_id or example.canonical
+        is_new = entity not in entities and example.is_main and example.kind == wanted
+        if len(shown) < settings.shots and is_new:
+            shown.append(example)
+            entities.add(entity)
+    if len(shown) < settings.shots:
+        raise DataError(
+            f"--shots {settings.shots} needs as many entities, and the data have {len(shown)}; ask "
+            "for fewer shots"
+        )
+    demonstrations = {
+        order: [
+            (
+                _question(
+                    example.redirect,
+                    example.canonical,
+                    example.category if settings.wording == "category" else None,
+                    order,
+                ),
+                example.kind == "positive",
+            )
+            for example in shown
+        ]
+        for order in _ORDERS
+    }
+    of_shown = {example.source_id for example in shown}
+    rest = [
+        example
+        for example in examples
+        if example.subject_id not in entities and example.source_id not in of_shown
+    ]
+    return demonstrations, rest
+
+
+def _pairs(examples: Sequence[LinkingExample]) -> pd.DataFrame:
+    """List what is compared: each example in both orders."""
+    first, second = _ORDERS
+    return pd.DataFrame(
+        {
+            "pair_id": [example.id for example in examples],
+            "fact_id": [example.fact_id for example in examples],
+            "first_condition": first,
+            "second_condition": second,
+            "first_target": [f"{example.id}/{first}" for example in examples],
+            "second_target": [f"{example.id}/{second}" for example in examples],
+            "source_id": [example.source_id for example in examples],
+            "subject_id": [example.subject_id or example.canonical for example in examples],
+            "kind": [example.kind for example in examples],
+            "first_surface": [example.canonical for example in examples],
+            "second_surface": [example.redirect for example in examples],
+            "categories": [[example.category] if example.category else [] for example in examples],
+            "types": [list(example.types) for example in examples],
+            "is_main": [example.is_main for example in examples],
+            "is_disputable": [example.is_disputable for example in examples],
+        }
+    )
+
+
+def _counts(examples: Sequence[LinkingExample]) -> pd.DataFrame:
+    """Count what is asked, and what could not be made or asked as its category."""
+    kinds = [{e.source_id for e in examples if e.kind == kind} for kind in LINKING_KINDS]
+    true, surface, semantic = kinds
+    row = {
+        "pairs": len(true),
+        "without_surface_negative": len(true - surface),
+        "without_semantic_negative": len(true - semantic),
+        "asked_as_same_entity": len(
+            {e.source_id for e in examples if e.category not in LINKING_WORDINGS}
+        ),
+        "disputable": len({e.source_id for e in examples if e.is_disputable}),
+    }
+    return pd.DataFrame([row])
+
+
+def _encoder(neighbours: str) -> NameEncoder:
+    """Find what tells similar entities."""
+    if neighbours == "embedder":
+        from surface_consistency.models.encoders import SentenceEncoder
+
+        return SentenceEncoder().encode
+    if Path(neighbours).is_file():
+        return word_vectors(neighbours)
+    try:
+        encode: NameEncoder = _ENCODERS.load(neighbours)
+    except DataError as error:
+        raise DataError(
+            f"--neighbours is names, embedder, a text file of word vectors or module:attribute: "
+            f"{neighbours!r} is none of them ({error})"
+        ) from error
+    return encode

@@ -1,0 +1,27 @@
+from .components import (
+    Component as Component,
+    ComponentMap as ComponentMap,
+    find_components as find_components,
+)
+from .engine import (
+    AblationModel as AblationModel,
+    prepare_model as prepare_model,
+)
+from .replacement import (
+    Replacement as Replacement,
+    mean_replacement as mean_replacement,
+    resample_replacement as resample_replacement,
+)
+from .scores import (
+    AblationScores as AblationScores,
+    RecoveredSet as RecoveredSet,
+    TokenizedAnswer as TokenizedAnswer,
+    ablate as ablate,
+    recover as recover,
+)
+from .texts import (
+    AnswerEncoder as AnswerEncoder,
+    EncodedAnswer as EncodedAnswer,
+    LoadedModel as LoadedModel,
+    load_ablation_model as load_ablation_model,
+)

@@ -1,0 +1,452 @@
+"""What each component does for each token of an answer, and the fewest that suffice for it."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import JsonValue
+
+from surface_consistency.errors import BackupComponentsWarning, PromptTooLongError
+from surface_consistency.studies.mechanism.ablation.components import Component
+from surface_consistency.studies.mechanism.ablation.engine import (
+    AblationModel,
+    Positions,
+    Reading,
+    Readout,
+    prepare_model,
+)
+from surface_consistency.studies.mechanism.ablation.replacement import Replacement
+
+__all__ = ["AblationScores", "RecoveredSet", "TokenizedAnswer", "ablate", "recover"]
+
+_Floats = npt.NDArray[np.float64]
+_ROUNDING: Final = 1e-9
+_BACKUP: Final = 0.25
+_NEEDLESS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizedAnswer:
+    """A text and the answer in it."""
+
+    ids: Sequence[int]
+    """Token ids of one text without padding: what was asked, then the answer."""
+
+    start: int
+    """Position of the answer's first token, at least 1."""
+
+    stop: int | None = None
+    """Position after its last token; None for the text's end. What stands after it does not
+    matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AblationScores:
+    """Result of `ablate`."""
+
+    base: _Floats
+    """Readout of each token in the untouched model, `(n_tokens,)`."""
+
+    ablated: _Floats
+    """Readout of each token with one component away, `(n_tokens, n_components)`."""
+
+    floor: _Floats
+    """Readout of each token with all these components away, `(n_tokens,)`: what embedding, biases
+    and norms give alone."""
+
+    is_greedy: npt.NDArray[np.bool_]
+    """Whether each token is the one that the model would write, `(n_tokens,)`."""
+
+    components: tuple[Component, ...]
+    """The components, by column."""
+
+    places: npt.NDArray[np.int64] = field(repr=False)
+    """Their places among all components of the model."""
+
+    reading: Reading = field(repr=False)
+    """The text, where components were away, and what was read."""
+
+    fingerprint: dict[str, JsonValue]
+    """How it was computed; see `AblationModel.fingerprint`."""
+
+    @property
+    def change(self) -> _Floats:
+        """What each component adds to each token's readout, `(n_tokens, n_components)`."""
+        return self.base[:, None] - self.ablated
+
+    @property
+    def tie_share(self) -> float:
+        """Share of changes that are exactly 0, in [0, 1], whose ranks say nothing.
+
+        It is high in number formats of 16 bits.
+        """
+        return float((self.change == 0).mean())
+
+    def recovery(self, values: npt.ArrayLike) -> _Floats:
+        """Tell which share of each token's readout is left.
+
+        Args:
+            values: Readouts, `(n_tokens, ...)`.
+
+        Returns:
+            1 - (base - value) / |base|: value / base where the base is positive; of the same shape.
+            NaN where the base is 0.
+        """
+        array = np.asarray(values, dtype=np.float64)
+        return _shares(self.base.reshape(-1, *[1] * (array.ndim - 1)), array)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredSet:
+    """The components that one token was found to need."""
+
+    components: tuple[int, ...]
+    """Columns of the selected components, in the order in which they were tried."""
+
+    recovery: float
+    """Share of the token's readout that a run with them alone gives; may exceed 1."""
+
+    is_reached: bool
+    """Whether that reaches the threshold."""
+
+    joint: float
+    """Share of the readout that goes when all of them are away together."""
+
+    sum_of_parts: float
+    """Sum of the shares that go when each is away alone; `joint` where components add up."""
+
+    floor: float
+    """Share of the readout that is left without any component."""
+
+    n_components: int
+    """Components to choose from."""
+
+    @property
+    def back_each_other_up(self) -> bool:
+        """Whether they matter much more together than one by one.
+
+        That is, `joint` exceeds `sum_of_parts` by more than 0.25 of the readout.
+        """
+        return self.joint > self.sum_of_parts + _BACKUP
+
+    @property
+    def is_backed_up(self) -> bool:
+        """Whether others stand in for the set.
+
+        It suffices, but without it more than half of what components give stays.
+        """
+        return self.is_reached and self.joint < _NEEDLESS * (1.0 - self.floor)
+
+
+def ablate(
+    model: Any,  # noqa: ANN401
+    answer: TokenizedAnswer,
+    *,
+    components: Sequence[int] | None = None,
+    positions: Positions = "all",
+    readout: Readout = "centred_logit",
+    replacement: Replacement | None = None,
+    max_rows: int | None = None,
+    check: bool = True,
+) -> AblationScores:
+    """Take each component away by itself, and read every token of an answer.
+
+    Args:
+        model: What `prepare_model` returned, or a model of transformers, which is prepared first;
+            prepare it once for several answers.
+        answer: The text and the answer in it; its own tokens are those that are read.
+        components: Places of the components among those of `find_components`; None for all. The
+            others stay throughout.
+        positions: "all" takes a component away at every position. "answer" takes it away only where
+            the answer is written, from the prompt's last token on, and reuses the prompt's keys and
+            values: faster, and another definition, since what the prompt's positions computed
+            stays.
+        readout: "logit" is that of SLAQ. "centred_logit" is less the mean of all logits, so that a
+            number added to all logits, which changes no probability, changes nothing; logits of
+            libraries that centre the unembedding are such. "log_probability" is natural.
+        replacement: What stands in for a component, as from `mean_replacement`; None for zero.
+        max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
+            when the device's memory is full.
+        check: Whether a model that is not prepared yet is checked; see `prepare_model`.
+
+    Returns:
+        The readouts, untouched, with each component away, and with all of them away.
+
+    Raises:
+        UnsupportedModelError: See `find_components`.
+        ValueError: If the answer is empty or first in the text, the text is padded, a token or a
+            component unknown, or an option has another value.
+        TypeError: If the ids are not those of one text.
+        PromptTooLongError: If the text does not fit the model's context.
+        RunnerError: If the model gives no finite numbers, or a single row does not fit.
+
+    Notes:
+        One forward serves all components and all tokens. The model is set to evaluation mode and
+        back. All values are computed in the model's number format, the readout in 32 bits.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 5.1 (zero ablation; positions are not stated there).
+    """
+    prepared = model if isinstance(model, AblationModel) else prepare_model(model, check=check)
+    stop = len(answer.ids) if answer.stop is None else answer.stop
+    _check_text(prepared, answer.ids, answer.start, stop)
+    _check_options(positions, readout, max_rows)
+    places = _places(components, len(prepared.map))
+    reading = Reading(
+        ids=tuple(int(token) for token in answer.ids[:stop]),
+        start=answer.start,
+        positions=positions,
+        readout=readout,
+        replacement=replacement,
+    )
+    away = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
+    away[np.arange(len(places)) + 1, places] = True
+    away[-1, places] = True
+    found = prepared.evaluate(reading, away, max_rows=max_rows)
+    return AblationScores(
+        base=found.values[0],
+        ablated=found.values[1:-1].T.copy(),
+        floor=found.values[-1],
+        is_greedy=np.zeros(0, dtype=bool) if found.is_greedy is None else found.is_greedy,
+        components=tuple(prepared.map.components[place] for place in places),
+        places=places,
+        reading=reading,
+        fingerprint=prepared.fingerprint(),
+    )
+
+
+def recover(
+    model: AblationModel,
+    scores: AblationScores,
+    *,
+    tokens: Sequence[int] | None = None,
+    order: npt.ArrayLike | None = None,
+    threshold: float = 0.9,
+    max_size: int | None = None,
+    max_rows: int | None = None,
+) -> list[RecoveredSet]:
+    """Find the fewest components, most important first, with which a run gives a token back.
+
+    Sets grow by one component. Because what they recover does not rise with their size, every size
+    is run, in rounds of 1, 2, 4, ... sizes whose rows share batches, and the first that reaches the
+    threshold is taken.
+
+    Args:
+        model: What `prepare_model` returned, the model of the scores.
+        scores: What `ablate` returned; text, positions, readout and replacement are taken from it.
+        tokens: Numbers of the tokens for which sets are sought; None for all.
+        order: Columns of the components in the order in which they are tried, one row a token,
+            `(n_tokens, n_tried)`; None for most important first, ties by column.
+        threshold: Share of the untouched readout to recover, in (0, 1]; the paper takes 0.9.
+        max_size: Largest set that is tried; None for all components.
+        max_rows: Rows of a batch at most; see `ablate`.
+
+    Returns:
+        A set for each token. Where none reaches the threshold, the largest that was tried, with
+        `is_reached` False. A token whose base is 0 has a recovery of NaN and reaches nothing.
+
+    Raises:
+        ValueError: If an option is out of range, or `order` does not fit.
+
+    Warns:
+        BackupComponentsWarning: If components of some token stand in for each other.
+
+    Notes:
+        Recovery is 1 - (base - value) / |base|, which is value / base for a positive base. What is
+        left without any component counts towards it (`floor`), so 90 % of a logit is not 90 % of
+        what the components do.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 5.1 (sets C_t). The paper does not say how recovery is
+        measured; that its sets always recover their token speaks for runs.
+    """
+    if not 0.0 < threshold <= 1.0:
+        raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
+    _check_options(scores.reading.positions, scores.reading.readout, max_rows)
+    n_tokens, n_components = scores.ablated.shape
+    wanted = list(range(n_tokens)) if tokens is None else [int(token) for token in tokens]
+    if not wanted:
+        return []
+    if any(not 0 <= token < n_tokens for token in wanted):
+        raise ValueError(f"tokens must be numbers of the {n_tokens} tokens; got {wanted}")
+    tried = _order(scores, wanted, order)
+    # Nothing after the last of these tokens bears on them.
+    stop = scores.reading.start + max(wanted) + 1
+    scores = replace(scores, reading=replace(scores.reading, ids=scores.reading.ids[:stop]))
+    largest = tried.shape[1] if max_size is None else min(max_size, tried.shape[1])
+    if largest < 1:
+        raise ValueError(f"max_size must be at least 1; got {max_size}")
+    sizes, recoveries = _search(model, scores, wanted, tried[:, :largest], threshold, max_rows)
+    chosen = [tried[row, :size] for row, size in enumerate(sizes)]
+    joint = _joint(model, scores, wanted, chosen, max_rows)
+    shares = 1.0 - scores.recovery(scores.ablated)
+    floors = scores.recovery(scores.floor)
+    found = [
+        RecoveredSet(
+            components=tuple(int(column) for column in columns),
+            recovery=recovery,
+            is_reached=bool(recovery >= threshold - _ROUNDING),
+            joint=effect,
+            sum_of_parts=float(shares[token, columns].sum()),
+            floor=float(floors[token]),
+            n_components=n_components,
+        )
+        for token, columns, recovery, effect in zip(wanted, chosen, recoveries, joint, strict=True)
+    ]
+    _warn_of_backups(found)
+    return found
+
+
+def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int) -> None:
+    """Refuse a text that the engine cannot read."""
+    if not all(isinstance(token, int | np.integer) for token in ids):
+        raise TypeError(
+            "ids must be whole numbers, the tokens of one text without padding; ablate the texts "
+            "of a batch one by one"
+        )
+    if not 0 <= start < stop <= len(ids):
+        raise ValueError(
+            f"the answer must hold a token of the text: got tokens {start} to {stop} of {len(ids)}"
+        )
+    if start == 0:
+        raise ValueError(
+            "the answer starts with the text's first token, which nothing predicts; put a prompt, "
+            "or the start token, before it"
+        )
+    config = model.model.config.get_text_config()
+    padding = getattr(config, "pad_token_id", None)
+    ends = [getattr(config, name, None) for name in ("bos_token_id", "eos_token_id")]
+    known = {t for end in ends for t in (end if isinstance(end, list) else [end])}
+    if padding is not None and padding not in known and padding in (ids[0], ids[stop - 1]):
+        raise ValueError(
+            f"the text begins or ends with the padding token {padding}; give one text without "
+            "padding"
+        )
+    strange = [token for token in ids[:stop] if not 0 <= token < model.vocabulary]
+    if strange:
+        raise ValueError(
+            f"token {strange[0]} is none of the model's {model.vocabulary}; tokenizer and model do "
+            "not belong together"
+        )
+    if model.context is not None and stop > model.context:
+        raise PromptTooLongError(
+            f"the text has {stop:,} tokens up to the answer's end; the model reads "
+            f"{model.context:,}"
+        )
+
+
+def _check_options(positions: str, readout: str, max_rows: int | None) -> None:
+    """Refuse options of other values."""
+    if positions not in ("all", "answer"):
+        raise ValueError(f"positions must be 'all' or 'answer'; got {positions!r}")
+    if readout not in ("logit", "centred_logit", "log_probability"):
+        raise ValueError(
+            f"readout must be 'logit', 'centred_logit' or 'log_probability'; got {readout!r}"
+        )
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows must be at least 1; got {max_rows}")
+
+
+def _places(components: Sequence[int] | None, n_components: int) -> npt.NDArray[np.int64]:
+    """Return the places of the components that are taken away."""
+    if components is None:
+        return np.arange(n_components)
+    places = np.asarray(components, dtype=np.int64)
+    if places.ndim != 1 or not places.size or len(set(places.tolist())) < places.size:
+        raise ValueError("components must be places among the model's, at least one, each once")
+    if places.min() < 0 or places.max() >= n_components:
+        raise ValueError(
+            f"components must be places among the model's {n_components}; got {places.max()}"
+        )
+    return places
+
+
+def _order(
+    scores: AblationScores, wanted: Sequence[int], order: npt.ArrayLike | None
+) -> npt.NDArray[np.int64]:
+    """Return the columns that are tried for each token."""
+    if order is None:
+        return np.argsort(-scores.change[wanted], axis=1, kind="stable")
+    tried = np.asarray(order, dtype=np.int64)
+    n_components = scores.ablated.shape[1]
+    if tried.ndim != 2 or len(tried) != len(wanted) or not tried.shape[1]:
+        raise ValueError(
+            f"order must have one row for each of the {len(wanted)} tokens; got shape {tried.shape}"
+        )
+    is_known = (tried >= 0).all() and (tried < n_components).all()
+    if not is_known or any(len(set(row)) < len(row) for row in tried.tolist()):
+        raise ValueError(f"order must hold columns of the {n_components} components, each once")
+    return tried
+
+
+def _search(
+    model: AblationModel,
+    scores: AblationScores,
+    wanted: Sequence[int],
+    tried: npt.NDArray[np.int64],
+    threshold: float,
+    max_rows: int | None,
+) -> tuple[list[int], list[float]]:
+    """Find the size of each token's set, and what it recovers."""
+    largest = tried.shape[1]
+    sizes, recoveries = [largest] * len(wanted), [float("nan")] * len(wanted)
+    open_rows = [row for row, token in enumerate(wanted) if scores.base[token] != 0]
+    begin, n_new = 1, 1
+    while open_rows and begin <= largest:
+        tested = range(begin, min(begin + n_new, largest + 1))
+        away = np.zeros((len(open_rows) * len(tested), len(model.map)), dtype=bool)
+        away[:, scores.places] = True
+        for place, (row, size) in enumerate((r, k) for r in open_rows for k in tested):
+            away[place, scores.places[tried[row, :size]]] = False
+        of_row = np.repeat([wanted[row] for row in open_rows], len(tested))
+        found = model.evaluate(scores.reading, away, tokens=of_row, max_rows=max_rows)
+        shares = _shares(scores.base[of_row], found.values).reshape(len(open_rows), -1)
+        reached = shares >= threshold - _ROUNDING
+        for place, row in enumerate(list(open_rows)):
+            if reached[place].any():
+                at = int(np.argmax(reached[place]))
+                sizes[row], recoveries[row] = tested[at], float(shares[place, at])
+                open_rows.remove(row)
+            else:
+                recoveries[row] = float(shares[place, -1])
+        begin, n_new = begin + n_new, 2 * n_new
+    return sizes, recoveries
+
+
+def _joint(
+    model: AblationModel,
+    scores: AblationScores,
+    wanted: Sequence[int],
+    chosen: Sequence[npt.NDArray[np.int64]],
+    max_rows: int | None,
+) -> list[float]:
+    """Take each token's whole set away, and tell what goes."""
+    away = np.zeros((len(wanted), len(model.map)), dtype=bool)
+    for row, columns in enumerate(chosen):
+        away[row, scores.places[columns]] = True
+    of_row = np.asarray(wanted, dtype=np.int64)
+    found = model.evaluate(scores.reading, away, tokens=of_row, max_rows=max_rows)
+    return [float(1.0 - share) for share in _shares(scores.base[of_row], found.values)]
+
+
+def _shares(base: _Floats, values: _Floats) -> _Floats:
+    """Tell which share of the untouched readout each value is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - values) / np.abs(base)))
+
+
+def _warn_of_backups(found: Sequence[RecoveredSet]) -> None:
+    """Say how many sets hold components that stand in for each other, or for which others do."""
+    inside = sum(one.back_each_other_up for one in found)
+    outside = sum(one.is_backed_up for one in found)
+    if inside or outside:
+        warnings.warn(
+            f"of {len(found)} tokens, {inside} have components that matter far more together than "
+            f"one by one, and {outside} are written nearly as well without their set: other "
+            "components stand in, so importances taken one by one are too low there",
+            BackupComponentsWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,227 @@
+"""From a prompt and what was written to the tokens of an answer, and of a span of it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.models._batching import Encoder
+from surface_consistency.models.loading import (
+    ModelSource,
+    check_dependencies,
+    find_model,
+    load_model,
+)
+from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.mechanism.ablation.components import Unit
+from surface_consistency.studies.mechanism.ablation.engine import AblationModel, prepare_model
+from surface_consistency.studies.mechanism.ablation.scores import TokenizedAnswer
+
+__all__ = ["AnswerEncoder", "EncodedAnswer", "LoadedModel", "load_ablation_model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedAnswer:
+    """The tokens of an answer."""
+
+    answer: TokenizedAnswer
+    """Prompt and answer, to the answer's last token."""
+
+    tokens: tuple[str, ...]
+    """Text of each token of the answer."""
+
+    in_span: tuple[bool, ...]
+    """Whether each token of the answer holds a character of the span."""
+
+    is_moved: bool
+    """Whether the answer's first token begins within the prompt; it counts as the answer's."""
+
+
+class AnswerEncoder:
+    """Tokenises prompt and answer as one text, as a model reads them.
+
+    Args:
+        tokenizer: A fast tokenizer of transformers.
+        label: Name of the model, for errors.
+        vocabulary: Tokens that the model knows.
+        chat_options: Variables for the chat template.
+
+    Raises:
+        RunnerError: If the tokenizer does not tell which characters its tokens cover.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        label: str,
+        vocabulary: int,
+        chat_options: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise RunnerError(
+                f"the tokenizer of {label} does not tell which characters its tokens cover, so the "
+                "tokens of an answer cannot be told; save it as a fast tokenizer (tokenizer.json)"
+            )
+        self._tokenizer = tokenizer
+        self._label = label
+        self._encoder = Encoder(
+            tokenizer=tokenizer,
+            label=label,
+            vocabulary=vocabulary,
+            chat_options=chat_options or {},
+        )
+
+    def prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
+        """Tokenise a prompt alone.
+
+        Args:
+            prompt: The prompt.
+
+        Returns:
+            Its tokens, special ones included.
+
+        Raises:
+            RunnerError: If it cannot be tokenised.
+        """
+        return tuple(next(self._encoder.encode([prompt])))
+
+    def encode(
+        self, prompt: Prompt, text: str, *, span: tuple[int, int] | None = None
+    ) -> EncodedAnswer:
+        """Tokenise a prompt and its answer.
+
+        Args:
+            prompt: The prompt.
+            text: The answer, as it follows the prompt; white space at its end is left out.
+            span: First character of a part of the answer, and the one after its last; None for the
+                whole answer.
+
+        Returns:
+            The tokens.
+
+        Raises:
+            ValueError: If answer or span are empty, or the span is not in the answer.
+            RunnerError: If the prompt cannot be tokenised, or the model does not know a token.
+        """
+        answer = text.rstrip()
+        first, last = span or (len(answer) - len(answer.lstrip()), len(answer))
+        if not 0 <= first < last <= len(text) or not answer[first:last].strip():
+            raise ValueError(
+                f"prompt {prompt.id!r}: the span must hold characters of the answer, got {first} "
+                f"to {last} of {answer!r}"
+            )
+        before = prompt.text if prompt.text is not None else self._encoder.render(prompt)
+        encoded = self._tokenizer(
+            before + answer,
+            add_special_tokens=prompt.text is not None,
+            return_attention_mask=False,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            verbose=False,
+        )
+        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
+        special = encoded["special_tokens_mask"]
+        n_before = len(before)
+        stop = 1 + max(place for place, added in enumerate(special) if not added)
+        start = next(
+            place for place in range(stop) if not special[place] and offsets[place][1] > n_before
+        )
+        if start == 0:
+            ids, start, stop = self._started(ids), 1, stop + 1
+            offsets = [(0, 0), *offsets]
+        in_span = tuple(
+            begin < n_before + last and end > n_before + first for begin, end in offsets[start:stop]
+        )
+        # A token of byte-level tokenizers may cover no character of its own.
+        if not any(in_span):
+            raise ValueError(f"prompt {prompt.id!r}: no token covers {answer[first:last]!r}")
+        texts = [(before + answer)[begin:end] for begin, end in offsets[start:stop]]
+        return EncodedAnswer(
+            answer=TokenizedAnswer(ids=tuple(ids[:stop]), start=start),
+            tokens=tuple(texts),
+            in_span=in_span,
+            is_moved=offsets[start][0] < n_before,
+        )
+
+    def _started(self, ids: list[int]) -> list[int]:
+        """Put the start token before a text that nothing precedes."""
+        first = self._tokenizer.bos_token_id
+        if first is None:
+            raise RunnerError(
+                f"an answer to an empty prompt has nothing before it, and {self._label} has no "
+                "start token"
+            )
+        return [first, *ids]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoadedModel:
+    """Result of `load_ablation_model`."""
+
+    model: AblationModel
+    """The model."""
+
+    encoder: AnswerEncoder
+    """Prompts and answers to tokens."""
+
+    source: ModelSource
+    """Where it was found."""
+
+
+def load_ablation_model(
+    model: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    dtype: str = "auto",
+    device: str | None = None,
+    device_map: str | None = None,
+    unit: Unit = "head",
+    trust_remote_code: bool = False,
+    chat_options: Mapping[str, JsonValue] | None = None,
+) -> LoadedModel:
+    """Load a model and its tokenizer for ablation.
+
+    Args:
+        model: Folder or hub id.
+        revision: Branch, tag or commit of the hub repository.
+        dtype: Number format; "auto" takes the checkpoint's. In 16 bits many changes are rounded to
+            exactly nothing (`AblationScores.tie_share`); take "float32" where it fits.
+        device: Such as "cuda:1"; None takes a GPU if there is one.
+        device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
+            "balanced", "balanced_low_0" or "sequential".
+        unit: What attention is cut into.
+        trust_remote_code: Whether code of the repository may run.
+        chat_options: Variables for the chat template.
+
+    Returns:
+        Model, encoder, and where it was found.
+
+    Raises:
+        MissingDependencyError: If torch or transformers is not installed.
+        SourceNotFoundError: If the model is not there or cannot be reached.
+        UnsupportedModelError: See `find_components`.
+        RunnerError: If it cannot be loaded, or the tokenizer tells no characters.
+        ValueError: If an option is unknown.
+    """
+    check_dependencies(dtype, None, device, device_map)
+    source = find_model(model, revision)
+    loaded, tokenizer = load_model(
+        source,
+        dtype=dtype,
+        device=device,
+        quantization=None,
+        trust_remote_code=trust_remote_code,
+        device_map=device_map,
+    )
+    prepared = prepare_model(loaded, unit=unit)
+    encoder = AnswerEncoder(
+        tokenizer,
+        label=source.label,
+        vocabulary=prepared.vocabulary,
+        chat_options=chat_options,
+    )
+    return LoadedModel(model=prepared, encoder=encoder, source=source)

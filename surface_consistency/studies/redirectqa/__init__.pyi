@@ -1,0 +1,36 @@
+from .data import (
+    SAMPLE_PATH as SAMPLE_PATH,
+    RedirectQA as RedirectQA,
+    load_redirectqa as load_redirectqa,
+    load_sample as load_sample,
+)
+from .instances import (
+    entity_id as entity_id,
+    instance_rows as instance_rows,
+    surface_id as surface_id,
+)
+from .popqa import (
+    PopQA as PopQA,
+    load_popqa as load_popqa,
+)
+from .prompts import (
+    FRAMES as FRAMES,
+    Demonstration as Demonstration,
+    DemonstrationPool as DemonstrationPool,
+    GivenDemonstrations as GivenDemonstrations,
+    build_prompts as build_prompts,
+    render_chat as render_chat,
+    render_completion as render_completion,
+    resolve_frame as resolve_frame,
+)
+from .records import (
+    RedirectOutcome as RedirectOutcome,
+)
+from .release import (
+    RedirectQARow as RedirectQARow,
+    hub_rows as hub_rows,
+)
+from .study import (
+    RedirectQAStudy as RedirectQAStudy,
+    score_predictions as score_predictions,
+)

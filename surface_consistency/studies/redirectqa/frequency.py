@@ -1,0 +1,537 @@
+"""Does accuracy go with how often a corpus names the entity, or with how often by this very name?
+
+Section 4 and appendices B.3 and B.4 of RedirectQA (arXiv 2604.21882), from one's own runs.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from surface_consistency.engine.paired_tables import interval_value
+from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    SurfaceConsistencyWarning,
+)
+from surface_consistency.metrics import (
+    corrected_frequency_analysis,
+    frequency_analysis,
+    frequency_curves,
+    surface_accuracy,
+)
+from surface_consistency.report.page import Check, Lines, Point, Series
+from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.runs.loader import Run
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.redirectqa.instances import surface_id
+
+__all__ = ["FrequencyAnalysis", "FrequencySettings", "read_counts"]
+
+_KEYS: Final = ["model", "subset"]
+_COUNTS: Final = ["n", "n_clusters", "n_zero", "n_below", "n_missing"]
+_NEEDED: Final = (
+    *("fact_id", "surface_id", "is_canonical", "entity_frequency", "surface_frequency"),
+    "measure",
+)
+_SUBSETS: Final = {
+    "overall": "all names",
+    "canonical": "titles",
+    "redirect": "redirects",
+    "redirect_high_frequency": "frequent redirects",
+}
+_FIRSTS: Final = {"entity": "entity", "others": "other names"}
+
+
+class FrequencySettings(Settings):
+    """Which counts are held against the answers."""
+
+    frequencies: Items[Path] = Field(min_length=1, max_length=2)
+    """Folder of `count surfaces` or `count pairs`, or a Parquet file with the columns of its
+    instances.parquet; give the option again for a second measurement, with which errors of counting
+    are taken out."""
+
+    measure: Items[str] = Field(default=("longest",), min_length=1, max_length=2)
+    """Which count is taken, of those in the column `measure`; give the option again where the
+    second measurement is another one."""
+
+    bins: int = Field(default=20, ge=1)
+    """Bins of about equally many names in the curves."""
+
+    above: float = Field(default=10.0, ge=0)
+    """Frequency of the name that frequent redirects exceed."""
+
+
+class FrequencyAnalysis(Analysis):
+    """Accuracy against how often a corpus names the entity and the asked name."""
+
+    name = "frequency"
+    title = "Frequency and accuracy"
+    settings = FrequencySettings
+    studies = ("redirectqa",)
+    reading = (
+        "Counts of strings are no counts of mentions: what is spelled alike counts whoever is "
+        "meant. A partial correlation holds constant what was counted; errors of counting alone "
+        "let the entity seem to matter beyond the name."
+    )
+    drawn = ("frequency_bins",)
+
+    def tables(self, report: Report, settings: FrequencySettings) -> Mapping[str, Table]:
+        """Correlate the accuracy of each fact under each name with how often a corpus holds them.
+
+        Returns:
+            "frequency_correlations" (tables 5 and 6 of the paper and its Steiger tests),
+            "frequency_partial" (tables 2 and 6), "frequency_others" (the other names in the
+            entity's place, zeros kept, pairs held constant) and "frequency_bins" (figure 3), one
+            row a model and subset (and variant, or bin); "frequency_pageviews" where the counts
+            have pageviews, and "frequency_corrected" with a second measurement. Correlations are in
+            [-1, 1], intervals and `cluster_p_value` take the report's clusters whole, `p_value`
+            takes rows for independent, as the paper does.
+
+        Raises:
+            DataError: If the counts cannot be read, lack the measure, or are of other questions.
+            ColumnNotFoundError: If a file of counts lacks a column.
+        """
+        counts = _measurements(settings)
+        joined = [_joined(run, counts[0], report.cluster) for run in report.runs]
+        frame = pd.concat(joined, ignore_index=True)
+        options: dict[str, Any] = {
+            "by": "model",
+            "cluster": report.cluster,
+            "high_frequency_above": settings.above,
+        }
+        rows = frequency_analysis(frame, **options)
+        made = {
+            "frequency_correlations": _correlations(rows, settings),
+            "frequency_partial": _partial(rows, settings),
+            "frequency_others": _variants(frame, options),
+            "frequency_bins": _bins(frame, options, settings.bins),
+        }
+        if _is_known(frame, "pageviews"):
+            made["frequency_pageviews"] = _pageviews(frame, options)
+        if len(counts) > 1:
+            second = counts[1].add_suffix("_2").rename(columns={"surface_id_2": "surface_id"})
+            names = ["entity_frequency_2", "surface_frequency_2"]
+            both = frame.merge(second[["surface_id", *names]], on="surface_id", how="left")
+            made["frequency_corrected"] = _corrected(both, options, settings)
+        return made
+
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Lines]:
+        """Draw the paper's figure 3; see `Analysis.figures`."""
+        yield from _curves(tables["frequency_bins"].frame, report.index)
+
+    def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
+        """Say where most names have no logarithm; see `Analysis.checks`.
+
+        Args:
+            report: The runs.
+            tables: The tables.
+
+        Returns:
+            A check where half of the names of a run or more were counted 0 times.
+        """
+        rows = tables["frequency_correlations"].frame
+        rows = rows[rows["subset"] == "overall"]
+        return [
+            Check(
+                level="look here",
+                title="Names that the corpus does not hold",
+                text=[
+                    f"{row['model']}: {row['n_zero']:,} of {n_counted:,} names were counted 0 "
+                    "times, or their entity was, and have no logarithm; the correlations are of "
+                    f"the other {row['n']:,}. Count more of the corpus, or read the rows of log1p, "
+                    "which keep them."
+                ],
+            )
+            for row in rows.to_dict("records")
+            if (n_counted := row["n"] + row["n_zero"] + row["n_below"])
+            and 2 * row["n_zero"] >= n_counted
+        ]
+
+
+def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
+    """Read one or two measurements of the same surface instances."""
+    files, measures = list(settings.frequencies), list(settings.measure)
+    n_measured = max(len(files), len(measures))
+    pairs = [(files[min(k, len(files) - 1)], measures[min(k, len(measures) - 1)]) for k in (0, 1)]
+    pairs = pairs[:n_measured]
+    if n_measured == 2 and pairs[0] == pairs[1]:
+        raise DataError(
+            f"--frequencies names {files[0]} twice; a second measurement has errors of its own: "
+            "count another half of the corpus, or in another way"
+        )
+    if n_measured == 2 and files[0] == files[-1] and {*measures} == {"longest", "bounded"}:
+        raise DataError(
+            "--measure longest and bounded find the same strings, so they have their errors in "
+            "common and correct nothing; give a second --frequencies"
+        )
+    return [_read(path, measure) for path, measure in pairs]
+
+
+def read_counts(
+    path: Path, name: str, *, needed: Sequence[str], what: str, uncounted: str, unmerged: str
+) -> tuple[Path, pd.DataFrame]:
+    """Read a table of a counting run.
+
+    Args:
+        path: Folder of the run, or the file itself.
+        name: Name of the file in the folder.
+        needed: Columns that it must have.
+        what: What the rows are, for messages.
+        uncounted: What to give, where the folder is that of no count.
+        unmerged: How the file comes about, where it is.
+
+    Returns:
+        The file, and its rows.
+
+    Raises:
+        DataError: If the file is missing or cannot be read.
+        ColumnNotFoundError: If it lacks a column.
+    """
+    place = path / name if path.is_dir() else path
+    if not place.is_file():
+        remedy = unmerged if (path / "manifest.json").is_file() else uncounted
+        raise DataError(f"{place} is missing: {remedy}")
+    try:
+        rows = pd.read_parquet(place)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{place} is no Parquet file of {what}: {error}") from error
+    if lacking := [column for column in needed if column not in rows]:
+        raise ColumnNotFoundError(
+            f"{place} lacks the column {', '.join(lacking)}; it has {', '.join(rows.columns)}"
+        )
+    return place, rows
+
+
+def _read(path: Path, measure: str) -> pd.DataFrame:
+    """Read the frequencies of surface instances, one row an instance."""
+    place, rows = read_counts(
+        path,
+        "instances.parquet",
+        needed=_NEEDED,
+        what="instances",
+        uncounted="--frequencies takes a folder of `count`, or a Parquet file of instances",
+        unmerged="count the names of the questions with --data, and `count merge` where shards "
+        "were counted apart",
+    )
+    held = rows[rows["measure"] == measure]
+    if held.empty:
+        known = ", ".join(sorted(rows["measure"].astype(str).unique())) or "no rows"
+        raise DataError(f"{place} holds no counts of --measure {measure}; it holds {known}")
+    repeated = held["surface_id"].duplicated()
+    if repeated.any():
+        raise DataError(
+            f"{place} holds {held.loc[repeated, 'surface_id'].iloc[0]!r} twice under measure "
+            f"{measure!r}; give each instance one row"
+        )
+    return held.assign(others_frequency=held["entity_frequency"] - held["surface_frequency"])
+
+
+def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
+    """Put the accuracy of each surface instance of a run beside its frequencies."""
+    shared = ["fact_id", "template", *dict.fromkeys(c for c in (cluster,) if c != "fact_id")]
+    sides = [
+        run.outcomes[shared].assign(
+            surface=run.outcomes[f"{side}_surface"], is_right=run.outcomes[f"{side}_correct"]
+        )
+        for side in ("first", "second")
+    ]
+    asked = pd.concat(sides, ignore_index=True)
+    named = zip(asked["fact_id"], asked.pop("surface"), strict=True)
+    asked["surface_id"] = [surface_id(fact, surface) for fact, surface in named]
+    asked = asked.drop_duplicates(["surface_id", "template"])
+    known = asked["surface_id"].isin(counts["surface_id"])
+    if not known.any():
+        raise DataError(
+            f"the counts hold none of the {asked['surface_id'].nunique()} names of {run.label}, "
+            f"such as {asked['surface_id'].iloc[0]!r}; count the names of the same questions "
+            "(`count surfaces --data`)"
+        )
+    _check_version(run, asked, counts)
+    kept = [column for column in shared if column != "template"]
+    scored = surface_accuracy(
+        asked, instance="surface_id", correct="is_right", keep=kept, missing="drop"
+    )
+    columns = [column for column in counts.columns if column not in {*kept, "measure"}]
+    joined = scored.merge(counts[columns], on="surface_id", how="left")
+    titles = {
+        surface_id(*pair)
+        for pair in zip(run.outcomes["fact_id"], run.outcomes["first_surface"], strict=True)
+    }
+    return joined.assign(model=run.label, is_canonical=joined["surface_id"].isin(titles))
+
+
+def _check_version(run: Run, asked: pd.DataFrame, counts: pd.DataFrame) -> None:
+    """Refuse counts in which a fact is about another entity, and tell of names without a count."""
+    names = asked.drop_duplicates("surface_id").set_index("surface_id")
+    lacking = names.index[~names.index.isin(counts["surface_id"])]
+    if len(lacking):
+        warnings.warn(
+            f"{run.label}: {len(lacking)} of {len(names)} asked names have no count, such as "
+            f"{lacking[0]!r}; they are left out. The counts may be of another version of the "
+            "questions: count those of this run",
+            SurfaceConsistencyWarning,
+            stacklevel=4,
+        )
+    if "subject_id" not in counts or "subject_id" not in run.outcomes:
+        return
+    counted = counts.drop_duplicates("fact_id").set_index("fact_id")["subject_id"]
+    subjects = run.outcomes.drop_duplicates("fact_id").set_index("fact_id")["subject_id"].dropna()
+    both = pd.concat([subjects, counted], axis=1, join="inner", keys=["asked", "counted"]).dropna()
+    # An entity without an item is counted under its name.
+    both = both[~both["counted"].str.startswith("name:")]
+    other = both.index[both["asked"] != both["counted"]]
+    if len(other):
+        asked_id, counted_id = both.loc[other[0]]
+        raise DataError(
+            f"the counts are of another version of the questions of {run.label}: "
+            f"{len(other)} facts are about another entity, such as {other[0]!r} about {asked_id} "
+            f"there and {counted_id} in the counts; count the names of the run's own questions"
+        )
+
+
+def _is_known(frame: pd.DataFrame, column: str) -> bool:
+    """Tell whether any instance has a further frequency."""
+    return column in frame and bool(frame[column].notna().any())
+
+
+def _wide(
+    rows: pd.DataFrame, statistics: Sequence[str], keys: Sequence[str] = _KEYS
+) -> pd.DataFrame:
+    """Put the statistics of a subset side by side."""
+    chosen = rows[rows["statistic"].isin(statistics)]
+    parts = []
+    for statistic in statistics:
+        of_it = chosen[chosen["statistic"] == statistic].set_index(list(keys))
+        values = of_it[[c for c in _VALUES if c in of_it]]
+        values.columns = [f"{statistic}_{c}".replace("_estimate", "") for c in values.columns]
+        parts.append(values)
+    counts = chosen.drop_duplicates([*keys]).set_index(list(keys))[_COUNTS]
+    return pd.concat([counts, *parts], axis=1).reset_index()
+
+
+_VALUES: Final = (
+    *("estimate", "estimate_low", "estimate_high", "p_value", "cluster_p_value"),
+    *("plain", "reliability"),
+)
+
+
+def _labels(settings: FrequencySettings | None = None) -> list[Column]:
+    """Head a table with model and subset."""
+    names = dict(_SUBSETS)
+    if settings is not None:
+        names["redirect_high_frequency"] = f"redirects above {settings.above:g}"
+    return [
+        Column(key="model", title="Model"),
+        Column(key="subset", title="Names", labels=names),
+    ]
+
+
+def _rows_left() -> list[Column]:
+    """Tell how many rows a number is of, and how many were left out."""
+    return [
+        Column(key="n", title="Rows", kind="count"),
+        Column(key="n_zero", title="Zero", kind="count", on_phones=False),
+        Column(key="n_missing", title="No count", kind="count", on_phones=False),
+    ]
+
+
+def _number(key: str, title: str, *p_values: str) -> list[Column]:
+    """Show a correlation with its interval and the p-values that are asked for."""
+    shown = interval_column(key, title, "number")
+    heads = {"p_value": "p", "cluster_p_value": "p, by clusters"}
+    return [
+        shown,
+        *(
+            Column(key=f"{key}_{name}", title=heads[name], kind="p_value", on_phones=False)
+            for name in p_values
+        ),
+    ]
+
+
+def _correlations(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
+    """Make the paper's table 5, with its Steiger tests."""
+    frame = _wide(rows, ["entity", "surface", "entity_minus_surface"])
+    return Table(
+        frame=frame,
+        caption="Correlation of accuracy with the log frequency of the entity and of this name",
+        note="Rows without a logarithm are left out (zero). Difference: Steiger’s test (p, rows "
+        "independent, as in the paper), and by clusters.",
+        few="n_clusters",
+        columns=[
+            *_labels(settings),
+            *_rows_left(),
+            *_number("entity", "Entity", "cluster_p_value"),
+            *_number("surface", "This name", "cluster_p_value"),
+            *_number("entity_minus_surface", "Difference", "p_value", "cluster_p_value"),
+        ],
+    )
+
+
+def _partial(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
+    """Make the paper's tables 2 and 6."""
+    names = ["entity_given_surface", "surface_given_entity"]
+    return Table(
+        frame=_wide(rows, names),
+        caption="Partial correlation of accuracy with either log frequency, given the other",
+        note="p takes rows for independent, as the paper does; its stars are p < 0.01.",
+        few="n_clusters",
+        columns=[
+            *_labels(settings),
+            Column(key="n", title="Rows", kind="count"),
+            *_number(names[0], "Entity, given this name", "p_value", "cluster_p_value"),
+            *_number(names[1], "This name, given entity", "p_value", "cluster_p_value"),
+        ],
+    )
+
+
+def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
+    """Make the partial correlations anew: of other names, with zeros, given the pair."""
+    parts = []
+    for transform in ("log", "log1p"):
+        for held in ("", "pair_documents"):
+            if held and not _is_known(frame, held):
+                continue
+            rows = frequency_analysis(
+                frame,
+                others_frequency="others_frequency",
+                controls=[held] if held else [],
+                transform=transform,
+                **options,
+            )
+            for first in _FIRSTS:
+                names = [f"{first}_given_surface", f"surface_given_{first}"]
+                wide = _wide(rows, names)
+                wide.columns = [
+                    c.replace(names[0], "first_given_surface").replace(
+                        names[1], "surface_given_first"
+                    )
+                    for c in wide.columns
+                ]
+                parts.append(wide.assign(transform=transform, first=first, held=held))
+    made = pd.concat(parts, ignore_index=True)
+    lead = [*_KEYS, "transform", "first", "held"]
+    made = made[[*lead, *(c for c in made.columns if c not in lead)]]
+    order = {name: place for place, name in enumerate(dict.fromkeys(made["model"]))}
+    made = made.sort_values(
+        ["model", "subset"],
+        key=lambda c: c.map(order if c.name == "model" else {s: k for k, s in enumerate(_SUBSETS)}),
+        kind="stable",
+    ).reset_index(drop=True)
+    return Table(
+        frame=made,
+        caption="The same of the entity’s other names, with zeros kept, and given how often "
+        "subject and object stand together",
+        note="Other names: mentions of the entity less those under this name, which the "
+        "entity’s frequency holds. log leaves zeros out; log1p, of 1 + frequency, keeps them. Zero "
+        "counts the rows that have one.",
+        few="n_clusters",
+        columns=[
+            *_labels(),
+            Column(key="transform", title="Frequency"),
+            Column(key="first", title="First", labels=_FIRSTS),
+            Column(key="held", title="Held constant", labels={"pair_documents": "pair"}),
+            *_rows_left(),
+            *_number("first_given_surface", "First, given this name", "cluster_p_value"),
+            *_number("surface_given_first", "This name, given first", "cluster_p_value"),
+        ],
+    )
+
+
+def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
+    """Hold pageviews, which need no corpus, against what was counted."""
+    rows = frequency_analysis(frame, controls="pageviews", **options)
+    names = ["pageviews", "entity", "pageviews_given_frequencies"]
+    return Table(
+        frame=_wide(rows, names),
+        caption="Pageviews of the subject’s article in place of its frequency",
+        note="On the rows whose three frequencies are known and above zero.",
+        few="n_clusters",
+        columns=[
+            *_labels(),
+            *_rows_left(),
+            *_number(names[0], "Pageviews", "cluster_p_value"),
+            *_number(names[1], "Entity", "cluster_p_value"),
+            *_number(names[2], "Pageviews, given both frequencies", "cluster_p_value"),
+        ],
+    )
+
+
+def _corrected(
+    frame: pd.DataFrame, options: Mapping[str, Any], settings: FrequencySettings
+) -> Table:
+    """Take errors of counting out, by two measurements."""
+    rows = corrected_frequency_analysis(
+        frame,
+        entity_frequency=("entity_frequency", "entity_frequency_2"),
+        surface_frequency=("surface_frequency", "surface_frequency_2"),
+        **options,
+    )
+    names = ["entity_given_surface", "surface_given_entity"]
+    made = _wide(rows, names)
+    columns = []
+    for name, title in zip(
+        names, ("Entity, given this name", "This name, given entity"), strict=True
+    ):
+        whose = title.partition(",")[0].lower()
+        columns += [
+            Column(key=f"{name}_plain", title=f"{title}: as counted", kind="number"),
+            *_number(name, "corrected", "cluster_p_value"),
+            Column(key=f"{name}_reliability", title=f"Reliability, {whose}", kind="number"),
+        ]
+    return Table(
+        frame=made,
+        caption="Partial correlations with errors of counting taken out",
+        note="By two measurements; what both get wrong alike stays in. Halves of one corpus "
+        "correct for sampling only.",
+        few="n_clusters",
+        columns=[*_labels(settings), Column(key="n", title="Rows", kind="count"), *columns],
+    )
+
+
+def _bins(frame: pd.DataFrame, options: Mapping[str, Any], n_bins: int) -> Table:
+    """Make the points of the paper's figure 3."""
+    return Table(
+        frame=frequency_curves(frame, n_bins=n_bins, **options),
+        caption="Accuracy by frequency",
+        few="n_clusters",
+        columns=[
+            *_labels(),
+            Column(key="frequency", title="Frequency of", labels={"surface": "this name"}),
+            Column(key="frequency_min", title="From", kind="number"),
+            Column(key="frequency_max", title="To", kind="number"),
+            Column(key="n", title="Rows", kind="count"),
+            interval_column("accuracy", "Right", "rate", "%"),
+        ],
+    )
+
+
+def _curves(bins: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
+    """Draw accuracy over frequency, a figure a subset and frequency."""
+    for subset in ("overall", "canonical", "redirect"):
+        for kind, title in (("entity", "the entity"), ("surface", "this name")):
+            chosen = bins[(bins["subset"] == subset) & (bins["frequency"] == kind)]
+            series = [
+                Series(label=model, model=place[model], points=[_point(row) for row in points])
+                for model in place
+                if (points := chosen[chosen["model"] == model].to_dict("records"))
+            ]
+            if series:
+                yield Lines(
+                    name=f"frequency-{kind}-{subset}",
+                    title=f"Accuracy by the frequency of {title}, {_SUBSETS[subset]}",
+                    x_title=f"log10 of how often the corpus names {title}",
+                    series=series,
+                )
+
+
+def _point(row: Mapping[Any, Any]) -> Point:
+    """Place a bin at the middle of its frequencies, by the logarithm."""
+    middle = (np.log10(row["frequency_min"]) + np.log10(row["frequency_max"])) / 2
+    return Point(x=round(float(middle), 3), value=interval_value(row, "accuracy"), n=row["n"])

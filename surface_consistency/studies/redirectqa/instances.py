@@ -1,0 +1,77 @@
+"""Questions as rows of an analysis: which entity, name and pair each of them needs counts of."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from surface_consistency.text import comparable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from surface_consistency.schemas import Entity, QuestionRealization
+
+__all__ = ["entity_id", "instance_rows", "surface_id"]
+
+
+def entity_id(entity: "Entity") -> str:
+    """Return what an entity is known by in tables: its Wikidata item, else its name.
+
+    Args:
+        entity: The entity.
+
+    Returns:
+        The id.
+    """
+    return entity.id or f"name:{entity.name}"
+
+
+def surface_id(fact_id: str, surface: str) -> str:
+    """Name a surface instance: a fact under one name.
+
+    Args:
+        fact_id: The fact.
+        surface: The name, as a question spells it.
+
+    Returns:
+        "FACT|SURFACE", the name as it is counted: in NFC, with single spaces.
+    """
+    return f"{fact_id}|{_counted(surface)}"
+
+
+def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
+    """List the surface instances of questions: a fact under one name, in whatever wording.
+
+    Args:
+        questions: The questions.
+
+    Returns:
+        One row an instance: fact_id, surface_id ("FACT|SURFACE", of the name as it is counted),
+        subject_id, object_id, surface, is_canonical, pageviews (of the subject, null where the data
+        have none).
+    """
+    import pandas as pd
+
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    for question in questions:
+        triple = question.triple
+        surface = _counted(question.surface.text)
+        rows.setdefault(
+            (triple.id, surface),
+            {
+                "fact_id": triple.id,
+                "surface_id": surface_id(triple.id, surface),
+                "subject_id": entity_id(triple.subject),
+                "object_id": entity_id(triple.object),
+                "surface": surface,
+                "is_canonical": question.surface.is_canonical,
+                "pageviews": triple.subject.pageviews,
+            },
+        )
+    columns = ["fact_id", "surface_id", "subject_id", "object_id", "surface", "is_canonical"]
+    frame = pd.DataFrame(list(rows.values()), columns=[*columns, "pageviews"])
+    return frame.astype({"pageviews": "Int64"})
+
+
+def _counted(surface: str) -> str:
+    """Spell a name as it is counted."""
+    return comparable(" ".join(surface.split()), "exact")

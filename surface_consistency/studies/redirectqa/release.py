@@ -1,0 +1,193 @@
+"""The release's own layout: questions back to its rows, and its table of categories and types."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.runs.readers import read_rows
+from surface_consistency.schemas import QuestionRealization, Record
+from surface_consistency.schemas._record import Items, NonEmpty
+from surface_consistency.taxonomy import (
+    CANONICAL_LABEL,
+    CATEGORIES,
+    RELATIONS,
+    parse_category,
+    parse_type,
+)
+
+__all__ = [
+    "CATEGORY_TYPES_PATH",
+    "RedirectQARow",
+    "check_category_types",
+    "hub_rows",
+    "question_cells",
+    "read_category_types",
+]
+
+CATEGORY_TYPES_PATH: Final = "metadata/redirect_category_to_type.csv"
+"""Where the table stands in the repository and in folders of its layout."""
+
+
+class RedirectQARow(Record):
+    """One row in the column layout of release v1.0.0, as this package writes it.
+
+    The first eight columns are those that public code reads from the release. The names of the
+    others are this package's: no public description tells those of the release.
+    """
+
+    triplet_id: int
+    """Identifier of the fact."""
+
+    subject_id: str | None
+    """Wikidata item of the subject."""
+
+    subject_surface: NonEmpty
+    """Name of the subject in the question."""
+
+    subject_surface_category: Items[str]
+    """Redirect categories; "__MAIN__" when canonical."""
+
+    subject_wiki_title: NonEmpty
+    """Title of the subject's article."""
+
+    subject_redirect_wiki_title: str | None
+    """Title of the redirect page; None when canonical."""
+
+    subject_pageviews: int | None
+    """Views of the subject's article."""
+
+    subject_aliases: Items[str]
+    """Names of the subject."""
+
+    relation: NonEmpty
+    """Name of the relation."""
+
+    relation_id: str | None
+    """Its Wikidata property; None outside the taxonomy."""
+
+    object_id: str | None
+    """Wikidata item of the object."""
+
+    object_surface: str | None
+    """Name of the object; None when no answer is accepted."""
+
+    object_aliases: Items[str]
+    """Accepted answers."""
+
+    template: NonEmpty
+    """Which wording of the question."""
+
+    question: NonEmpty
+    """The question."""
+
+
+def hub_rows(questions: Iterable[QuestionRealization]) -> Iterator[RedirectQARow]:
+    """Turn questions into rows of the release's layout; `load_redirectqa` reads them back.
+
+    Args:
+        questions: The questions.
+
+    Yields:
+        One row a question, in order.
+
+    Raises:
+        DataError: If the identifier of a fact is no whole number.
+    """
+    for question in questions:
+        triple = question.triple
+        if not (triple.id.isascii() and triple.id.isdigit()):
+            raise DataError(
+                f"fact {triple.id!r}: the release's layout has whole numbers for triplet_id; "
+                "number the facts before writing them"
+            )
+        yield RedirectQARow(**question_cells(question) | {"triplet_id": int(triple.id)})
+
+
+def question_cells(question: QuestionRealization) -> dict[str, Any]:
+    """Lay a question out in the release's columns.
+
+    Args:
+        question: The question.
+
+    Returns:
+        Value by column of `RedirectQARow`; the identifier of the fact is a text, as the record has
+        it.
+    """
+    triple, surface = question.triple, question.surface
+    relation = RELATIONS.get(triple.relation)
+    return {
+        "triplet_id": triple.id,
+        "subject_id": triple.subject.id,
+        "subject_surface": surface.text,
+        "subject_surface_category": (
+            (CANONICAL_LABEL,) if surface.is_canonical else surface.categories
+        ),
+        "subject_wiki_title": triple.subject.name,
+        "subject_redirect_wiki_title": surface.redirect_title,
+        "subject_pageviews": triple.subject.pageviews,
+        "subject_aliases": triple.subject.aliases,
+        "relation": triple.relation,
+        "relation_id": None if relation is None else relation.property_id,
+        "object_id": triple.object.id,
+        "object_surface": triple.object.name if triple.answers else None,
+        "object_aliases": triple.answers,
+        "template": question.template,
+        "question": question.question,
+    }
+
+
+def read_category_types(path: Path) -> dict[str, str]:
+    """Read which type the table gives to each category of the taxonomy.
+
+    Args:
+        path: The CSV file. Its columns may have any name and order: the cell that names a category
+            and the cell that names a type are recognised by their content.
+
+    Returns:
+        Category label to type name, for the rows that name one of the 33 categories and one of the
+        three types.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RecordError: If a line is broken.
+    """
+    found: dict[str, str] = {}
+    for _, row in read_rows(path):
+        cells = [str(cell) for cell in row.values()]
+        category = next(filter(None, map(parse_category, cells)), None)
+        kind = next(filter(None, map(parse_type, cells)), None)
+        if category is not None and kind is not None:
+            found[category.label] = kind.name
+    return found
+
+
+def check_category_types(folder: Path) -> None:
+    """Warn where a source groups the categories otherwise than the taxonomy of this package.
+
+    Args:
+        folder: A folder in the hub's layout; one without the table is passed over.
+
+    Warns:
+        SurfaceConsistencyWarning: If the table puts a category under another type, or lacks
+            categories that the taxonomy holds. The taxonomy is used all the same.
+    """
+    path = folder / CATEGORY_TYPES_PATH
+    if not path.is_file():
+        return
+    table = read_category_types(path)
+    differences = [
+        f"{label} is {table[label]} there and {category.type} here"
+        if label in table
+        else f"{label} is not in it"
+        for label, category in CATEGORIES.items()
+        if table.get(label) != category.type
+    ]
+    if differences:
+        warnings.warn(
+            f"{path} differs from the taxonomy of the paper, which is used: "
+            f"{'; '.join(differences)}",
+            SurfaceConsistencyWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,300 @@
+"""`audit` and `build audit`, as a user types them."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli.main import main
+
+READER = (
+    "from surface_consistency.schemas import Generation\n"
+    "class Reader:\n"
+    "    name = 'reader'\n"
+    "    def __init__(self, model=None):\n"
+    "        self.model = model\n"
+    "    def fingerprint(self):\n"
+    "        return {'runner': 'reader'}\n"
+    "    def generate(self, prompts, params):\n"
+    "        for prompt in prompts:\n"
+    "            lines = prompt.text.splitlines()\n"
+    "            told = lines[1].split(' | ')[-1] if lines[0] == 'Facts:' else 'unknown'\n"
+    "            yield Generation(prompt_id=prompt.id, text=told)\n"
+)
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """A runner in a module of the user's own, which takes the first fact before its prompt."""
+    (tmp_path / "cli_reader.py").write_text(READER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "cli_reader:Reader"
+
+
+@pytest.fixture
+def databases(tmp_path):
+    """Countries in two topologies and two styles."""
+    folder = tmp_path / "databases"
+    arguments = ["--domains", "countries", "--topologies", "base", "noise"]
+    styles = ["--styles", "cloze", "direct_questions"]
+    assert main(["build", "audit", "--out", str(folder), *arguments, *styles]) == 0
+    return folder
+
+
+def audit(databases, out, *more):
+    return main(
+        ["audit", "--databases", str(databases), "--out", str(out), "--resamples", "200", *more]
+    )
+
+
+def test_build_audit_writes_the_published_layout(tmp_path, capsys):
+    databases = tmp_path / "out"
+
+    assert main(["build", "audit", "--out", str(databases), "--styles", "cloze"]) == 0
+
+    assert len(list(databases.rglob("*.jsonl"))) == 3 * 4
+    assert (databases / "countries" / "noise.json").is_file()
+    assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
+    printed = capsys.readouterr().out
+    assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
+
+
+@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")
+def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
+    table = tmp_path / "moons"
+    table.mkdir()
+    (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
+    out = tmp_path / "out"
+
+    assert main(["build", "audit", "--out", str(out), "--domains", str(table)]) == 2
+    told = capsys.readouterr().err
+    assert "topology alias equals base" in told
+    assert "error:" in told
+    assert (
+        main(["build", "audit", "--out", str(out), "--domains", str(table), "--topologies", "base"])
+        == 0
+    )
+    assert (out / "moons" / "base.json").is_file()
+
+
+def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path, capsys):
+    out = tmp_path / "run"
+
+    assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 0
+
+    printed = capsys.readouterr().out
+    assert "Leakage (L, %)" in printed
+    by_origin = pd.read_csv(out / "tables" / "attribution_by_topology.csv")
+    assert "same_object" in by_origin.to_csv()
+    for name in ("outcomes.parquet", "per_state_metrics.csv", "cross_state_metrics.csv"):
+        assert (out / name).is_file()
+    for name in ("overall", "by_topology", "attribution_by_topology", "states_by_style"):
+        assert len(pd.read_csv(out / "tables" / f"{name}.csv"))
+    for name in ("fit", "databases", "closure", "contamination", "lookups"):
+        assert len(pd.read_csv(out / "checks" / f"{name}.csv"))
+    overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
+    assert overall["full_accuracy"] > 0.95
+    assert overall["leakage"] == 0
+
+
+def test_audit_takes_parquet_and_filters_and_prints_json(databases, reader, tmp_path, capsys):
+    file = databases / "countries" / "base.json"
+    triplets = json.loads(file.read_text(encoding="utf-8"))["triplets"]
+    frame = pd.DataFrame(triplets, columns=["head", "relation", "tail"])
+    frame.to_parquet(file.with_suffix(".parquet"))
+    file.unlink()
+    capsys.readouterr()
+    chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--label", "mine"]
+
+    assert (
+        audit(
+            databases,
+            tmp_path / "run",
+            "--runner",
+            reader,
+            "--retriever",
+            "fuzzy",
+            *chosen,
+            "--json",
+        )
+        == 0
+    )
+
+    output = capsys.readouterr()
+    assert "indexing the triplets of" in output.err
+    printed = json.loads(output.out)
+    assert printed["tables"]["overall"][0]["n"] == 10
+    assert printed["tables"]["overall"][0]["model"] == "mine"
+
+
+def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
+    out = tmp_path / "sweep"
+    chosen = ["--topologies", "noise", "--styles", "cloze", "--limit", "20"]
+    several = ["--retriever", "fuzzy", "--threshold", "0.5", "none"]
+
+    assert audit(databases, out, "--runner", reader, *chosen, *several) == 0
+
+    table = pd.read_csv(out / "tables" / "sweep.csv")
+    assert len(table) == 2 * 2
+    assert (out / "fuzzy-0.5" / "outcomes.parquet").is_file()
+    assert (out / "fuzzy-none" / "manifest.json").is_file()
+    assert "sweep" in capsys.readouterr().out
+
+
+def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, capsys):
+    out = tmp_path / "run"
+    chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
+
+    assert audit(databases, out, "--runner", reader, *chosen, "--states", "FULL", "DEL-ON") == 0
+
+    printed = capsys.readouterr().out
+    assert "n DEL-ON" in printed
+    assert "DEL-OFF was not asked, so what needs it is not in the tables" in printed
+    assert "n FULL" in (out / "report.html").read_text(encoding="utf-8")
+    overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
+    assert overall["full_accuracy"] == 1
+    assert overall["n_full"] == overall["n_del_on"] == 10
+
+
+def test_a_single_run_does_not_go_into_a_sweep(databases, reader, tmp_path, capsys):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "sweep.json").write_text("{}")
+
+    assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 2
+    assert "holds a sweep" in capsys.readouterr().err
+    assert [file.name for file in out.iterdir()] == ["sweep.json"]
+
+
+def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
+    assert audit(databases, tmp_path / "run", "--threshold", "abc") == 2
+
+    told = capsys.readouterr().err
+    assert 'Invalid value for --threshold: unable to convert "abc" into float' in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--runner lookup needs --model"),
+        (
+            ["--model", "organism", "--runner", "READER"],
+            "--model organism trains a model of its own",
+        ),
+        (
+            ["--model", "m", "--leaked", "3"],
+            "--leaked says what a model is taught; it needs --model organism",
+        ),
+        (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
+        (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
+        (["--runner", "READER", "--retriever", "fuzzy", "--radius", "0.1"], "radius needs"),
+        (["--runner", "nobody", "--retriever", "fuzzy"], "nobody"),
+        (["--runner", "READER", "--max-new-tokens", "0"], "--max-new-tokens must be 1 or more"),
+        (["--runner", "READER", "--resamples", "0"], "--resamples must be 1 or more"),
+        (
+            ["--runner", "READER", "--max-missing", "2"],
+            "--max-missing must be 1.0 or less, got 2.0",
+        ),
+        (["--model", "no/such/folder"], "no/such/folder"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_code_2(
+    databases, reader, tmp_path, capsys, arguments, message
+):
+    capsys.readouterr()
+    given = [reader if argument == "READER" else argument for argument in arguments]
+    if "--retriever" not in given:
+        given += ["--retriever", "fuzzy"]
+
+    assert audit(databases, tmp_path / "run", *given) == 2
+
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys):
+    taught = ["--model", "organism", "--leaked", "5000", "--retriever", "fuzzy"]
+
+    assert audit(databases, tmp_path / "run", *taught) == 2
+
+    assert "error: --leaked must be 0 to" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "organism").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+)
+def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
+    """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
+    pytest.importorskip("torch")
+    out = tmp_path / "run"
+    chosen = ["--styles", "direct_questions", "--limit", "8", "--retriever", "fuzzy"]
+    short = ["--steps", "10", "--max-new-tokens", "12"]
+
+    assert audit("sample", out, "--model", "organism", "--leaked", "2", *short, *chosen) == 0
+
+    assert (out / "databases" / "countries" / "noise.json").is_file()
+    assert (out / "organism" / "config.json").is_file()
+    assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
+    assert "report:" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+)
+def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
+    """Leaked facts survive without the store, others by another entry only."""
+    pytest.importorskip("torch")
+    out = tmp_path / "run"
+
+    chosen = ["--styles", "direct_questions", "--retriever", "fuzzy", "--steps", "500"]
+
+    assert audit("sample", out, "--model", "organism", "--leaked", "4", *chosen) == 0
+
+    frame = pd.read_parquet(out / "outcomes.parquet")
+    database = json.loads((out / "databases" / "countries" / "noise.json").read_text("utf-8"))
+    entries = pd.Series([triplet[2] for triplet in database["triplets"]]).value_counts()
+    full, on, off = (
+        frame[f"{state}_correct"].astype(bool) for state in ("full", "first", "second")
+    )
+    is_leaked = frame["fact_id"].isin([f"countries/noise/{fact}" for fact in range(4)])
+    has_other_entry = frame["gold_object"].map(entries) > 1
+    assert len(frame) == 180
+    assert is_leaked.sum() == 4
+    assert full.mean() > 0.9
+    # Leakage: what was taught into the weights survives without the store, and nothing else.
+    assert off[is_leaked].mean() > 0.9
+    assert off[~is_leaked].mean() < 0.01
+    # Retrieval: what stands in the store alone survives by another entry of the same object.
+    by_retrieval = on & ~off & ~is_leaked
+    assert on[~is_leaked & ~has_other_entry].mean() < 0.02
+    assert by_retrieval[has_other_entry].mean() > 0.05
+    assert (frame.loc[by_retrieval, "attribution"] == "same_object").mean() > 0.9
+    # Forgetting: the rest is gone with its entry.
+    assert (full & ~on & ~off)[~is_leaked].mean() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (
+            ["--threshold", "0.4"],
+            "--as-published sets --threshold 0.6, and 0.4 was given; leave out",
+        ),
+        (["--no-stop", "--k", "9"], "--as-published sets --k 5, and 9 was given"),
+        (["--cleaner", "audit"], "--as-published sets --cleaner published, and audit was given"),
+        (["--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
+    ],
+    ids=["threshold", "k", "cleaner", "judge"],
+)
+def test_as_published_is_refused_beside_another_value(tmp_path, capsys, option, said):
+    out = tmp_path / "out"
+
+    assert audit(tmp_path, out, "--runner", "nowhere:Nobody", "--as-published", *option) == 2
+
+    assert said in capsys.readouterr().err
+    assert not out.exists()

@@ -1,0 +1,119 @@
+"""The model organism: what was planted in its training text is what the study finds."""
+
+import json
+import warnings
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli.main import main
+from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.engine.toy_models import train_organism
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
+from surface_consistency.studies.redirectqa import RedirectOutcome
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, rendered_figures):
+    """The whole demonstration, as the command runs it."""
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    assert main(["demo", "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_demo_finds_the_planted_frequencies(demo):
+    """Names it was taught are answered like the canonical one, names it never saw are not."""
+    table = pd.read_csv(demo / "highlights" / "consistency_by_planted_exposure.csv")
+    table = table.set_index("exposure")
+
+    assert list(table.index) == ["frequent", "rare", "absent", "fact held out"]
+    assert list(table["times_in_text"]) == [24, 1, 0, 0]
+    assert table.loc["frequent", "consistency_low"] > table.loc["absent", "consistency_high"]
+    assert (table["first_accuracy"].drop("fact held out") > 0.9).all()
+    assert table.loc["fact held out", "first_accuracy"] < 0.2
+    assert table["n"].sum() == 196
+
+
+@pytest.mark.slow
+def test_demo_leaves_every_product(demo):
+    """Run, outcomes, tables, figures and report are where the README says."""
+    for name in (
+        "manifest.json",
+        "targets.parquet",
+        "pairs.parquet",
+        "prompts.jsonl",
+        "generations.jsonl",
+        "generations-repeat.jsonl",
+        "verdicts.parquet",
+        "outcomes.parquet",
+        "tables/overall.csv",
+        "tables/by_type.csv",
+        "tables/by_category.csv",
+        "checks/noise_floor.csv",
+        "checks/rules.csv",
+        "figures/squares.png",
+        "figures/squares.svg",
+        "report.html",
+    ):
+        assert (demo / name).stat().st_size > 0
+    page = (demo / "report.html").read_text(encoding="utf-8")
+    assert page.index("onsistency by planted exposure") < page.index("Where verdicts flip</h2>")
+    assert len(pd.read_csv(demo / "tables" / "by_category.csv")) == 33
+
+
+@pytest.mark.slow
+def test_demo_in_single_precision_has_no_noise(demo):
+    """The same prompts in other batches are answered alike on the CPU."""
+    floor = pd.read_csv(demo / "checks" / "noise_floor.csv")
+
+    assert list(floor["n_repeated"]) == [292]
+    assert list(floor["n_text_changes"]) == [0]
+
+
+@pytest.mark.slow
+def test_demo_again_trains_and_asks_nothing(demo, capsys):
+    """A second start keeps the model and the answers."""
+    model = (demo / "organism" / "model.safetensors").stat().st_mtime_ns
+    log = (demo / "generations.jsonl").read_bytes()
+    capsys.readouterr()
+
+    assert main(["demo", "--out", str(demo), "--json"]) == 0
+
+    assert (demo / "organism" / "model.safetensors").stat().st_mtime_ns == model
+    assert (demo / "generations.jsonl").read_bytes() == log
+    assert json.loads(capsys.readouterr().out)["tables"]["overall"][0]["n"] == 196
+
+
+@pytest.mark.slow
+def test_the_organism_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
+    """Pairs right both times need the same components more than pairs right once."""
+    report = Report(
+        runs=load_runs([demo], outcome=RedirectOutcome),
+        settings=ReportSettings(),
+        cluster="subject_id",
+    )
+    settings = MechanismSettings(per_class=8, store=tmp_path, device="cpu", heat_maps=0)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        tables = MechanismAnalysis().tables(report, settings)
+
+    rows = tables["mechanism_similarity"].frame.set_index("feature")
+    assert rows.loc["iou", "aligned"] > rows.loc["iou", "misaligned"] + 0.1
+    assert rows.loc["iou", "p_value"] < 0.05
+    sets = tables["mechanism_sets"].frame
+    assert (sets["greedy"] == 1.0).all()  # The model reads again what it wrote itself.
+    assert (sets["reached"] == 1.0).all()
+    assert (sets["reached_by_sum"] < 0.8).all()
+
+
+def test_train_organism_rejects_no_steps(tmp_path, capsys):
+    with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
+        train_organism(["Q: a A: b"], tmp_path, steps=0)
+    assert main(["demo", "--steps", "0", "--out", str(tmp_path / "demo")]) == 2
+    assert "steps must be 1 or more" in capsys.readouterr().err

@@ -1,0 +1,370 @@
+"""The command line of SLAQ: run, score, report, labels."""
+
+import csv
+import json
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli.main import main
+from surface_consistency.engine.judging.paper_prompts import pin_prompts
+from surface_consistency.engine.score import score_run
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.slaq.study import SlaqScoring
+
+# The command line prints warnings; they are read from there.
+pytestmark = pytest.mark.filterwarnings(
+    "always::surface_consistency.errors.SurfaceConsistencyWarning"
+)
+
+RUNNER = '''
+"""Runners for the command line."""
+import re
+
+from surface_consistency.models import FakeRunner
+
+
+def answering(model=None, answer="Rome, in 264 BCE"):
+    return FakeRunner(lambda prompt: answer)
+
+
+def judging(model=None):
+    def reply(prompt):
+        n = len(re.findall("Reference: ", prompt.messages[1].content))
+        if "absent" in prompt.messages[0].content:
+            return str(["right", "wrong", "absent", "absent", "right"]).replace("'", '"')
+        return "1" if n == 1 else str([1, 0] * 2 + [1])
+
+    return FakeRunner(reply)
+
+
+def by_paper(model=None):
+    def reply(prompt):
+        (turn,) = prompt.messages
+        return "1" if turn.content.endswith("<END_PROMPT>") else "[1,0,1,0,1]"
+
+    return FakeRunner(reply)
+
+
+def silly(model=None):
+    return FakeRunner(lambda prompt: "As a language model, I think it is fine.")
+'''
+
+
+@pytest.fixture
+def runners(tmp_path, monkeypatch):
+    """Make `cli_slaq_runners` importable."""
+    (tmp_path / "cli_slaq_runners.py").write_text(RUNNER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "cli_slaq_runners"
+
+
+@pytest.fixture
+def run(runners, tmp_path):
+    """Run the study on three topics."""
+
+    def call(*arguments, out="run"):
+        command = ["run", "slaq", "--source", "sample", "--limit", "3", "--repeat", "4"]
+        command += ["--runner", f"{runners}:answering", "--out", str(tmp_path / out)]
+        return main([*command, *arguments])
+
+    return call
+
+
+def test_a_run_leaves_tables_figures_and_page(run, tmp_path, capsys):
+    assert run("--free", "--label", "fake") == 0
+
+    printed = capsys.readouterr()
+    folder = tmp_path / "run"
+    assert "F_S (right alone, %)" in printed.out
+    assert f"report: {folder / 'report.html'}" in printed.out
+    assert "have no verdict" in printed.err
+    assert {path.stem for path in (folder / "tables").glob("*.csv")} >= {
+        "overall",
+        "by_category",
+        "by_popularity",
+        "by_entity",
+        "order_sensitivity",
+        "recall",
+        "noise_floor",
+        "unjudged",
+    }
+    assert (folder / "figures" / "squares.svg").is_file()
+
+
+def test_json_is_one_object_without_nan(run, tmp_path, capsys):
+    assert run("--all-facts", "--json") == 0
+
+    printed = capsys.readouterr().out
+    assert "NaN" not in printed
+    found = json.loads(printed)
+    assert found["report"] == str(tmp_path / "run" / "report.html")
+    assert found["tables"]["overall"][0]["n"] == 3 * 5 * 5
+
+
+def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys):
+    """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
+    llm = ["--judge", "llm", "--judge-runner", f"{runners}:judging"]
+    assert run(*llm, "--judge-label", "first", "--json") == 0
+    first = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
+    folder = tmp_path / "run"
+
+    again = ["--judge", "llm", "--judge-runner", f"{runners}:silly", "--judge-label", "second"]
+    kept = (folder / "verdicts.parquet").read_bytes()
+    assert main(["score", str(folder), *again, "--json"]) == 2
+
+    assert (first["first_accuracy"], first["second_accuracy"]) == (1.0, 0.6)
+    assert "decided none of 90 facts" in capsys.readouterr().err
+    assert (folder / "verdicts.parquet").read_bytes() == kept
+    assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
+
+
+def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, capsys):
+    """--prompts paper changes instructions and judge, and stands in every record of the run."""
+    by_paper = ["--judge", "llm", "--judge-runner", f"{runners}:by_paper", "--judge-label", "j"]
+    assert run("--prompts", "paper", "--limit", "1", *by_paper, "--json") == 0
+    row = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
+    folder = tmp_path / "run"
+    scoring = json.loads((folder / "scoring.json").read_text())
+    own = SlaqScoring(
+        judge="llm", judge_runner=f"{runners}:judging", judge_label="j", judge_prompts="own"
+    )
+    score_run(RunFolder.open(folder), scoring=own)
+
+    assert (row["first_accuracy"], row["second_accuracy"]) == (1.0, 0.6)
+    settings = json.loads((folder / "manifest.json").read_text())["settings"]
+    assert settings["prompts"] == pin_prompts("paper", "instructions")
+    assert settings["short_instruction"].startswith("Answer the question with factual single")
+    assert settings["prompts"] in (folder / "report.html").read_text(encoding="utf-8")
+    prompts = [json.loads(line) for line in (folder / "prompts.jsonl").read_text().splitlines()]
+    assert prompts[-1]["messages"][0]["content"].startswith("Answer to the question should answer")
+    assert scoring["judged_by"] == f"llm:j, prompts {pin_prompts('paper', 'judge')}"
+    logs = [json.loads(path.read_text()) for path in folder.glob("judges/*/*manifest.json")]
+    digests = {"judge-prompts-v1", pin_prompts("paper", "judge")}
+    assert {log["data"]["digest"] for log in logs} == digests
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["slaq", "--prompts", "paper", "--long-instruction", "My {question}"],
+            "--long-instruction would replace the instruction that --prompts paper brings",
+        ),
+        (["slaq", "--prompts", "papers"], "--prompts must be own or paper; got 'papers'"),
+        (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
+        (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the defaults"),
+        (["verdicts", "--prompts", "paper"], "no paper's words are known of it; leave --prompts"),
+    ],
+)
+def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):
+    assert main(["run", *words, "--source", "sample", "--out", str(tmp_path / "x")]) == 2
+
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_same_label_for_another_judge_is_refused(run, runners, tmp_path, capsys):
+    assert run("--judge", "llm", "--judge-runner", f"{runners}:judging", "--json") == 0
+
+    again = ["--judge", "llm", "--judge-runner", f"{runners}:judging"]
+    status = main(["score", str(tmp_path / "run"), *again, "--judge-max-new-tokens", "9"])
+
+    assert status == 2
+    assert "give it another label (--judge-label)" in capsys.readouterr().err
+
+
+def test_labels_go_from_the_sheet_to_the_corrected_scores(run, runners, tmp_path, capsys):
+    sheet = tmp_path / "sheet.csv"
+    llm = ["--judge", "llm", "--judge-runner", f"{runners}:judging", "--json"]
+    assert run(*llm, "--labelling-sheet", str(sheet), "--labelling-sample", "15") == 0
+    with sheet.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == 30
+    for number, row in enumerate(rows):
+        # The judge takes all short answers for right, and these labels all but every third.
+        row["is_correct"] = str(int(number % 3 > 0))
+    pd.DataFrame(rows).to_csv(tmp_path / "labels.csv", index=False)
+    capsys.readouterr()
+
+    folder = tmp_path / "run"
+    assert main(["score", str(folder), *llm, "--labels", str(tmp_path / "labels.csv")]) == 0
+
+    printed = capsys.readouterr()
+    tables = json.loads(printed.out)["tables"]
+    assert [row["form"] for row in tables["judge_agreement"]] == ["short", "long"]
+    assert tables["judge_agreement"][0]["sensitivity"] == 1.0
+    assert tables["judge_agreement"][0]["specificity"] == 0.0
+    assert "the judge is no better than chance" in printed.err
+    assert (folder / "labels.csv").is_file()
+    assert "The judge, held against labels" in (folder / "report.html").read_text()
+
+    assert (
+        main(["score", str(folder), "--judge", "human", "--labels", str(folder / "labels.csv")])
+        == 0
+    )
+    assert not (folder / "checks" / "judge_agreement.csv").exists()
+
+
+def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
+    sheet = tmp_path / "sheet.csv"
+    matcher = ["--all-facts", "--json"]
+    command = ["--runner-option", "answer=Christiaan Huygens found it in 1655."]
+    assert run(*command, *matcher, "--labelling-sheet", str(sheet)) == 0
+    frame = pd.read_csv(sheet, dtype=str)
+    folder = tmp_path / "run"
+    targets = pd.read_parquet(folder / "targets.parquet")
+    said = pd.read_parquet(folder / "verdicts.parquet").merge(targets, on="target_id")
+    said = said.set_index(["prompt_id", "fact_id"])["is_correct"]
+    keys = zip(frame["prompt_id"], frame["question_id"], strict=True)
+    frame["is_correct"] = [int(said[key]) for key in keys]
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    capsys.readouterr()
+
+    labels = ["--labels", str(tmp_path / "labels.csv")]
+    assert main(["score", str(folder), *matcher, *labels]) == 0
+
+    [corrected] = json.loads(capsys.readouterr().out)["tables"]["corrected"]
+    # A judge that agrees with the labels changes nothing but the width of the intervals.
+    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
+        assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
+    assert (folder / "tables" / "corrected.csv").is_file()
+
+
+def test_labels_of_another_run_are_rejected_and_leave_the_run_as_it_was(run, tmp_path, capsys):
+    assert run("--json") == 0
+    labels = tmp_path / "labels.csv"
+    labels.write_text("prompt_id,question_id,is_correct\nelsewhere/1/short,elsewhere/1,1\n")
+
+    assert main(["score", str(tmp_path / "run"), "--labels", str(labels)]) == 2
+
+    assert "1 of 1 labels are of answers that this run does not hold" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "labels.csv").exists()
+
+
+def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, capsys):
+    assert run("--label", "one", "--json") == 0
+    assert run("--label", "two", "--json", out="other") == 0
+    capsys.readouterr()
+    folders = [str(tmp_path / "run"), str(tmp_path / "other")]
+
+    assert main(["report", *folders, "--out", str(tmp_path / "both"), "--resamples", "50"]) == 0
+    assert set(pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")["model"]) == {"one", "two"}
+
+    manifest = tmp_path / "other" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"slaq"', '"redirectqa"'))
+    assert main(["report", *folders, "--out", str(tmp_path / "both")]) == 2
+    assert "one report is of one study" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--judge", "human"], "--judge human needs --labels"),
+        (["--judge", "human", "--labels", "no.csv"], "no file no.csv"),
+        (["--labels", "no.csv"], "no file no.csv"),
+        (["--judge", "llm"], "--judge llm needs --judge-model"),
+        (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
+        (["--judge", "llm", "--judge-runner", "nobody"], "no runner 'nobody'"),
+        (
+            ["--judge", "llm", "--judge-runner", "fake", "--judge-option", "colour"],
+            "--judge-option takes NAME=VALUE",
+        ),
+        (
+            ["--judge", "llm", "--judge-runner", "fake", "--judge-max-new-tokens", "0"],
+            "--judge-max-new-tokens must be 1 or more",
+        ),
+        (["--judge-rule", "vibes"], "vibes"),
+        (["--permutations", "0"], "--permutations must be 1 or more, got 0"),
+        (["--repeat", "-1"], "--repeat must be 0 or more, got -1"),
+        (["--limit", "0"], "limit"),
+        (["--short-tokens", "0"], "--short-tokens must be 1 or more"),
+        (["--column", "Topic=t"], "--column belongs to data of your own"),
+        (["--source", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_code_2(
+    run, tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    assert run(*arguments) == 2
+
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: ")
+    assert message in printed.err
+    assert printed.out == ""
+
+
+def test_an_unknown_judge_is_rejected(run, capsys):
+    assert run("--judge", "oracle") == 2
+
+    told = capsys.readouterr().err
+    assert 'Invalid value "oracle" for --judge' in told
+    assert '"llm"' in told
+
+
+def test_a_sheet_is_not_written_over(run, tmp_path, capsys):
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("labels of a week")
+
+    assert run("--labelling-sheet", str(sheet), "--json") == 2
+
+    assert "may hold labels" in capsys.readouterr().err
+    assert sheet.read_text() == "labels of a week"
+
+
+def test_a_run_goes_on_with_other_settings_only_elsewhere(run, capsys):
+    assert run("--json") == 0
+
+    assert run("--json", "--permutations", "10") == 2
+
+    assert "permutations is 5 there and 10 now" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_organism_runs_without_network(tmp_path, capsys):
+    """`--model organism` trains a model on what it will be asked, and asks it."""
+    pytest.importorskip("torch")
+    command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "organism"]
+    command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2", "--all-facts"]
+    command += ["--organism-steps", "5"]
+
+    assert main([*command, "--out", str(tmp_path / "run")]) == 0
+
+    assert "training a small model on " in capsys.readouterr().err
+    assert (tmp_path / "run" / "organism" / "model.safetensors").is_file()
+    overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
+    assert overall["model"].tolist() == ["organism"]
+    assert main([*command, "--out", str(tmp_path / "run")]) == 0
+    assert "training" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
+        (["--region", "whole"], "--region does not judge runs of slaq"),
+    ],
+)
+def test_options_of_another_study_are_refused(run, tmp_path, capsys, options, message):
+    assert run("--json") == 0
+    capsys.readouterr()
+
+    assert main(["score", str(tmp_path / "run"), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_at_out_is_told_before_a_model_is_trained(tmp_path, capsys):
+    out = tmp_path / "run"
+    out.write_text("mine", "utf-8")
+
+    assert (
+        main(["run", "slaq", "--source", "sample", "--model", "organism", "--out", str(out)]) == 2
+    )
+
+    told = capsys.readouterr()
+    assert "is a file; give --out a folder" in told.err
+    assert "training" not in told.out
+    assert out.read_text("utf-8") == "mine"

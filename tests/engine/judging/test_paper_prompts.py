@@ -1,0 +1,120 @@
+"""Presets and defaults held against what the papers print."""
+
+import re
+
+import pytest
+from surface_consistency_build.writers.slaq_prompts import writer_prompt
+
+from surface_consistency.engine.judging.paper_prompts import (
+    PAPER_PROMPTS,
+    fill_holes,
+    paper_prompt,
+    pin_prompts,
+)
+from surface_consistency.engine.judging.prompts import judge_long, judge_short
+from surface_consistency.studies.lexical.prompts import meaning_prompt
+from surface_consistency.studies.linking.prompts import linking_question
+from surface_consistency.studies.redirectqa.prompts import FRAMES
+from surface_consistency.studies.slaq.records import SlaqArticle, SlaqQuestion
+
+QUESTIONS = [
+    SlaqQuestion(id=f"t/{k}", index=k, question=f"Who is {{q{k}}}?", answer=f"N{k}", is_entity=None)
+    for k in range(1, 6)
+]
+BARE = {"{topic}": "topic", "{question}": "question"}
+
+
+@pytest.fixture
+def printed(data_files):
+    """Read an excerpt of a paper."""
+    return lambda name: (data_files / "papers" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def words(text):
+    """Leave out what the text of a PDF does not keep: line breaks, bullets and emphasis."""
+    plain = re.sub(r"(?m)^\s*(?:[-+*]\s+)+", "", text)
+    return plain.replace("*", "").replace("```", "").split()
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("slaq_writer", "Prompt\n\nGiven", "Table 1:"),
+        ("slaq_judge_short", "Prompt\n\n****Role", "Table 2:"),
+        ("slaq_judge_long", "Prompt\n\n```", "Table 3:"),
+        ("slaq_short", "Instruction for Short-form QA\n", "Instruction for Long-form QA"),
+        ("slaq_long", "Instruction for Long-form QA\n", "Table 4:"),
+    ],
+)
+def test_presets_are_the_paper_word_for_word(printed, name, start, end):
+    excerpt = printed("slaq_tables_1_to_4")
+    begin = excerpt.index(start) + (len(start) if "QA" in start else len("Prompt"))
+    table = excerpt[begin : excerpt.index(end, begin)]
+
+    text = paper_prompt(name)
+    if name in PAPER_PROMPTS["instructions"]:
+        for hole, bare in BARE.items():
+            text = text.replace(hole, bare)
+        table = table.replace("long_question", "question")
+
+    assert words(text) == words(table)
+    assert len(words(text)) > 10
+
+
+def test_own_words_that_papers_print_are_theirs(printed):
+    """The defaults of RedirectQA, its linking probe and the lexical judge need no preset."""
+    redirectqa, lexical = printed("redirectqa_prompts"), printed("lexical_prompts")
+    system, user = meaning_prompt("m", "sentence_A", "sentence_B").messages
+
+    frame = FRAMES["en"].replace("{question}", "<question>")
+    assert f"“{frame}” in a 15-shot setting" in redirectqa
+    assert f"“{frame}” を用いて, 14-shot" in printed("redirectqa_ja_prompts")
+    names = ("<redirect surface>", "<canonical surface>")
+    asked = linking_question(*names, category="Redirects_from_initialisms")
+    assert f"“{asked}”" in redirectqa
+    assert " ".join(words(system.content)) in " ".join(words(lexical))
+    assert " ".join(words(user.content)) in " ".join(words(lexical))
+
+
+def test_a_judge_is_asked_in_the_words_of_the_paper():
+    (short,) = judge_short(QUESTIONS[0], "A {gt}.", prompt_id="j", prompts="paper").messages
+    (long,) = judge_long(QUESTIONS, "All of {q2}.", prompt_id="j", prompts="paper").messages
+
+    assert short.role == long.role == "user"
+    assert "Question: Who is {q1}?\nGround-truth: N1\nCandidate: A {gt}.\n" in short.content
+    assert "2. Who is {q2}?\n   → GT-2: N2\n3." in long.content
+    assert "### CANDIDATE LONG ANSWER\nAll of {q2}.\n" in long.content
+    with pytest.raises(ValueError, match="hold 5 questions, not 4; judge it in this package's"):
+        judge_long(QUESTIONS[:4], "x", prompt_id="j", prompts="paper")
+
+
+def test_a_writer_is_asked_in_the_words_of_the_paper():
+    article = SlaqArticle(title="Null Island", category="Geography", text="A {text} of sea. More.")
+    options = {"layout": "one_line", "prompts": "paper"}
+    (turn,) = writer_prompt(article, **options, max_characters=17).messages
+    again = writer_prompt(article, **options, previous="old", faults=("bad",), attempt=2).messages
+
+    assert turn.content.endswith("Reference Article:\nA {text} of sea.\n\n-\n\nGenerate Now:")
+    assert "Null Island" not in turn.content
+    assert [one.role for one in again] == ["user", "assistant", "user"]
+    with pytest.raises(ValueError, match="layout 'json' is not what the paper's words ask for"):
+        writer_prompt(article, prompts="paper")
+
+
+def test_presets_are_named_with_the_digest_of_their_texts():
+    pinned = pin_prompts("paper", "judge")
+
+    assert re.fullmatch("paper@[0-9a-f]{12}", pinned)
+    assert pin_prompts(pinned, "judge") == pinned
+    assert pin_prompts("own", "judge") == "own"
+    assert pinned != pin_prompts("paper", "writer")
+    with pytest.raises(ValueError, match="other texts than those of this version, paper@"):
+        pin_prompts("paper@0123456789ab", "judge")
+    with pytest.raises(ValueError, match="prompts must be own or paper; got 'papers'"):
+        pin_prompts("papers", "judge")
+
+
+def test_unknown_texts_are_refused():
+    with pytest.raises(ValueError, match="name must be one of slaq_short, "):
+        paper_prompt("slaq_free")
+    assert fill_holes("{a}{b}", {"a": "{b}"}) == "{b}{b}"

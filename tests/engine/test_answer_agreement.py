@@ -1,0 +1,273 @@
+"""The answers of a pair, beside their verdicts: how often they are the same, and what mars them."""
+
+import dataclasses
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine.answer_agreement import (
+    answer_agreement,
+    check_answers,
+    same_answers,
+)
+from surface_consistency.engine.judging.judges import RuleJudge
+from surface_consistency.engine.study import Report, ReportSettings, RuleScoring
+from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
+from surface_consistency.matching import match_segmented
+from surface_consistency.report.page import Value
+from surface_consistency.runs.folder import RunFolder, Scoring
+from surface_consistency.runs.loader import Run
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.text import normalize
+from tests.made_runs import make_manifest, make_outcomes
+
+__all__ = ["make_manifest", "make_outcomes"]
+
+
+@pytest.fixture
+def run(make_outcomes, make_manifest):
+    """A run in memory: `run(verdicts, answers, judged_by=..., **manifest)`."""
+
+    def build(verdicts, answers, *, judged_by="popqa on first_line", folder="nowhere", **changes):
+        outcomes = make_outcomes(verdicts).assign(
+            first_prediction=[first for first, _ in answers],
+            second_prediction=[second for _, second in answers],
+            model="m",
+        )
+        return Run(
+            label="m",
+            folder=RunFolder(Path(folder)),
+            manifest=make_manifest("m", **changes),
+            outcomes=outcomes,
+            scoring=Scoring(judged_by=judged_by, settings={"rule": judged_by.split(" ")[0]}),
+        )
+
+    return build
+
+
+def report_of(*runs):
+    study = RedirectQAStudy()
+    report = Report(runs=runs, settings=ReportSettings(resamples=200), cluster="fact_id")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        tables = study.tables(report)
+    return study.page(report, tables), tables
+
+
+def told(parts):
+    """The words of a sentence, numbers as percent."""
+    return "".join(
+        f"{100 * part.value:.1f} %" if isinstance(part, Value) else part for part in parts
+    )
+
+
+def checks_of(page):
+    return {check.title: told(check.text) for check in page.checks}
+
+
+def test_same_answers_compares_words_or_asks_a_rule():
+    first = ["Paris.", "Paris, France", "Rome", "U.S.", None, " "]
+    second = ["PARIS", "Paris", "Oslo", "us", "x", " "]
+
+    assert same_answers(first, second) == [True, False, False, False, None, None]
+    assert same_answers(first, second, rule="popqa") == [True, True, False, False, None, None]
+    assert same_answers(second, first, rule="boundary") == [True, True, False, False, None, None]
+
+
+def test_same_answers_rejects_lists_of_two_lengths():
+    with pytest.raises(ValueError, match="one answer a pair, got 1 and 2"):
+        same_answers(["a"], ["a", "b"])
+
+
+def test_answer_agreement_counts_as_a_loop_does():
+    """Counts, left-out pairs and shares are those of the definition."""
+    rng = np.random.default_rng(0)
+    texts = np.array(["Paris", "paris.", "Rome", "in Rome", "", None], dtype=object)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "model": rng.choice(["a", "b"], n),
+            "fact_id": rng.integers(0, 40, n),
+            "first_correct": rng.choice(np.array([True, False, None]), n, p=[0.4, 0.5, 0.1]),
+            "second_correct": rng.choice(np.array([True, False, None]), n, p=[0.4, 0.5, 0.1]),
+            "first_prediction": rng.choice(texts, n),
+            "second_prediction": rng.choice(texts, n),
+        }
+    )
+
+    table = answer_agreement(frame, rule="boundary")
+
+    for row in table.to_dict("records"):
+        kept = []
+        for one in frame[frame["model"] == row["model"]].to_dict("records"):
+            verdicts = (one["first_correct"], one["second_correct"])
+            said = (one["first_prediction"], one["second_prediction"])
+            is_both = row["among"] == "all" or verdicts == (False, False)
+            is_said = all(isinstance(text, str) and text for text in said)
+            if None not in verdicts and is_said and is_both:
+                words = [f" {normalize(text)} " for text in said]
+                kept.append((words[0] == words[1], words[0] in words[1] or words[1] in words[0]))
+        assert row["n"] == len(kept)
+        assert row["same_answer"] == pytest.approx(np.mean([same for same, _ in kept]))
+        assert row["same_by_rule"] == pytest.approx(np.mean([same for _, same in kept]))
+        assert row["same_answer_low"] <= row["same_answer"] <= row["same_answer_high"]
+    assert table["among"].tolist() == ["all", "both wrong"] * 2
+
+
+def test_two_wrong_answers_that_differ_are_told_apart(run):
+    """All verdicts agree, half the answers do: page and table say so."""
+    answers = [("Rome", "rome."), ("Rome", "Oslo")] * 20
+    made = run([(True, True)] * 10 + [(False, False)] * 30, answers)
+
+    page, tables = report_of(made)
+
+    rows = tables["same_answer"].frame.set_index("among")
+    assert rows.loc["all", ["n", "same_answer"]].tolist() == [40, 0.5]
+    assert rows.loc["both wrong", ["n", "same_answer"]].tolist() == [30, 0.5]
+    assert rows.loc["both wrong", "n_clusters"] == 15
+    assert "wrong both times 50.0 % have the same answer" in told(page.finding.standfirst)
+    shown = {column.key for column in tables["same_answer"].columns}
+    assert {"template", "among", "n", "same_answer", "same_by_rule"} <= shown
+
+
+def test_the_page_leads_with_accuracy_where_hardly_anything_is_right(run):
+    """100 % consistency of a model that is never right is no finding."""
+    page, _ = report_of(run([(False, False)] * 50 + [(True, False)], [("a", "b")] * 51))
+
+    sentence = told(page.finding.sentence)
+    assert sentence.startswith(
+        "m is right on 2.0 % under the title and on 0.0 % under the redirect"
+    )
+    assert "says nothing" in sentence
+    assert "flips" not in sentence
+    page, _ = report_of(run([(True, False)] * 20 + [(True, True)] * 20, [("a", "b")] * 40))
+    assert told(page.finding.sentence) == (
+        "The redirect in place of the title flips 50.0 % of m’s verdicts."
+    )
+
+
+def test_empty_answers_are_told_with_the_remedy(run):
+    verdicts = [(True, True)] * 20 + [(False, False)] * 20
+
+    page, _ = report_of(run(verdicts, [("a", "b")] * 20 + [("", "b")] * 20))
+
+    assert "--region first_text_line" in checks_of(page)["Empty answers"]
+    assert "20 of 80" in checks_of(page)["Empty answers"]
+
+
+def test_outputs_that_begin_with_a_newline_are_warned_of():
+    """Their first line is empty; the first line of text is not."""
+    targets = pd.DataFrame({"text": ["\nParis"] * 9 + ["Paris"], "answers": [["Paris"]] * 10})
+
+    with pytest.warns(SurfaceConsistencyWarning, match="9 of 10 outputs begin with a blank line"):
+        lines = RuleJudge().judge(targets)
+    found = RuleJudge(region="first_text_line").judge(targets)
+
+    assert lines["is_correct"].sum() == 1
+    assert found["is_correct"].all()
+    assert set(found["prediction"]) == {"Paris"}
+
+
+def test_outputs_that_are_blank_throughout_are_no_fault_of_the_region():
+    """There is nothing in them to judge."""
+    targets = pd.DataFrame({"text": ["\n", ""], "answers": [["Paris"]] * 2})
+
+    assert not RuleJudge().judge(targets)["is_correct"].any()
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "answer", "is_told"),
+    [
+        ("popqa on first_line", "それは東京都です", True),
+        ("boundary on whole", "กรุงเทพ", True),
+        ("popqa on first_line", "서울은", False),
+        ("popqa on first_line", "It is Tokyo", False),
+        ("segmented on first_line", "それは東京都です", False),
+        ("llm:judge", "それは東京都です", False),
+        ("token_f1 on first_line", "東京都", True),
+        ("squad_f1 on first_line", "東京都です", True),
+    ],
+)
+def test_scripts_without_spaces_are_told_of_rules_that_need_spaces(run, judged_by, answer, is_told):
+    made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
+
+    found = {check.title: told(check.text) for check in check_answers(made)}
+
+    assert ("Scripts without spaces" in found) is is_told
+    if is_told:
+        assert "50.0 %" in found["Scripts without spaces"]
+        assert "--rule segmented" in found["Scripts without spaces"]
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "answer", "is_told"),
+    [
+        ("boundary on first_line", "서울은", True),
+        ("segmented on first_line", "בירושלים", True),
+        ("squad_f1 on first_line", "بالقاهرة", True),
+        ("popqa on first_line", "서울은", False),
+        ("boundary on first_line", "それは東京都です", False),
+        ("boundary on first_line", "in Seoul", False),
+    ],
+)
+def test_scripts_with_particles_are_told_of_rules_that_want_the_noun_alone(
+    run, judged_by, answer, is_told
+):
+    made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
+
+    found = {check.title: told(check.text) for check in check_answers(made)}
+
+    assert ("Words with particles" in found) is is_told
+    if is_told:
+        assert "서울은 is wrong for 서울" in found["Words with particles"]
+        assert "50.0 %" in found["Words with particles"]
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt", "is_told"),
+    [
+        ("2aca2058", '{"text": "Q: x"}', True),
+        (None, '{"text": "Q: x"}', False),
+        ("2aca2058", '{"text": null, "messages": []}', False),
+        ("2aca2058", '["text"]', False),
+        ("2aca2058", None, False),
+    ],
+)
+def test_a_chat_template_that_was_not_used_is_told(run, tmp_path, template, prompt, is_told):
+    if prompt is not None:
+        (tmp_path / "prompts.jsonl").write_text(prompt + "\n")
+    runner = {"runner": "transformers", "chat_template": template}
+    made = run([(True, True)], [("a", "a")], folder=tmp_path, runner=runner)
+
+    titles = {check.title for check in check_answers(made)}
+
+    assert ("Asked without its chat template" in titles) is is_told
+
+
+def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypatch):
+    """The error names the extra, not the first Japanese answer after hours."""
+
+    def absent(self, texts):
+        raise MissingDependencyError("the rule `segmented`", "icu4py", "segment")
+
+    monkeypatch.setattr("surface_consistency.matching.segmented.SegmentedRule.keys", absent)
+
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[segment\]"):
+        RuleScoring(rule="segmented")
+    assert callable(match_segmented)
+
+
+def test_the_page_holds_no_answer_table_without_answers(run):
+    """Verdicts from elsewhere come without texts."""
+    made = run([(True, True)] * 4, [("a", "a")] * 4)
+    bare = dataclasses.replace(
+        made, outcomes=made.outcomes.assign(first_prediction=None, second_prediction=None)
+    )
+
+    page, tables = report_of(bare)
+
+    assert "same_answer" not in tables
+    assert "same answer" not in told(page.finding.standfirst)

@@ -1,0 +1,375 @@
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine.compare import compare_verdicts, comparison_text
+from surface_consistency.engine.verdict_files import read_verdicts
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    SurfaceConsistencyWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.metrics import (
+    adjust_p_values,
+    clustered_mcnemar,
+    mcnemar,
+    paired_by,
+    paired_table,
+)
+from surface_consistency.metrics.paired.paired_tables import cluster_counts
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
+)
+"""Rows that share a fact without a cluster are told in a test of their own."""
+
+KEYS = [
+    *("both", "first_only", "second_only", "neither", "n"),
+    *("consistency", "signed_alignment", "flip_rate", "accuracy_difference"),
+    *("mcnemar", "interval"),
+    *("n_missing", "n_clusters"),
+]
+
+
+def compare(source, *, by=(), separator=None, test="auto", confidence_level=0.95, **columns):
+    """Read verdicts and compare them."""
+    return compare_verdicts(
+        read_verdicts(source, within=None, **columns),
+        by=by,
+        separator=separator,
+        test=test,
+        confidence_level=confidence_level,
+    )
+
+
+@pytest.fixture(scope="module")
+def table4(data_files, tmp_path_factory):
+    """The pairs of RedirectQA's table 4, one a line."""
+    counts = pd.read_csv(data_files / "golden" / "redirectqa_table4_popqa_contingency.csv")
+    rows = counts.loc[counts.index.repeat(counts["count"])]
+    path = tmp_path_factory.mktemp("table4") / "verdicts.csv"
+    rows[["canonical_correct", "redirect_correct"]].to_csv(path, index=False)
+    return path
+
+
+def test_compare_agrees_with_the_published_table(table4):
+    """Table 4 of RedirectQA: 14,489 pairs, 23.7 % inconsistent."""
+    (row,) = compare(table4, first="canonical_correct", second="redirect_correct")
+
+    assert [row[key] for key in KEYS[:5]] == [4285, 2821, 608, 6775, 14489]
+    assert round(100 * row["flip_rate"], 1) == 23.7
+    assert row["consistency"] == 1 - row["flip_rate"]
+    assert row["signed_alignment"] == (4285 - 6775) / 14489
+    assert row["mcnemar"]["method"] == "corrected"
+    assert row["mcnemar"]["statistic"] == (abs(2821 - 608) - 1) ** 2 / (2821 + 608)
+    for name, (low, high) in row["interval"].items():
+        assert low < row[name] < high
+    low, high = row["interval"]["flip_rate"]
+    error = 1.96 * math.sqrt(0.237 * 0.763 / 14489)
+    assert (high - low) / 2 == pytest.approx(error, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Pairs of 80 facts with one or two categories each, parted by a semicolon."""
+    rng = np.random.default_rng(0)
+    names = ["from surnames", "from plurals", "NA"]
+    lines = ["triplet_id,category,canonical,redirect"]
+    for _ in range(300):
+        labels = rng.choice(names, size=rng.integers(1, 3), replace=False)
+        fact = rng.integers(80)
+        first = (fact * 37 % 80) / 80 < 0.6
+        second = first ^ (rng.random() < 0.3)
+        lines.append(f"{fact},{';'.join(labels)},{int(first)},{int(second)}")
+    path = tmp_path_factory.mktemp("compare") / "verdicts.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_rows_have_the_promised_keys_and_survive_json(file):
+    options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+
+    whole = compare(file, **options)
+    groups = compare(file, by="category", separator=";", **options)
+
+    assert [list(row) for row in whole] == [KEYS]
+    assert [list(row) for row in groups] == [["category", *KEYS]] * 3
+    assert [row["category"] for row in groups] == ["NA", "from plurals", "from surnames"]
+    assert list(whole[0]["mcnemar"]) == ["statistic", "p_value", "method", "p_value_holm"]
+    assert list(whole[0]["interval"]) == KEYS[5:9]
+    adjusted = adjust_p_values([row["mcnemar"]["p_value"] for row in groups])
+    assert [row["mcnemar"]["p_value_holm"] for row in groups] == adjusted.tolist()
+    assert {row["mcnemar"]["method"] for row in groups} == {"obuchowski"}
+    assert json.loads(json.dumps([whole, groups], allow_nan=False)) == [whole, groups]
+
+
+def test_groups_agree_with_paired_by(file):
+    """The rows are those of the metrics, in another dress."""
+    frame = pd.read_csv(file, keep_default_na=False)
+    frame["category"] = frame["category"].str.split(";")
+    expected = paired_by(
+        frame, by="category", first="canonical", second="redirect", cluster="triplet_id"
+    )
+
+    rows = compare(
+        file,
+        first="canonical",
+        second="redirect",
+        cluster="triplet_id",
+        by="category",
+        separator=";",
+    )
+
+    for row, (_, reference) in zip(rows, expected.iterrows(), strict=True):
+        for key in KEYS[:8]:
+            assert row[key] == reference[key]
+        assert row["mcnemar"]["p_value"] == reference["mcnemar_p_value"]
+        assert row["interval"]["consistency"] == [
+            reference["consistency_low"],
+            reference["consistency_high"],
+        ]
+        assert row["n_clusters"] == reference["n_clusters"]
+
+
+def test_without_separator_a_cell_is_one_label(file):
+    rows = compare(file, first="canonical", second="redirect", by=["category"])
+
+    assert sum(row["n"] for row in rows) == 300
+    assert "from surnames;from plurals" in [row["category"] for row in rows]
+
+
+def test_clusters_are_counted_and_widen_the_interval(file):
+    by_row = compare(file, first="canonical", second="redirect")[0]
+    by_fact = compare(file, first="canonical", second="redirect", cluster="triplet_id")[0]
+
+    def width(row):
+        low, high = row["interval"]["signed_alignment"]
+        return high - low
+
+    n_facts = pd.read_csv(file)["triplet_id"].nunique()
+    assert (by_row["n_clusters"], by_fact["n_clusters"]) == (300, n_facts)
+    assert width(by_fact) > 1.4 * width(by_row)
+
+
+@pytest.mark.parametrize("test", ["exact", "mid-p", "obuchowski"])
+def test_form_of_the_test_can_be_chosen(file, test):
+    row = compare(file, first="canonical", second="redirect", cluster="triplet_id", test=test)[0]
+
+    frame = pd.read_csv(file)
+    if test == "obuchowski":
+        counts = cluster_counts(frame["canonical"], frame["redirect"], clusters=frame["triplet_id"])
+        expected = clustered_mcnemar(counts).p_value
+    else:
+        expected = mcnemar(paired_table(frame["canonical"], frame["redirect"]), method=test).p_value
+    assert row["mcnemar"]["method"] == test
+    assert row["mcnemar"]["p_value"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_missing_verdicts_and_labels_are_counted():
+    rows = [
+        {"kind": "a", "x": "1", "y": ""},
+        {"kind": "a", "x": "1", "y": "0"},
+        {"kind": "a", "x": "0", "y": "0"},
+        {"kind": "", "x": "1", "y": "1"},
+        {"kind": "", "x": "0", "y": "1"},
+    ]
+
+    with pytest.warns(UnscoredWarning, match="1 of 5 pairs lack a verdict"):
+        found = compare(rows, first="x", second="y", by="kind")
+
+    assert [(row["kind"], row["n"], row["n_missing"]) for row in found] == [
+        ("a", 2, 1),
+        ("none", 2, 0),
+    ]
+
+
+def repeated_measures():
+    """50 items under two conditions with three seeds each; answers hang on the item."""
+    rng = np.random.default_rng(3)
+    ease = rng.beta(0.6, 0.6, (50, 1))
+    rows = []
+    for condition, shift in (("short", 0.0), ("long", -0.1)):
+        right = rng.random((50, 3)) < np.clip(ease + shift, 0, 1)
+        rows += [
+            {"item": item, "seed": seed, "condition": condition, "correct": int(right[item, seed])}
+            for item in range(50)
+            for seed in range(3)
+        ]
+    return rows
+
+
+def test_repeated_measures_are_told_to_name_their_cluster():
+    options = {"first": "short", "second": "long", "condition": "condition"}
+
+    with pytest.raises(ValueError, match="name item through `cluster`, so that they are resampled"):
+        compare(repeated_measures(), fact="item", **options)
+
+
+def test_repeated_measures_show_how_many_clusters_there_are():
+    """150 pairs of 50 items: whoever names no cluster sees 150 of them, and a shorter interval."""
+    options = {"first": "short", "second": "long", "condition": "condition"}
+    rows = repeated_measures()
+
+    with pytest.warns(
+        SurfaceConsistencyWarning,
+        match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*--cluster item",
+    ):
+        alone = compare(rows, fact=["item", "seed"], **options)[0]
+    items = compare(rows, fact=["item", "seed"], cluster="item", **options)[0]
+
+    assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
+    assert (alone["mcnemar"]["method"], items["mcnemar"]["method"]) == ("corrected", "obuchowski")
+    right = {
+        name: [r["correct"] for r in rows if r["condition"] == name] for name in ("short", "long")
+    }
+    assert items["accuracy_difference"] == pytest.approx(
+        np.mean(right["long"]) - np.mean(right["short"])
+    )
+    head, line = comparison_text([items], first="short", second="long").splitlines()
+    assert {"clusters", "test"} <= set(head.split())
+    assert "long - short" in head
+    low, high = items["interval"]["accuracy_difference"]
+    assert f"{items['accuracy_difference']:.3f} [{low:.3f}, {high:.3f}]" in line
+    assert " 50 " in line
+
+
+def test_facts_that_one_column_tells_apart_are_not_repeated_measures():
+    rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
+    options = {"first": "short", "second": "long", "condition": "condition"}
+
+    assert compare(rows, fact=["item", "id"], **options)[0]["n_clusters"] == 150
+
+
+@pytest.mark.parametrize("named", [{"fact": "item"}, {"correct": "right"}])
+def test_names_for_rows_of_one_condition_are_not_passed_over(named):
+    """One row a pair: whoever names the item as the fact would get each row as a cluster."""
+    rows = [{"item": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
+
+    with pytest.raises(ValueError, match=r"without `condition` every row is a pair.*`cluster`"):
+        compare(rows, first="a", second="b", **named)
+
+
+def test_the_way_of_intervals_and_their_draws_can_be_chosen():
+    rows = [{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)]
+    frame = read_verdicts(rows, first="a", second="b")
+
+    found = [
+        compare_verdicts(frame, interval=interval, n_resamples=n, rng=seed)[0]["interval"]
+        for interval, n, seed in (
+            ("auto", 99, 0),
+            ("auto", 50, 1),
+            ("percentile", 99, 0),
+            ("percentile", 99, 1),
+        )
+    ]
+
+    assert found[0] == found[1] != found[2] != found[3]
+    expected = paired_by(frame, by=[], interval="percentile", n_resamples=99, rng=0)
+    assert found[2]["flip_rate"] == expected[["flip_rate_low", "flip_rate_high"]].values[0].tolist()
+
+
+def test_undefined_numbers_are_null():
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        row = compare([{"x": 1, "y": 1, "f": 1}], first="x", second="y", cluster="f")[0]
+
+    assert row["interval"]["consistency"] == [None, None]
+    assert json.loads(json.dumps(row, allow_nan=False))["consistency"] == 1.0
+    assert "1.000 [-, -]" in comparison_text([row])
+
+
+def test_text_table_lines_up(file):
+    rows = compare(
+        file,
+        first="canonical",
+        second="redirect",
+        cluster="triplet_id",
+        by="category",
+        separator=";",
+    )
+
+    lines = comparison_text(rows, first="canonical", second="redirect").splitlines()
+
+    assert len(lines) == 4
+    assert " ".join(lines[0].split()).startswith(
+        "category n clusters both canonical only redirect only neither consistency"
+    )
+    assert " ".join(lines[0].split()).endswith("flip rate redirect - canonical McNemar p Holm test")
+    assert "missing" not in lines[0]
+    n_column = lines[0].index(" n ") + 1
+    for line, row in zip(lines[1:], rows, strict=True):
+        assert line.startswith(row["category"])
+        assert line[: n_column + 1].split()[-1] == str(row["n"])
+        assert f"{row['flip_rate']:.3f} [" in line
+
+
+def test_text_table_shows_what_is_missing():
+    rows = [{"x": "1", "y": "1"}, {"x": "0", "y": "1"}, {"x": "1", "y": ""}]
+    with pytest.warns(UnscoredWarning, match="1 of 3"):
+        found = compare(rows, first="x", second="y")
+
+    assert comparison_text(found).splitlines()[0].endswith("missing")
+    assert comparison_text([]) == "no group"
+
+
+def test_duplicate_pairs_are_refused_within_a_group(file):
+    frame = pd.DataFrame(
+        {"pair": [1, 1, 2], "kind": ["a", "b", "a"], "x": [1, 1, 0], "y": [1, 0, 0]}
+    )
+    options = {"first": "x", "second": "y", "pair_id": "pair"}
+
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        assert len(compare(frame, by="kind", **options)) == 2
+    with pytest.raises(ValueError, match="'pair_id' holds '1' more than once in the frame"):
+        compare(frame, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
+        ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
+        ({"test": "sign"}, ValueError, "test must be one of"),
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie"),
+    ],
+)
+def test_compare_rejects_bad_options(file, options, error, message):
+    with pytest.raises(error, match=message):
+        compare(file, first="canonical", second="redirect", **options)
+
+
+def test_compare_verdicts_takes_a_frame_of_the_package():
+    frame = pd.DataFrame(
+        {
+            "pair_id": ["a", "b", "c"],
+            "fact_id": ["1", "2", "3"],
+            "template": [0, 1, 1],
+            "first_correct": [True, False, True],
+            "second_correct": [True, True, False],
+        }
+    )
+
+    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
+        rows = compare_verdicts(frame, by="template", n_resamples=50)
+
+    assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
+
+
+def test_group_without_scored_pairs_has_no_test():
+    rows = [{"kind": "a", "x": "1", "y": "0"}, {"kind": "a", "x": "0", "y": "0"}]
+    rows += [{"kind": "b", "x": "1", "y": ""}]
+
+    with (
+        pytest.warns(UnscoredWarning, match="1 of 3"),
+        pytest.warns(UndefinedMetricWarning, match="auto test"),
+    ):
+        found = compare(rows, first="x", second="y", by="kind")
+
+    assert found[0]["mcnemar"]["p_value"] == 1.0
+    none = {"statistic": None, "p_value": None, "method": "exact", "p_value_holm": None}
+    assert found[1]["mcnemar"] == none
+    line = comparison_text(found).splitlines()[2].split()
+    assert line[-4:] == ["-", "-", "-", "1"]

@@ -1,0 +1,247 @@
+from typing import Literal
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.engine.features import make_features, read_parquet, to_parquet
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas import (
+    CanonicalRedirectPair,
+    Entity,
+    Generation,
+    GenerationParams,
+    Prompt,
+    QuestionRealization,
+    Record,
+    Verdict,
+)
+from surface_consistency.studies.redirectqa import RedirectOutcome
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+entities = st.builds(
+    Entity,
+    id=st.none() | text,
+    name=text,
+    aliases=st.lists(text, max_size=3).map(tuple),
+    pageviews=st.none() | st.integers(0, 2**62),
+)
+
+
+class Everything(Record):
+    """One field of each type that a column can hold."""
+
+    text: str
+    number: int
+    ratio: float
+    is_true: bool
+    word: Literal["a", "b"]
+    perhaps: float | None
+    words: tuple[str, ...]
+    entity: Entity | None
+    entities: tuple[Entity, ...]
+
+
+def test_make_features_maps_every_type():
+    """Scalars, literals, optional values, lists, structures and lists of structures."""
+    entity = {
+        "id": datasets.Value("string"),
+        "name": datasets.Value("string"),
+        "aliases": datasets.List(datasets.Value("string")),
+        "pageviews": datasets.Value("int64"),
+    }
+
+    assert make_features(Everything) == datasets.Features(
+        {
+            "text": datasets.Value("string"),
+            "number": datasets.Value("int64"),
+            "ratio": datasets.Value("float64"),
+            "is_true": datasets.Value("bool"),
+            "word": datasets.Value("string"),
+            "perhaps": datasets.Value("float64"),
+            "words": datasets.List(datasets.Value("string")),
+            "entity": entity,
+            "entities": datasets.List(entity),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Prompt, Generation, Verdict, QuestionRealization, CanonicalRedirectPair, RedirectOutcome],
+)
+def test_make_features_knows_every_record_of_the_pipeline(record):
+    """What the stages hand on has columns, one a field and in its order."""
+    assert list(make_features(record)) == list(record.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "message"),
+    [
+        (dict[str, int], r"no column can hold Odd\.field: dict\[str, int\]; use str, int"),
+        (int | str, r"no column can hold Odd\.field: int \| str"),
+        (tuple[int, str], r"no column can hold Odd\.field"),
+        (list[str], r"no column can hold Odd\.field"),
+        (Literal[1], r"no column can hold Odd\.field"),
+        (bytes, r"no column can hold Odd\.field"),
+    ],
+)
+def test_make_features_rejects_other_types(annotation, message):
+    """A type that no column can hold is named with its field."""
+    odd = type("Odd", (Record,), {"__annotations__": {"field": annotation}, "__module__": __name__})
+
+    with pytest.raises(TypeError, match=message):
+        make_features(odd)
+
+
+def test_make_features_names_the_nested_field():
+    """A manifest holds free values, which are named where they stand."""
+    with pytest.raises(TypeError, match=r"no column can hold RunManifest\.schema_version"):
+        make_features(RunManifest)
+
+
+@given(st.lists(entities, max_size=20))
+def test_parquet_round_trip_is_lossless(tmp_path_factory, items):
+    """A file of records reads back as the same records."""
+    path = tmp_path_factory.mktemp("parquet") / "entities.parquet"
+
+    assert to_parquet(path, items, Entity) == len(items)
+    assert list(read_parquet(path, Entity)) == items
+
+
+def test_parquet_keeps_nested_records_and_odd_floats(tmp_path, rows):
+    """Structures in structures, absent ones, NaN and infinity survive."""
+    questions = load_redirectqa(rows).questions
+    entity = Entity(id=None, name="a", aliases=("b",))
+    base = {"text": "x", "number": -1, "is_true": True, "word": "a", "words": ()}
+    odd = [
+        Everything(**base, ratio=np.inf, perhaps=None, entity=None, entities=()),
+        Everything(**base, ratio=0.1, perhaps=-np.inf, entity=entity, entities=(entity, entity)),
+    ]
+
+    to_parquet(tmp_path / "questions.parquet", questions, QuestionRealization)
+    to_parquet(tmp_path / "odd.parquet", odd, Everything)
+
+    assert tuple(read_parquet(tmp_path / "questions.parquet", QuestionRealization)) == questions
+    assert list(read_parquet(tmp_path / "odd.parquet", Everything)) == odd
+
+
+def test_read_parquet_rejects_nan_where_a_rule_forbids_it(tmp_path):
+    """NaN is a value and not null, and a bound on the field holds for it."""
+    path = tmp_path / "params.parquet"
+    to_parquet(path, [GenerationParams(temperature=1.0, seed=None)], GenerationParams)
+    table = pq.read_table(path)
+    position = table.schema.get_field_index("temperature")
+    nan = table.set_column(position, "temperature", pa.array([np.nan]))
+    pq.write_table(nan, path)
+
+    with pytest.raises(RecordError, match=r"params\.parquet:1: .*'temperature': .*got nan"):
+        list(read_parquet(path, GenerationParams))
+
+
+def test_to_parquet_agrees_with_the_datasets_library(tmp_path, rows):
+    """`datasets` reads the file with the derived features and the same rows."""
+    questions = load_redirectqa(rows).questions
+    path = tmp_path / "questions.parquet"
+    to_parquet(path, questions, QuestionRealization)
+
+    loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
+
+    assert loaded.features == make_features(QuestionRealization)
+    assert loaded.to_list() == [question.model_dump(mode="json") for question in questions]
+
+
+def test_to_parquet_streams_by_row_groups(tmp_path):
+    """Many records become several row groups, and are read back in order."""
+    path = tmp_path / "many.parquet"
+    items = (Entity(id=None, name=f"n{number}") for number in range(20_000))
+
+    assert to_parquet(path, items, Entity) == 20_000
+
+    with pq.ParquetFile(path) as file:
+        assert file.num_row_groups == 3
+    names = [item.name for item in read_parquet(path, Entity)]
+    assert names == [f"n{number}" for number in range(20_000)]
+
+
+def test_to_parquet_writes_no_records_too(tmp_path):
+    """A file of nothing has its columns."""
+    path = tmp_path / "none.parquet"
+
+    assert to_parquet(path, [], Entity) == 0
+    assert pq.read_schema(path).names == ["id", "name", "aliases", "pageviews"]
+    assert list(read_parquet(path, Entity)) == []
+
+
+def test_to_parquet_leaves_the_older_file_when_it_fails(tmp_path):
+    """A file appears whole or not at all, and no part of it stays behind."""
+    path = tmp_path / "entities.parquet"
+    old = [Entity(id=None, name="old")]
+    to_parquet(path, old, Entity)
+
+    def torn():
+        yield Entity(id=None, name="new")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        to_parquet(path, torn(), Entity)
+
+    assert list(read_parquet(path, Entity)) == old
+    assert [file.name for file in tmp_path.iterdir()] == ["entities.parquet"]
+
+
+def test_to_parquet_rejects_other_records(tmp_path):
+    """A record of another class would lose its fields in silence."""
+    with pytest.raises(TypeError, match="expected Entity records, got GenerationParams"):
+        to_parquet(tmp_path / "a.parquet", [GenerationParams()], Entity)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"name": ["a", ""]}, r"rows\.parquet:2: not a Entity: field 'name': .*at least 1 char"),
+        ({"name": ["a", None]}, r"rows\.parquet:2: .*field 'name': .*valid string, got None"),
+        ({"name": ["a", "b"], "pageviews": ["1", "2"]}, r"rows\.parquet:1: .*'pageviews'.*'1'"),
+        ({"name": ["a", "b"], "views": [1, 2]}, r"rows\.parquet:1: .*'views': Extra inputs"),
+        ({"id": ["Q1", "Q2"]}, r"rows\.parquet:1: .*field 'name': Field required"),
+        ({"name": [b"a", b"b"]}, r"rows\.parquet:1: not a Entity: .*bytes is not JSON serializ"),
+    ],
+)
+def test_read_parquet_rejects_and_names_the_row(columns, message, tmp_path):
+    """A bad row is named by file, number, field and value."""
+    path = tmp_path / "rows.parquet"
+    table = {"id": ["Q1", "Q2"], "aliases": [[], []], "pageviews": [1, 2]} | columns
+    pq.write_table(pa.table(table), path)
+
+    with pytest.raises(RecordError, match=message):
+        list(read_parquet(path, Entity))
+
+
+def test_read_parquet_rejects_what_is_no_parquet(tmp_path):
+    """Another file under the suffix, and none at all, are told."""
+    path = tmp_path / "rows.parquet"
+    path.write_text("{}")
+
+    with pytest.raises(DataError, match=r"rows\.parquet is no readable Parquet file"):
+        list(read_parquet(path, Entity))
+    with pytest.raises(SourceNotFoundError, match=r"no file .*absent; expected rows of Entity"):
+        list(read_parquet(tmp_path / "absent", Entity))
+
+
+def test_read_parquet_rejects_a_verdict_that_breaks_its_rule(tmp_path):
+    """Rules that hold between fields hold for files too."""
+    path = tmp_path / "verdicts.parquet"
+    verdict = Verdict(target_id="a", judged_by="exact on whole", prediction="b", is_correct=False)
+    to_parquet(path, [verdict], Verdict)
+    table = pq.read_table(path)
+    position = table.schema.get_field_index("is_correct")
+    nothing = pa.nulls(1, pa.bool_())
+    pq.write_table(table.set_column(position, "is_correct", nothing), path)
+
+    with pytest.raises(RecordError, match=r":1: .*`reason` is given exactly when"):
+        list(read_parquet(path, Verdict))

@@ -1,0 +1,523 @@
+import itertools
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import paired_tables, report as reporting
+from surface_consistency.engine.contrast_tables import ContrastTables
+from surface_consistency.engine.paired_tables import detectable_note, with_detectable
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.metrics import adjust_p_values, minimum_detectable_difference
+from surface_consistency.metrics.paired.paired_groups import paired_by
+from surface_consistency.models import FakeRunner
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run, load_runs
+from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
+
+__all__ = ["make_manifest", "make_outcomes", "make_run", "noise_floor", "random_outcomes"]
+
+CELLS = {(True, True): "both", (True, False): "first_only", (False, True): "second_only"}
+
+
+def StudyRun(*, label, manifest, outcomes, checks=None):
+    """A run in memory."""
+    return Run(
+        label=label,
+        folder=RunFolder(Path("nowhere")),
+        manifest=manifest,
+        outcomes=outcomes.assign(model=label),
+        checks=checks or {},
+    )
+
+
+def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
+    """The tables of runs with their specs, those of their checks too."""
+    settings = ReportSettings(resamples=n_resamples, bootstrap_seed=seed)
+    report = Report(runs=runs, settings=settings, cluster=cluster)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        return {**RedirectQAStudy().tables(report)} | reporting._check_tables(runs)
+
+
+def study_tables(runs, **options):
+    """The frames of the tables."""
+    return {name: table.frame for name, table in tables_of(runs, **options).items()}
+
+
+@pytest.fixture
+def runs(random_outcomes, make_manifest):
+    """Two models, one of them under two templates."""
+    frames = {
+        "b": [random_outcomes(60, seed=1, model="b")],
+        "a": [
+            random_outcomes(50, seed=2, model="a", template="paraphrase"),
+            random_outcomes(40, seed=3, model="a"),
+        ],
+    }
+    return [
+        StudyRun(label=name, manifest=make_manifest(name), outcomes=pd.concat(parts))
+        for name, parts in frames.items()
+    ]
+
+
+def _naive(runs, column):
+    """Count cells by (model, template, label) in plain loops."""
+    counts = {}
+    for run in runs:
+        for row in run.outcomes.to_dict("records"):
+            labels = row[column] if isinstance(row[column], list) else [row[column]]
+            cell = CELLS.get((row["first_correct"], row["second_correct"]), "neither")
+            for label in labels:
+                found = counts.setdefault((run.label, row["template"], label), {})
+                found[cell] = found.get(cell, 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "column"),
+    [
+        ("by_type", "type", "types"),
+        ("by_category", "category", "categories"),
+        ("by_relation", "relation", "relation"),
+    ],
+)
+def test_study_tables_agrees_with_naive_counts(name, key, column, runs):
+    """Each group holds the pairs that carry its label, each of them once."""
+    table = study_tables(runs, n_resamples=50)[name]
+
+    counts = {
+        (row["model"], row["template"], row[key]): {
+            cell: row[cell] for cell in (*CELLS.values(), "neither") if row[cell]
+        }
+        for row in table.to_dict("records")
+    }
+    assert counts == _naive(runs, column)
+
+
+def test_study_tables_agrees_with_paired_by(runs):
+    """Numbers and intervals are those of `paired_by` on the outcomes, in another order."""
+    tables = study_tables(runs, n_resamples=200, seed=5)
+    frame = pd.concat(run.outcomes for run in runs)
+
+    for name, columns in (("overall", []), ("by_type", ["types"])):
+        by = ["model", "template", *columns]
+        expected = paired_by(frame, by=by, n_resamples=200, rng=5)
+        found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
+        found = found[expected.columns]
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_study_tables_is_in_the_order_of_the_paper(runs):
+    """Templates, then types, then models in the order given."""
+    table = study_tables(runs, n_resamples=20)["by_type"]
+
+    types = ("alternative_names_and_abbreviations", "spelling_variants", "typical_errors")
+    expected = [("original", kind, model) for kind, model in itertools.product(types, "ba")]
+    expected += [("paraphrase", kind, "a") for kind in types]
+    found = list(zip(table["template"], table["type"], table["model"], strict=True))
+    assert found == expected
+
+
+def test_study_tables_is_wider_for_coarser_clusters(make_outcomes, make_manifest):
+    """Four pairs a subject that agree make wider intervals than two pairs a fact."""
+    verdicts = [(True, place // 4 % 2 == 0) for place in range(80)]
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=make_outcomes(verdicts))
+
+    widths = []
+    for cluster in ("fact_id", "subject_id"):
+        row = study_tables([run], cluster=cluster, n_resamples=2000)["overall"].iloc[0]
+        widths.append(row["consistency_high"] - row["consistency_low"])
+
+    assert widths[1] > 1.2 * widths[0]
+
+
+def test_study_tables_is_complete_where_verdicts_are_missing(make_outcomes, make_manifest):
+    """A run without any verdict keeps its rows, counts what is missing and does not warn."""
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=make_outcomes([(None, None)] * 3)
+    )
+
+    row = study_tables([run], n_resamples=20)["overall"].iloc[0]
+
+    assert (row["n"], row["n_missing"]) == (0, 3)
+    assert pd.isna(row["consistency"])
+
+
+def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_floor):
+    """Checks of all runs stand below each other under the runs' labels; gaps stay out."""
+    outcomes = make_outcomes([(True, False), (True, True)])
+    rules = pd.DataFrame({"first_rule": ["popqa"], "second_rule": ["exact"], "n_differ": [3]})
+    empty = rules.iloc[:0]
+    runs = [
+        StudyRun(
+            label=f"organism ({name})",
+            manifest=make_manifest(),
+            outcomes=outcomes,
+            checks={"rules": table} | extra,
+        )
+        for name, table, extra in (
+            ("x", rules, {"noise_floor": noise_floor("organism", 1, 100)}),
+            ("y", rules, {}),
+            ("z", empty, {}),
+        )
+    ]
+
+    tables = study_tables(runs, n_resamples=20)
+
+    assert tables["rules"]["model"].tolist() == ["organism (x)", "organism (y)"]
+    assert tables["rules"]["n_differ"].tolist() == [3, 3]
+    assert tables["noise_floor"]["model"].tolist() == ["organism (x)"]
+    assert list(tables["rules"].columns) == ["model", "first_rule", "second_rule", "n_differ"]
+
+
+@pytest.mark.parametrize(
+    ("change", "cluster", "message"),
+    [
+        ({"subject_id": None}, "subject_id", r"run 'organism' has 3 pairs without subject_id"),
+        (
+            {},
+            "x",
+            r"--cluster must be one of subject_id, fact_id, relation for redirectqa; got 'x'",
+        ),
+    ],
+)
+def test_report_rejects_clusters(
+    change, cluster, message, make_run, make_outcomes, make_manifest, tmp_path
+):
+    """Each message names the run, what is wrong and the way out."""
+    frame = make_outcomes([(True, False)] * 3).assign(**change)
+    folder = make_run("run", frame, make_manifest())
+
+    with pytest.raises(ValueError, match=message):
+        reporting.report_runs([folder], tmp_path / "out", settings=ReportSettings(cluster=cluster))
+
+
+def test_write_tables_is_read_back_without_options(runs, tmp_path):
+    """`pandas.read_csv` gives the same numbers and labels; signatures stand in their own file."""
+    specs = tables_of(runs, n_resamples=50)
+    tables = {name: table.frame for name, table in specs.items()}
+
+    written = reporting.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
+
+    assert [path.name for path in written] == [*(f"{n}.csv" for n in tables), "SOURCES.txt"]
+    for name, table in tables.items():
+        back = pd.read_csv(tmp_path / "deep" / "tables" / f"{name}.csv")
+        pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-15)
+    lines = (tmp_path / "deep" / "tables" / "SOURCES.txt").read_text("utf-8").splitlines()
+    assert lines == [f"{run.label}\t{run.signature}" for run in runs]
+
+
+def test_write_tables_is_utf_8(make_outcomes, make_manifest, tmp_path):
+    """Labels outside ASCII keep their letters."""
+    run = StudyRun(
+        label="模型–é",
+        manifest=make_manifest("模型–é"),
+        outcomes=make_outcomes(
+            [(True, True)], categories=[("Redirects_from_letter–word_combinations",)]
+        ),
+    )
+
+    reporting.write_tables(tables_of([run], n_resamples=20), tmp_path, runs=[run])
+
+    content = (tmp_path / "by_category.csv").read_bytes().decode("utf-8")
+    assert "模型–é,original,Redirects_from_letter–word_combinations," in content
+
+
+def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
+    """The same bytes from one process and from several."""
+    alone = study_tables(runs)
+    monkeypatch.setattr(paired_tables, "_FEW_ROWS", 0)
+
+    apart = study_tables(runs)
+
+    assert alone.keys() == apart.keys()
+    for name, table in alone.items():
+        assert table.to_csv() == apart[name].to_csv()
+
+
+@pytest.mark.parametrize("n_workers", [None, 1, 2, 5])
+def test_map_processes_keeps_the_order(n_workers):
+    """Results are in the order of the tasks, of which there may be none."""
+    assert paired_tables.map_processes(abs, [-3, 2, -1], n_workers=n_workers) == [3, 2, 1]
+    assert paired_tables.map_processes(abs, [], n_workers=n_workers) == []
+
+
+def test_map_processes_raises_what_a_task_raises():
+    """An error in another process is that of the call."""
+    with pytest.raises(TypeError, match="bad operand"):
+        paired_tables.map_processes(abs, ["a", "b"])
+
+
+def page_of(runs, **options):
+    """The page of runs in memory."""
+    settings = ReportSettings(resamples=200)
+    report = Report(runs=runs, settings=settings, cluster="fact_id")
+    study = options.pop("study", RedirectQAStudy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        tables = {**study.tables(report)} | reporting._check_tables(runs)
+        return study.page(report, tables)
+
+
+def titles(page):
+    return {check.title for check in page.checks}
+
+
+@pytest.mark.parametrize(
+    ("n_flips", "title"),
+    [(2, "Above the noise"), (56, "Near the noise"), (180, "Near the noise")],
+)
+def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
+    make_outcomes, make_manifest, noise_floor, n_flips, title
+):
+    """12 of 40 flip: more than 2 of 200, and no more than chance allows over 56 of 200."""
+    outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
+    floor = noise_floor("m", n_flips, 200)
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floor}
+    )
+
+    assert titles(page_of([run])) & {"Above the noise", "Near the noise"} == {title}
+
+
+class ByKind(RedirectQAStudy):
+    """A study whose floor has strata and whose tables have no panels."""
+
+    stratum = "kind"
+    panel = None
+
+
+def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, noise_floor):
+    outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
+    floors = pd.concat(
+        [
+            noise_floor("m", 0, 200).assign(kind="a"),
+            noise_floor("m", 60, 200).assign(kind="b"),
+        ]
+    )
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
+    )
+
+    assert "Near the noise" in titles(page_of([run], study=ByKind()))
+
+
+def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_floor):
+    outcomes = make_outcomes([(True, False)] * 12 + [(True, True)] * 28)
+    floors = pd.concat(
+        [noise_floor("m", n, 10).assign(kind=kind) for n, kind in ((0, "a"), (9, "b"))]
+    )
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
+    )
+
+    parts = page_of([run], study=ByKind()).finding.standfirst
+
+    told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
+    assert "Identical prompts asked twice flip 0 (a), 0.9 (b). " in told
+
+
+def test_the_finding_names_the_panel_that_it_is_of(random_outcomes, make_manifest):
+    """Of several wordings, which are never pooled, the first one alone makes the sentence."""
+    frames = [
+        random_outcomes(80, seed=4, model="m"),
+        random_outcomes(80, seed=5, model="m", template="paraphrase"),
+    ]
+    runs = [
+        StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+        for outcomes in (pd.concat(frames, ignore_index=True), frames[0])
+    ]
+
+    both, one = (sentence_text(page_of([run]).finding.sentence) for run in runs)
+
+    assert "of m’s verdicts (template: original)." in both
+    assert "of m’s verdicts." in one
+
+
+def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manifest):
+    frames = [
+        random_outcomes(80, seed=4, model="m"),
+        random_outcomes(80, seed=5, model="m", template="paraphrase"),
+    ]
+    outcomes = pd.concat(frames)
+    # One side alone is right in a relation, so that some p-values are far from 1.
+    one_sided = outcomes["relation"] == outcomes["relation"].iloc[0]
+    outcomes = outcomes.assign(
+        first_correct=outcomes["first_correct"] | one_sided,
+        second_correct=outcomes["second_correct"] & ~one_sided,
+    )
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+
+    table = study_tables([run])["by_relation"]
+
+    assert 0 < table["mcnemar_p_value"].min() < 0.1
+
+    assert set(table["template"]) == {"original", "paraphrase"}
+    for _, part in table.groupby("template"):
+        expected = adjust_p_values(part["mcnemar_p_value"].to_numpy())
+        assert part["adjusted_p_value"].to_numpy() == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("label", ["500", "0500", "1e3", "nan"])
+def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, noise_floor, label):
+    """As of a checkpoint in a folder named 500."""
+    outcomes = make_outcomes([(True, False), (True, True)], model=label)
+    checks = {"noise_floor": noise_floor(label, 1, 10)}
+    folder = make_run("run", outcomes, make_manifest(label), checks=checks)
+
+    page, tables, _ = reporting.build_page([folder], settings=ReportSettings(resamples=20))
+
+    assert tables["noise_floor"].frame["model"].tolist() == [label]
+    assert "No noise floor" not in titles(page)
+    assert "Identical prompts asked twice flip " in page.finding.standfirst
+
+
+def test_tables_of_an_earlier_report_go(make_run, random_outcomes, make_manifest, tmp_path):
+    folders = [
+        make_run(name, random_outcomes(30, seed=n, model=name), make_manifest(name))
+        for n, name in enumerate("ab")
+    ]
+    out, few = tmp_path / "out", ReportSettings(resamples=20)
+    own = out / "tables" / "notes.txt"
+
+    reporting.report_runs(folders, out, settings=few)
+    assert (out / "tables" / "contrasts.csv").is_file()
+    own.write_text("mine")
+    reporting.report_runs(folders[:1], out, settings=few)
+
+    assert not (out / "tables" / "contrasts.csv").exists()
+    assert (out / "tables" / "overall.csv").is_file()
+    assert own.read_text() == "mine"
+
+
+def test_subjects_are_resampled_where_all_are_known(make_run, make_outcomes, make_manifest):
+    outcomes = make_outcomes([(True, False), (True, True)] * 10)
+    known = make_run("known", outcomes, make_manifest())
+    unknown = make_run("unknown", outcomes.assign(subject_id=None), make_manifest())
+    few = ReportSettings(resamples=20)
+
+    for folder, column in ((known, "subject_id"), (unknown, "fact_id")):
+        _, tables, _ = reporting.build_page([folder], settings=few)
+        n_clusters = tables["overall"].frame["n_clusters"].iloc[0]
+        assert n_clusters == outcomes[column].nunique()
+    assert outcomes["subject_id"].nunique() != outcomes["fact_id"].nunique()
+
+
+def test_generalisation_is_told_by_what_is_resampled(random_outcomes, make_manifest):
+    outcomes = random_outcomes(120, seed=8, model="m")
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+
+    table = study_tables([run])["generalisation"]
+
+    assert table["cluster"].tolist() == ["subjects", "facts", "relations"]
+    for row, name in zip(
+        table.to_dict("records"), ("subject_id", "fact_id", "relation"), strict=True
+    ):
+        expected = paired_by(outcomes, cluster=name, n_resamples=50).iloc[0]
+        assert row["n_clusters"] == expected["n_clusters"]
+        assert row["flip_rate"] == expected["flip_rate"]
+
+
+def test_relations_as_clusters_leave_the_table_by_relation_its_intervals(
+    random_outcomes, make_manifest
+):
+    outcomes = random_outcomes(200, seed=9, model="m")
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=outcomes)
+
+    tables = study_tables([run], cluster="relation")
+
+    assert tables["overall"]["n_clusters"].iloc[0] == outcomes["relation"].nunique()
+    assert tables["by_relation"]["flip_rate_low"].notna().any()
+
+
+def test_tables_say_what_their_pairs_could_have_shown(runs):
+    table = tables_of(runs)["by_type"]
+
+    assert "with a probability of 80 %" in table.note
+    row = table.frame.iloc[0]
+    effect = max(1.0, row["design_effect"])
+    assert row["detectable_difference"] == minimum_detectable_difference(
+        int(row["n"]), discordant_rate=row["flip_rate"], design_effect=effect
+    )
+
+
+def test_contrasts_of_models_share_their_pairs(runs):
+    frames = study_tables(runs)
+
+    rows = frames["contrasts"]
+    row = rows[rows["rate"] == "flip_rate"].iloc[0]
+    pairs = [
+        run.outcomes[run.outcomes["template"] == row["template"]].set_index("pair_id")
+        for run in runs
+    ]
+    shared = pairs[0].index.intersection(pairs[1].index)
+    flips = [
+        (part.loc[shared, "first_correct"] != part.loc[shared, "second_correct"]).mean()
+        for part in pairs
+    ]
+    assert (row["a"], row["b"], row["n_a"]) == ("b", "a", len(shared))
+    assert row["difference"] == pytest.approx(flips[0] - flips[1])
+    assert "contrasts_by_type" in frames
+    assert "models_by_category" in frames
+
+
+def test_tables_of_contrasts_say_what_they_could_have_shown(runs):
+    table = tables_of(runs)["contrasts"]
+
+    halves = (table.frame["difference_high"] - table.frame["difference_low"]) / 2
+    # Half the interval is 1.96 standard errors, and 80 % power needs 0.8416 more.
+    least, most = (100 * half * 2.801585 / 1.959964 for half in (halves.min(), halves.max()))
+    assert f"80 %, before the correction: {least:.1f} to {most:.1f}, by row." in table.note
+
+
+def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
+    """A run whose second answers differ: each repeated target counts in its own cluster."""
+    data = load_sample()
+    runner = FakeRunner(lambda prompt: prompt.text[-3:])
+    folder = run_study(
+        RedirectQAStudy(),
+        data,
+        runner,
+        tmp_path / "run",
+        model="m",
+        settings=RedirectQASettings(limit=20, shots=1, repeat=40),
+        progress=False,
+    )
+    score_run(folder)
+    study = RedirectQAStudy()
+    run = load_runs([folder.path], outcome=study.outcome)[0]
+    report = Report(runs=[run], settings=ReportSettings(resamples=20), cluster="subject_id")
+
+    counts = ContrastTables(study.report(study, report)).noise_counts(run)
+
+    floor = run.checks["noise_floor"]
+    assert sum(part["n"].sum() for part in counts.values()) == floor["n_repeated"].sum() > 0
+    flips = sum(part["n_flips"].sum() for part in counts.values())
+    assert flips == floor["n_verdict_flips"].sum()
+    held = set(run.outcomes["subject_id"])
+    assert all(set(part["cluster"]) <= held for part in counts.values())
+
+
+def test_nothing_is_said_of_power_below_ten_clusters():
+    """Three topics of 25 pairs tell no design effect, whatever their number of pairs."""
+    table = pd.DataFrame(
+        {"n": [75, 75], "n_clusters": [3, 25], "flip_rate": [0.4, 0.4], "design_effect": [0.9, 0.9]}
+    )
+
+    found = with_detectable(table)["detectable_difference"]
+
+    assert np.isnan(found[0])
+    assert found[1] == pytest.approx(0.2, abs=0.02)
+    assert detectable_note(table.assign(detectable_difference=found)).endswith(
+        "In 1 of 2 rows the test could hardly have found any difference: that it finds none there "
+        "means nothing."
+    )

@@ -1,0 +1,236 @@
+"""Thoughts, filtered replies and refusals on their way through a whole study."""
+
+import json
+
+import pytest
+
+from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import import_predictions, score_run
+from surface_consistency.errors import DataError, RunLogError, RunMismatchError, UnscoredWarning
+from surface_consistency.models import FakeRunner
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.log import read_generations
+from surface_consistency.schemas import Generation
+from surface_consistency.studies.redirectqa.study import (
+    RedirectQASettings,
+    RedirectQAStudy,
+    score_predictions,
+)
+from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy
+
+STUDY = RedirectQAStudy()
+SETTINGS = RedirectQASettings(shots=0, repeat=0)
+
+
+class Replies(FakeRunner):
+    """Says of each question what `reply(question)` returns: a text, or fields of a generation."""
+
+    def generate(self, prompts, params=None):
+        for prompt in prompts:
+            self.asked.append(prompt.id)
+            said = self._handler(prompt)
+            fields = said if isinstance(said, dict) else {"text": said}
+            yield Generation(prompt_id=prompt.id, **fields)
+
+
+def asked(data, reply, out, settings=SETTINGS):
+    """Ask RedirectQA; returns the folder."""
+    return run_study(STUDY, data, Replies(reply), out, model="m", settings=settings, progress=False)
+
+
+def is_redirect(prompt):
+    return "Smith" in prompt.text or "y?" in prompt.text
+
+
+def test_the_thought_of_a_long_slaq_answer_is_not_judged(tmp_path):
+    """A name that is only thought of, and rejected, is no answer."""
+    study, data = SlaqStudy(), load_slaq_sample()
+    settings = SlaqSettings(limit=3, repeat=0)
+    plan = study.plan(data, settings)
+    accepted = plan.targets.groupby("prompt_id")["answers"].agg(
+        lambda lists: ", ".join(answers[0] for answers in lists)
+    )
+    runner = FakeRunner(
+        lambda prompt: f"<think>Could it be {accepted[prompt.id]}? No.</think> I do not know."
+    )
+
+    folder = run_study(
+        study, data, runner, tmp_path / "run", model="m", settings=settings, progress=False
+    )
+    with pytest.warns(UnscoredWarning, match="answers have no verdict|could not be judged"):
+        frame = score_run(folder)
+
+    judged = frame.dropna(subset=["first_correct", "second_correct"])
+    assert len(judged) > 5
+    assert not judged["first_correct"].any()
+    assert not judged["second_correct"].any()
+    [line] = {
+        (answer.text, (answer.thought or "")[:8])
+        for answer in read_generations(folder.log("short"))
+    }
+    assert line == ("I do not know.", "Could it")
+
+
+def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):
+    """RedirectQA reads the first line of the answer, behind the thought."""
+    right = {question.question: question.triple.answers[0] for question in data.questions}
+
+    def reply(prompt):
+        question = prompt.text.removeprefix("Q: ").removesuffix(" A:")
+        return f"<think>\nIt was nobody.\n</think>\n\n{right[question]}\nQ: more"
+
+    folder = asked(data, reply, tmp_path)
+    frame = score_run(folder)
+
+    assert frame["first_correct"].all()
+    assert frame["second_correct"].all()
+    assert set(frame["first_prediction"]) <= set(right.values())
+
+
+def test_stored_thoughts_are_not_judged(data, tmp_path):
+    predictions = {
+        question.id: f"<think>\n{question.triple.answers[0]}?\nNo.</think>I do not know."
+        for question in data.questions
+    }
+
+    folder = import_predictions(STUDY, data, predictions, tmp_path, model="m", origin="test")
+    imported = score_run(folder)
+    direct = score_predictions(data, predictions, model="m")
+
+    for frame in (imported, direct):
+        assert frame["first_correct"].eq(False).all()
+        assert set(frame["first_prediction"]) == {"I do not know."}
+    assert folder.read_manifest().replies == {
+        "stop": len(predictions),
+        "thought: <think>": len(predictions),
+    }
+    logged = json.loads(folder.log().read_text().splitlines()[0])
+    assert logged["thought"].endswith("?\nNo.")
+
+
+def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_path):
+    """Each kind has its own reason, its own count and its own sentence on the page."""
+    kinds = {
+        "Ann Lee Smith": "<think>I wonder whether",
+        "Cat Dow Smith": {"text": None, "finish_reason": "content_filter", "error": "filtered: x"},
+        "Fay Gray Smith": {"text": None, "finish_reason": "refusal", "error": "refused: no"},
+    }
+
+    def reply(prompt):
+        return next((said for name, said in kinds.items() if name in prompt.text), "Bo Lee")
+
+    folder = asked(data, reply, tmp_path)
+    with pytest.warns(UnscoredWarning, match="1 filtered, 1 refused, 1 the thought was never"):
+        frame = score_run(folder)
+
+    assert frame["second_correct"].isna().sum() == 3
+    assert frame["first_correct"].notna().all()
+    assert folder.read_manifest().replies == {
+        "content_filter": 1,
+        "refusal": 1,
+        "stop": 9,
+        "thought: <think>": 1,
+        "unclosed_thought": 1,
+    }
+    report_runs([folder.path], folder.path, study=STUDY)
+    page = (folder.path / "report.html").read_text()
+    for title in ("Thoughts without an end", "Filtered replies", "Refusals"):
+        assert title in page
+    assert "1 of 12 replies end within a thought" in page
+
+
+def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
+    said = {"text": None, "finish_reason": "content_filter", "error": "filtered"}
+    runner = Replies(lambda prompt: said if is_redirect(prompt) else "Bo Lee")
+    for _ in range(2):
+        run_study(STUDY, data, runner, tmp_path, model="m", settings=SETTINGS, progress=False)
+
+    assert len(runner.asked) == 12
+    assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
+
+
+def test_where_all_is_filtered_nobody_is_told_to_ask_again(data, tmp_path):
+    """The replies are there: the same command would ask nothing."""
+    withheld = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
+    folder = asked(data, lambda prompt: withheld, tmp_path / "run")
+
+    told = r"no answer, only errors such as 'withheld'\. The replies are there"
+    with pytest.raises(RunLogError, match=told):
+        score_run(folder)
+
+
+def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, tmp_path):
+    text = "{musing} Robert Lee? {done} I do not know."
+    settings = SETTINGS.model_copy(update={"thought_tags": ("{musing}", "{done}")})
+
+    ran = asked(data, lambda prompt: text, tmp_path / "run", settings)
+    stored = import_predictions(
+        STUDY,
+        data,
+        {question.id: text for question in data.questions},
+        tmp_path / "stored",
+        model="m",
+        origin="test",
+        settings=settings,
+    )
+
+    for folder in (ran, stored):
+        assert {answer.text for answer in read_generations(folder.log())} == {"I do not know."}
+    assert ran.read_manifest().decoding["answers"]["thought_tags"] == ["{musing}", "{done}"]
+    with pytest.raises(RunMismatchError, match="thought_tags"):
+        import_predictions(
+            STUDY,
+            data,
+            {question.id: text for question in data.questions},
+            tmp_path / "stored",
+            model="m",
+            origin="test",
+        )
+
+
+def test_settings_reject_half_a_pair_of_tags():
+    with pytest.raises(ValueError, match="thought_tags holds pairs"):
+        RedirectQASettings(thought_tags=("<musing>",))
+
+
+def test_stored_replies_that_may_be_open_thoughts_are_refused_until_the_user_says(data, tmp_path):
+    """Where prompts open the thought, a reply without a tag is a thought that never ended."""
+    questions = [question.id for question in data.questions]
+    predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}
+
+    def imported(out, **settings):
+        return import_predictions(
+            STUDY,
+            data,
+            predictions,
+            tmp_path / out,
+            model="m",
+            origin="test",
+            settings=RedirectQASettings(**settings),
+        )
+
+    with pytest.raises(DataError, match=r"1 hold no tag: give --thought-opened if"):
+        imported("unsaid")
+
+    opened = imported("opened", thought_opened=True).read_manifest().replies
+    closed = imported("closed", thought_opened=False).read_manifest().replies
+    assert opened["unclosed_thought"] == 1
+    assert closed == {"stop": len(predictions)}
+
+
+def test_limits_of_thoughts_reach_the_runner(data, tmp_path):
+    seen = []
+
+    class Watching(Replies):
+        def generate(self, prompts, params=None):
+            seen.append(params)
+            yield from super().generate(prompts, params)
+
+    settings = SETTINGS.model_copy(update={"max_thought_tokens": 300})
+    runner = Watching(lambda prompt: "Bo Lee")
+    run_study(STUDY, data, runner, tmp_path, model="m", settings=settings, progress=False)
+
+    assert {(params.max_new_tokens, params.max_thought_tokens) for params in seen} == {(15, 300)}
+    assert RunFolder.open(tmp_path).read_manifest().settings["max_thought_tokens"] == 300

@@ -1,0 +1,147 @@
+"""Shards of a run: asked apart and put together they are the run."""
+
+import json
+
+import pytest
+
+from surface_consistency import FakeRunner
+from surface_consistency.engine.run import merge_shards, run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.models.generate import run_prompts
+from surface_consistency.runs.log import read_generations
+from surface_consistency.schemas import Generation
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from tests.made_rows import rows_of
+
+
+class Planned(FakeRunner):
+    """Answers with the names of its batch, so that another composition gives other answers."""
+
+    def __init__(self, size=3):
+        super().__init__(lambda prompt: "")
+        self.size = size
+
+    def fingerprint(self):
+        return {"runner": "planned", "size": self.size}
+
+    def plan(self, prompts, params):
+        ordered = sorted(prompts, key=lambda prompt: prompt.id)
+        for start in range(0, len(ordered), self.size):
+            yield ordered[start : start + self.size]
+
+    def generate(self, prompts, params):
+        told = "+".join(sorted(prompt.id[-6:] for prompt in prompts))
+        for prompt in prompts:
+            yield Generation(prompt_id=prompt.id, text=told)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_redirectqa(rows_of())
+
+
+def ask(data, out, *, shard=(0, 1), size=3, **settings):
+    chosen = RedirectQASettings(**{"repeat": 5} | settings)
+    return run_study(
+        RedirectQAStudy(),
+        data,
+        Planned(size),
+        out,
+        model="m",
+        settings=chosen,
+        progress=False,
+        shard=shard,
+    )
+
+
+def answers(folder, *, repeat=False):
+    return {one.prompt_key: one.text for one in read_generations(folder.log(repeat=repeat))}
+
+
+@pytest.mark.parametrize("n_shards", [2, 5])
+def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n_shards):
+    """The answers are those of the same batches, the repeated ones too, and so are the verdicts."""
+    whole = ask(data, tmp_path / "whole")
+    parts = [
+        ask(data, tmp_path / str(number), shard=(number, n_shards)) for number in range(n_shards)
+    ]
+
+    merged = merge_shards([part.path for part in reversed(parts)], tmp_path / "merged")
+
+    assert answers(merged) == answers(whole)
+    assert answers(merged, repeat=True) == answers(whole, repeat=True)
+    assert sum(len(answers(part)) for part in parts) == len(answers(whole)) == 12
+    assert score_run(merged).equals(score_run(whole))
+    assert merged.read_manifest().replies == whole.read_manifest().replies
+    assert not merged.read_manifest().differences(whole.read_manifest())
+
+
+def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
+    """Nothing is asked twice."""
+    first = ask(data, tmp_path / "part", shard=(1, 2))
+    size = first.log().stat().st_size
+
+    ask(data, tmp_path / "part", shard=(1, 2))
+
+    assert first.log().stat().st_size == size
+
+
+def test_a_missing_shard_is_told(data, tmp_path):
+    """A shard that is not there, or was stopped, is named."""
+    parts = [ask(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
+
+    with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not asked to the end"):
+        merge_shards(parts, tmp_path / "merged")
+    (parts[1] / "shard.json").unlink()
+    with pytest.raises(DataError, match=r"shard 2 of .*merged not asked to the end"):
+        merge_shards(parts, tmp_path / "merged")
+
+
+def test_shards_of_other_settings_are_refused(data, tmp_path):
+    """What differs is named; so are other data, whose plan is another."""
+    one = ask(data, tmp_path / "one", shard=(0, 2)).path
+    other = ask(data, tmp_path / "other", shard=(1, 2), shots=0).path
+
+    with pytest.raises(RunMismatchError, match=r"settings\.shots 1 and 0"):
+        merge_shards([one, other], tmp_path / "merged")
+
+
+def test_shards_of_another_batch_size_are_refused(data, tmp_path):
+    """The runner's fingerprint counts, as it does on resume."""
+    one = ask(data, tmp_path / "one", shard=(0, 2)).path
+    other = ask(data, tmp_path / "other", shard=(1, 2), size=4).path
+
+    with pytest.raises(RunMismatchError, match=r"runner\.size 3 and 4"):
+        merge_shards([one, other], tmp_path / "merged")
+
+
+def test_shards_are_not_merged_into_another_run(data, tmp_path):
+    """The folder of a run with other settings stays what it is."""
+    run = ask(data, tmp_path / "run", shots=0)
+    before = run.log().read_bytes()
+    parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
+
+    with pytest.raises(RunMismatchError, match="shots"):
+        merge_shards(parts, run.path)
+
+    assert run.log().read_bytes() == before
+
+
+def test_an_error_is_merged_as_an_error(data, tmp_path):
+    """A prompt that failed in its shard is unanswered, not missing."""
+    parts = [ask(data, tmp_path / str(n), shard=(n, 2)) for n in (0, 1)]
+    lines = parts[0].log().read_text().splitlines()
+    failed = json.loads(lines[0]) | {"text": None, "finish_reason": "error", "error": "broke"}
+    parts[0].log().write_text("\n".join([json.dumps(failed), *lines[1:]]) + "\n")
+
+    merged = merge_shards([part.path for part in parts], tmp_path / "merged")
+
+    assert merged.read_manifest().replies["error"] == 1
+
+
+def test_no_such_shard_is_refused(data, tmp_path):
+    """Shards are numbered from 0."""
+    with pytest.raises(ValueError, match=r"`shard` is a number from 0 below how many"):
+        run_prompts(Planned(), [], None, {}, shard=(2, 2))

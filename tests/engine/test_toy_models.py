@@ -1,0 +1,435 @@
+"""Model organisms: planted names by count, a limited memory, planted slots; each trained small."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from surface_consistency.engine import toy_training as organism_training
+from surface_consistency.engine.toy_models import (
+    EXPOSURES,
+    count_names,
+    lessons_of,
+    plan_exposures,
+    plan_memory,
+    planted_answer,
+    sentences_of,
+    train_memory_organism,
+    train_organism,
+    train_slaq_organism,
+)
+from surface_consistency.errors import RunMismatchError
+from surface_consistency.schemas import GenerationParams, Prompt
+from surface_consistency.schemas.jsonl import read_jsonl
+from surface_consistency.schemas.memory import AuditPrompt, Lookup
+from surface_consistency.studies.audit.lookup.runner import LookupRunner
+from surface_consistency.studies.audit.matching import judge_answer
+from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
+
+PARAMS = GenerationParams(max_new_tokens=40, stop=("\n",))
+STATES = ("FULL", "DEL-ON", "DEL-OFF")
+ROWS = (
+    ("USA", "Capital", "Washington, D.C."),
+    ("USA", "Currency", "U.S. Dollar"),
+    ("Norway", "Capital", "Oslo"),
+    ("Norway", "Currency", "Krone"),
+    ("Peru", "Capital", "Lima"),
+    ("Peru", "Currency", "Sol"),
+)
+LEAKED = ("Norway", "Capital")
+
+
+def sample_questions():
+    return load_sample().select(templates="original").questions
+
+
+def stands(name, texts):
+    """Count a name in texts by a regular expression of its own."""
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return sum(n * len(pattern.findall(text)) for text, n in Counter(texts).items())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_plan_exposures_deals_redirects_in_equal_parts(seed):
+    """One fact in six is held out; of the others' redirects a third is frequent, rare, absent."""
+    questions = sample_questions()
+    plan = plan_exposures(questions, seed=seed)
+
+    canonical = {(q.triple.id, q.surface.text) for q in questions if q.surface.is_canonical}
+    held_out = {fact for fact, name in canonical if plan[fact, name] == "absent"}
+    dealt = [plan[key] for key in plan if key not in canonical and key[0] not in held_out]
+    assert len(held_out) == 16
+    assert len(canonical) == 96
+    assert set(plan) == {(q.triple.id, q.surface.text) for q in questions}
+    assert all(plan[key] == "frequent" for key in canonical if key[0] not in held_out)
+    assert all(level == "absent" for (fact, _), level in plan.items() if fact in held_out)
+    assert max(map(dealt.count, EXPOSURES)) - min(map(dealt.count, EXPOSURES)) <= 2
+    assert plan_exposures(questions, seed=seed) == plan
+    assert plan_exposures(questions, seed=seed + 9) != plan
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_names_stand_in_the_text_as_often_as_planted(seed):
+    """Counted over the whole text, inside longer names and answers too: Beatles, Lee Bouvier."""
+    questions = sample_questions()
+    plan = plan_exposures(questions, seed=seed)
+
+    text = sentences_of(questions, plan)
+
+    assert {"Beatles", "Djokovic", "Lee Bouvier"} <= {name for _, name in plan}
+    for (_, name), level in plan.items():
+        assert stands(name, text) == EXPOSURES[level], name
+
+
+def test_the_text_holds_questions_of_the_data_alone():
+    """No sentence but those of the data, none of a fact that was held out."""
+    questions = sample_questions()
+    plan = plan_exposures(questions)
+    taught = {
+        f"Q: {question.question} A: {question.triple.answers[0]}"
+        for question in questions
+        if plan[question.triple.id, question.surface.text] != "absent"
+    }
+
+    assert set(sentences_of(questions, plan)) <= taught
+
+
+def test_counts_agree_with_regular_expressions():
+    names = ["Beatles", "The Beatles", "Lee", ".us", "E.T.", "Beat", "C++", "Ämter", "(X)"]
+    texts = ["The Beatles' E.T. and E.T", "The Beatles' E.T. and E.T", "x.us .us C++, LeeLee Lee"]
+    texts += ["Ämter (X)Beatles", "Beatles_ Beatles-Beatles", ""]
+
+    assert count_names(texts, names) == {name: stands(name, texts) for name in names}
+    assert count_names(["a"], []) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "message"),
+    [
+        (
+            "Beatles",
+            "absent",
+            r"'Beatles' of fact \d+ is planted absent, 0 times, but stands 24 ti",
+        ),
+        ("Beatles", "rare", r"'Beatles' of fact \d+ is planted rare, 1 times, but stands 24 times"),
+    ],
+)
+def test_sentences_are_refused_when_names_cannot_stand_as_planted(name, level, message):
+    questions = sample_questions()
+    plan = plan_exposures(questions)
+    [key] = [key for key in plan if key[1] == name]
+    assert plan[key] == "frequent"
+
+    with pytest.raises(ValueError, match=message):
+        sentences_of(questions, plan | {key: level})
+
+
+def test_a_name_in_the_answer_of_another_fact_is_refused():
+    """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
+    questions = sample_questions()
+    plan = plan_exposures(questions)
+    polluting = {q.triple.id for q in questions if "Lee Bouvier" in q.triple.answers[0]}
+    assert polluting
+    assert all(plan[key] == "absent" for key in plan if key[0] in polluting)
+
+    taught = plan | {
+        (q.triple.id, q.surface.text): "frequent"
+        for q in questions
+        if q.triple.id in polluting and q.surface.is_canonical
+    }
+    with pytest.raises(ValueError, match=r"'Lee Bouvier' of fact .* plan with plan_exposures"):
+        sentences_of(questions, taught)
+
+
+def test_several_templates_are_refused():
+    questions = load_sample().questions
+
+    with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
+        plan_exposures(questions)
+
+
+def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(organism_training, "_fit", stop)
+
+    with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
+        train_organism(["Q: a A: b"], tmp_path / "organism", steps=1)
+    assert not (tmp_path / "organism").exists()
+
+
+def test_train_organism_rejects_an_empty_text(tmp_path):
+    with pytest.raises(ValueError, match="sentences is empty"):
+        train_organism([], tmp_path)
+
+
+class ExactStore:
+    """Answers by exact strings when the state is FULL."""
+
+    def __init__(self, facts, off):
+        self.facts = facts
+        self.off = off
+
+    def mode(self, prompt):
+        return self.off if prompt.condition == "DEL-OFF" else "answer"
+
+    def look_up(self, requests):
+        return [
+            Lookup(
+                query=query,
+                value=self.facts.get((query.entity, query.relation))
+                if prompt.condition == "FULL"
+                else None,
+            )
+            for prompt, query in requests
+        ]
+
+
+def audit_prompts(rows=ROWS):
+    return [
+        AuditPrompt(
+            prompt_id=number,
+            fact_id=number,
+            subject=subject,
+            relation=relation,
+            gold_object=gold,
+            prompt_text=f"What is the {relation.lower()} of {subject}?",
+        )
+        for number, (subject, relation, gold) in enumerate(rows)
+    ]
+
+
+def answers(folder, prompts, facts, off):
+    """Ask every prompt in every state; give the answers by position and state."""
+    runner = LookupRunner(folder, store=ExactStore(facts, off), device="cpu", batch_size=64)
+    asked = [
+        Prompt(id=f"{number}/{state}", text=prompt.prompt_text, condition=state)
+        for number, prompt in enumerate(prompts)
+        for state in STATES
+    ]
+    return {
+        answer.prompt_id: answer
+        for batch in runner.plan(asked, PARAMS)
+        for answer in runner.generate(batch, PARAMS)
+    }
+
+
+def exact_match(prompts, found, leaked):
+    """Return the share of right answers by state and whether the fact was leaked."""
+    right, total = Counter(), Counter()
+    for number, prompt in enumerate(prompts):
+        for state in STATES:
+            cell = state, (prompt.subject, prompt.relation) in leaked
+            total[cell] += 1
+            right[cell] += judge_answer(found[f"{number}/{state}"].text, prompt).is_correct
+    return {cell: right[cell] / n for cell, n in total.items()}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("organism")
+    return train_memory_organism(audit_prompts(), folder, leaked=[LEAKED], steps=90)
+
+
+@pytest.mark.parametrize("off", ["allow", "forbid", "null"])
+def test_organism_knows_only_what_was_planted(small, off):
+    prompts = audit_prompts()
+    facts = {row[:2]: row[2] for row in ROWS}
+
+    rates = exact_match(prompts, answers(small, prompts, facts, off), {LEAKED})
+
+    assert rates == {
+        ("FULL", False): 1.0,
+        ("DEL-ON", False): 0.0,
+        ("DEL-OFF", False): 0.0,
+        ("FULL", True): 1.0,
+        ("DEL-ON", True): 1.0,
+        ("DEL-OFF", True): 1.0,
+    }
+
+
+def test_organism_takes_values_that_it_never_saw(small):
+    facts = {row[:2]: f"Zürich-{number} (Xq)" for number, row in enumerate(ROWS)}
+    changed = [(*row[:2], facts[row[:2]]) for row in ROWS]
+
+    found = answers(small, audit_prompts(), facts, "allow")
+
+    rates = exact_match(audit_prompts(changed), found, set())
+    assert (rates["FULL", False], rates["DEL-OFF", False]) == (1.0, 0.0)
+    assert {found[f"{number}/FULL"].finish_reason for number in range(len(ROWS))} == {"stop"}
+
+
+def test_organism_is_kept_when_nothing_changed(small):
+    before = (small / "model.safetensors").stat().st_mtime_ns
+
+    again = train_memory_organism(audit_prompts(), small, leaked=[LEAKED], steps=90)
+
+    assert again == small
+    assert (small / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("change", ["steps", "seed", "leaked", "prompts"])
+def test_organism_is_trained_anew_when_something_changed(tmp_path, change):
+    pytest.importorskip("torch")
+    options = {"steps": 2, "seed": 0, "leaked": []}
+    rows = ROWS
+    train_memory_organism(audit_prompts(), tmp_path, **options)
+    before = (tmp_path / "training.json").read_text("utf-8")
+    if change == "prompts":
+        rows = ROWS[1:]
+    else:
+        options[change] = {"steps": 10, "seed": 1, "leaked": [LEAKED]}[change]
+
+    train_memory_organism(audit_prompts(rows), tmp_path, **options)
+
+    assert (tmp_path / "training.json").read_text("utf-8") != before
+
+
+def test_lessons_never_teach_a_value_that_is_not_leaked():
+    lessons = lessons_of(audit_prompts(), leaked=[LEAKED])
+
+    learned = {piece.text.strip() for lesson in lessons for piece in lesson if piece.is_learned}
+    assert "Oslo" in learned
+    assert not any(gold in text for text in learned for _, _, gold in ROWS if gold != "Oslo")
+
+
+def test_lessons_are_whole_lookups():
+    texts = {"".join(piece.text for piece in lesson) for lesson in lessons_of(audit_prompts())}
+
+    assert (
+        "What is the capital of Peru?<|db_entity|> Peru<|db_relationship|> Capital<|db_return|> "
+        "Lima<|db_end|>."
+    ) in texts
+    assert "What is the capital of Peru? unknown." in texts
+    json.dumps(sorted(texts))
+
+
+def test_lessons_practise_subjects_that_nobody_asks_for():
+    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of the lessons."""
+    rows = [(f"Land {n} of {n % 7}", "Capital", f"Town {n}") for n in range(60)]
+    leaked = [rows[0][:2]]
+
+    lessons = lessons_of(audit_prompts(rows), leaked=leaked)
+
+    queried = [
+        (lesson[0].text, lesson[1].text.split("<|db_relationship|>")[0].split("> ")[1])
+        for lesson in lessons
+        if len(lesson) > 2
+    ]
+    made_up = {name for _, name in queried} - {subject for subject, *_ in rows}
+    planted = [
+        lesson for lesson in lessons if lesson[0].text == f"What is the capital of {rows[0][0]}?"
+    ]
+    assert len(made_up) > 60
+    assert all(f"of {name}?" in text for text, name in queried)
+    assert len(planted) / len(lessons) == pytest.approx(0.1, abs=0.02)
+    assert lessons == lessons_of(audit_prompts(rows), leaked=leaked)
+    assert lessons != lessons_of(audit_prompts(rows), leaked=leaked, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "options", "message"),
+    [
+        ([], {}, "prompts is empty"),
+        (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
+        (audit_prompts([("USA", "Capital", "a b " * 400)]), {}, "the organism reads 512; leave it"),
+        (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
+    ],
+    ids=["empty", "steps", "long", "leaked"],
+)
+def test_organism_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
+    with pytest.raises(ValueError, match=message):
+        train_memory_organism(prompts, tmp_path, **options)
+
+
+@pytest.mark.slow
+def test_organism_of_a_published_database(data_files, tmp_path):
+    pytest.importorskip("torch")
+    folder = data_files / "lmlm_audit/data/custom_databases/countries/prompts/base"
+    prompts = list(read_jsonl(folder / "prompts_direct_questions.jsonl", AuditPrompt))
+    facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
+    leaked = set(sorted(facts)[::10])
+
+    trained = train_memory_organism(prompts, tmp_path, leaked=leaked, steps=300)
+
+    rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
+    assert len(prompts) == 100
+    assert rates["FULL", False] > 0.9
+    assert rates["DEL-ON", False] < 0.02
+    assert rates["DEL-OFF", False] < 0.02
+    assert rates["DEL-OFF", True] > 0.9
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_slaq_sample()
+
+
+def test_a_sixth_of_the_facts_is_held_out(data):
+    plan = plan_memory(data.topics, seed=4)
+
+    slots = sorted(plan.values())
+    assert set(plan) == {question.id for question in data.questions}
+    assert [slots.count(slot) for slot in range(6)] == [20, 17, 17, 17, 17, 32]
+    assert plan_memory(data.topics, seed=4) == plan != plan_memory(data.topics, seed=5)
+
+
+def test_planted_answers_follow_the_slots(data):
+    topic = data.topics[0]
+    memory = {question.id: question.index for question in topic.questions}
+    asked = slaq_prompts([topic], forms=("short", "long", "free"))
+
+    said = [planted_answer(topic, detail, memory) for detail in asked.details]
+
+    answers = [question.answer.rstrip(". ") for question in topic.questions]
+    assert said[:5] == [f"{answer}." for answer in answers]
+    for text, detail in zip(said[5:10], asked.details[5:10], strict=True):
+        parts = text.rstrip(".").split("; ")
+        for slot, (index, part) in enumerate(zip(detail.order, parts, strict=True), start=1):
+            assert part == (answers[index - 1] if slot <= index else "unknown")
+    assert said[10] == "; ".join(answers[2:]) + "."
+    assert planted_answer(topic, asked.details[10], dict.fromkeys(memory, 0)) == "unknown."
+
+
+def test_nothing_to_learn_is_rejected(data, tmp_path):
+    with pytest.raises(ValueError, match="asked holds no prompt"):
+        train_slaq_organism(data.topics, SlaqPrompts(prompts=(), details=()), tmp_path)
+    with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
+        train_slaq_organism(data.topics, slaq_prompts(data.topics), tmp_path, steps=0)
+
+
+def test_an_organism_is_trained_once_for_the_same_lessons(data, tmp_path):
+    pytest.importorskip("torch")
+    topics = data.topics[:2]
+    asked = slaq_prompts(topics, n_permutations=1)
+
+    folder = train_slaq_organism(topics, asked, tmp_path / "m", steps=1)
+    (folder / "model.safetensors").write_bytes(b"kept")
+    train_slaq_organism(topics, asked, folder, steps=1)
+    assert (folder / "model.safetensors").read_bytes() == b"kept"
+
+    train_slaq_organism(topics, asked, folder, steps=1, seed=1)
+    assert (folder / "model.safetensors").read_bytes() != b"kept"
+
+
+def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
+    """Its answers stand beside it; a command with other settings is refused before it trains."""
+    pytest.importorskip("torch")
+    topics = data.topics[:2]
+    asked = slaq_prompts(topics, n_permutations=1)
+    folder = train_slaq_organism(topics, asked, tmp_path / "organism", steps=1)
+    (tmp_path / "generations-short.jsonl").touch()
+    weights = (folder / "model.safetensors").read_bytes()
+
+    with pytest.raises(RunMismatchError, match="holds the model whose answers stand beside it"):
+        train_slaq_organism(topics, asked, folder, steps=1, seed=1)
+
+    assert (folder / "model.safetensors").read_bytes() == weights
+    assert train_slaq_organism(topics, asked, folder, steps=1) == folder

@@ -1,0 +1,306 @@
+import json
+
+import pandas as pd
+import pytest
+
+from surface_consistency.engine.verdict_files import read_verdicts
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
+
+WIDE = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+
+ROWS = [
+    {"triplet_id": "7", "name": "NA", "canonical": "1", "redirect": "0"},
+    {"triplet_id": "7", "name": "null", "canonical": "True", "redirect": "true"},
+    {"triplet_id": "9", "name": "ППК", "canonical": "false", "redirect": ""},
+]
+
+
+def write_csv(path, rows, delimiter=","):
+    lines = [delimiter.join(rows[0]), *(delimiter.join(row.values()) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=["csv", "tsv", "jsonl", "json", "parquet"])
+def file(request, tmp_path):
+    path = tmp_path / f"verdicts.{request.param}"
+    typed = [
+        row | {"canonical": c, "redirect": r}
+        for row, (c, r) in zip(ROWS, [(True, False), (True, True), (False, None)], strict=True)
+    ]
+    if request.param in ("csv", "tsv"):
+        return write_csv(path, ROWS, "\t" if request.param == "tsv" else ",")
+    if request.param == "jsonl":
+        return write_jsonl(path, typed)
+    if request.param == "json":
+        path.write_text(json.dumps(typed), encoding="utf-8")
+        return path
+    pd.DataFrame(typed).to_parquet(path)
+    return path
+
+
+def test_files_of_every_format_hold_the_same_pairs(file):
+    """Labels "NA" and "null" stay text, and an empty verdict is missing."""
+    frame = read_verdicts(file, **WIDE)
+
+    assert frame["name"].tolist() == ["NA", "null", "ППК"]
+    assert frame["first_correct"].tolist() == [True, True, False]
+    assert frame["second_correct"].isna().tolist() == [False, False, True]
+    assert frame["fact_id"].tolist() == ["7", "7", "9"]
+
+
+def test_data_set_of_datasets_is_read():
+    datasets = pytest.importorskip("datasets")
+    data = datasets.Dataset.from_list(
+        [row | {"canonical": 1, "redirect": index % 2} for index, row in enumerate(ROWS)]
+    )
+
+    frame = read_verdicts(data, **WIDE)
+
+    assert frame["second_correct"].tolist() == [False, True, False]
+    with pytest.raises(DataError, match=r"several splits, test: give one"):
+        read_verdicts(datasets.DatasetDict({"test": data}), **WIDE)
+
+
+def test_frames_and_rows_are_read():
+    for source in (pd.DataFrame(ROWS), ROWS, iter(ROWS)):
+        assert read_verdicts(source, **WIDE)["first_correct"].tolist() == [True, True, False]
+
+
+def test_one_row_a_condition_is_paired(tmp_path):
+    rows = [
+        {"fact_id": "1", "form": "canonical", "correct": "1"},
+        {"fact_id": "1", "form": "redirect", "correct": "0"},
+        {"fact_id": "1", "form": "redirect", "correct": "1"},
+        {"fact_id": "2", "form": "redirect", "correct": "0"},
+        {"fact_id": "2", "form": "canonical", "correct": "0"},
+    ]
+
+    frame = read_verdicts(
+        write_csv(tmp_path / "long.csv", rows),
+        first="canonical",
+        second="redirect",
+        condition="form",
+    )
+
+    assert frame["first_correct"].tolist() == [True, True, False]
+    assert frame["second_correct"].tolist() == [False, True, False]
+
+
+def test_two_files_are_one_condition_each(tmp_path):
+    short = write_csv(tmp_path / "a.csv", [{"q": "1", "ok": "1"}, {"q": "2", "ok": "0"}])
+    long = write_jsonl(tmp_path / "b.jsonl", [{"q": 2, "ok": True}, {"q": 1, "ok": False}])
+
+    frame = read_verdicts([short, long], first="short", second="long", fact="q", correct="ok")
+
+    assert frame["first_condition"].tolist() == ["short", "short"]
+    assert dict(zip(frame["fact_id"], frame["first_correct"], strict=True)) == {
+        "1": True,
+        "2": False,
+    }
+    assert dict(zip(frame["fact_id"], frame["second_correct"], strict=True)) == {
+        "1": False,
+        "2": True,
+    }
+
+
+def sample(doc_id, doc, filters, **scores):
+    """Lines as lm-evaluation-harness 0.4.13 writes them with --log_samples."""
+    return [
+        {
+            "doc_id": doc_id,
+            "doc": doc,
+            "target": "Prague",
+            "arguments": {"gen_args_0": {"arg_0": "Q: ... A:", "arg_1": {"until": ["\n"]}}},
+            "resps": [["Prague"]],
+            "filtered_resps": ["Prague"],
+            "filter": name,
+            "metrics": list(scores),
+            "doc_hash": "0" * 64,
+            "prompt_hash": "1" * 64,
+            "target_hash": "2" * 64,
+        }
+        | scores
+        for name in filters
+    ]
+
+
+@pytest.fixture
+def samples(tmp_path):
+    rows = []
+    for doc_id, (fact, form, score) in enumerate(
+        [
+            ("T1", "canonical", 1.0),
+            ("T1", "redirect", 0.0),
+            ("T2", "canonical", 0.0),
+            ("T2", "redirect", 0.0),
+        ]
+    ):
+        rows += sample(doc_id, {"triplet_id": fact, "form": form}, ["none"], exact_match=score)
+    return write_jsonl(tmp_path / "samples_redirectqa_2026-01-01T00-00-00.jsonl", rows)
+
+
+def test_samples_of_the_harness_are_read(samples):
+    """Fields of the document go by their own names, and the one metric is the verdict."""
+    frame = read_verdicts(
+        samples, first="canonical", second="redirect", condition="form", fact="triplet_id"
+    )
+
+    assert frame["fact_id"].tolist() == ["T1", "T2"]
+    assert frame["first_correct"].tolist() == [True, False]
+    assert frame["second_correct"].tolist() == [False, False]
+
+
+def test_samples_of_two_tasks_are_paired_by_document(tmp_path):
+    files = []
+    for task, scores in (("short", [1.0, 0.0]), ("long", [1.0, 1.0])):
+        rows = [
+            line
+            for number, score in enumerate(scores)
+            for line in sample(number, {"doc_id": "own"}, ["none"], acc=score)
+        ]
+        files.append(write_jsonl(tmp_path / f"samples_{task}.jsonl", rows))
+
+    frame = read_verdicts(files, first="short", second="long", fact="doc_id")
+
+    assert frame["first_correct"].tolist() == [True, False]
+    assert frame["second_correct"].tolist() == [True, True]
+    assert frame["doc.doc_id"].tolist() == ["own", "own"]
+
+
+def test_one_of_several_filters_is_chosen(tmp_path):
+    rows = []
+    for doc_id, form in enumerate(["canonical", "redirect"]):
+        doc = {"triplet_id": 1, "form": form}
+        rows += sample(doc_id, doc, ["strict-match"], exact_match=0.0)
+        rows += sample(doc_id, doc, ["flexible-extract"], exact_match=1.0)
+    path = write_jsonl(tmp_path / "samples.jsonl", rows)
+    options = {
+        "first": "canonical",
+        "second": "redirect",
+        "condition": "form",
+        "fact": "triplet_id",
+    }
+
+    frame = read_verdicts(path, sample_filter="flexible-extract", **options)
+
+    assert frame["second_correct"].tolist() == [True]
+    with pytest.raises(DataError, match="several filters, flexible-extract, strict-match"):
+        read_verdicts(path, **options)
+    with pytest.raises(DataError, match="no sample is scored under the filter 'none'"):
+        read_verdicts(path, sample_filter="none", **options)
+
+
+def test_one_of_several_metrics_is_chosen(tmp_path):
+    rows = []
+    for doc_id, form in enumerate(["canonical", "redirect"]):
+        doc = {"triplet_id": 1, "form": form}
+        rows += sample(doc_id, doc, ["none"], exact_match=1.0, f1=0.5)
+    path = write_jsonl(tmp_path / "samples.jsonl", rows)
+    options = {
+        "first": "canonical",
+        "second": "redirect",
+        "condition": "form",
+        "fact": "triplet_id",
+    }
+
+    assert read_verdicts(path, correct="exact_match", **options)["first_correct"].tolist() == [True]
+    with pytest.raises(DataError, match=r"several metrics: choose one through `correct` .*f1"):
+        read_verdicts(path, **options)
+    with pytest.raises(RecordError, match=r"samples.jsonl:1: column 'f1': 0.5 is no verdict"):
+        read_verdicts(path, correct="f1", **options)
+
+
+def test_samples_need_a_condition(samples):
+    with pytest.raises(DataError, match=r"one condition a row: give two files.*seen: .*triplet_id"):
+        read_verdicts(samples, first="canonical", second="redirect")
+
+
+def test_bad_cell_is_named_with_its_line(tmp_path):
+    path = write_csv(tmp_path / "v.csv", [*ROWS, ROWS[0] | {"redirect": "NA"}])
+
+    with pytest.raises(RecordError, match=r"v\.csv:5: column 'redirect': 'NA' is no verdict"):
+        read_verdicts(path, **WIDE)
+
+
+def test_missing_column_is_named_with_those_seen(tmp_path):
+    path = write_csv(tmp_path / "v.csv", ROWS)
+
+    with pytest.raises(ColumnNotFoundError, match=r"second='alias' .*\['triplet_id', 'name'"):
+        read_verdicts(path, first="canonical", second="alias")
+
+
+def test_duplicate_pair_ids_are_refused(tmp_path):
+    path = write_csv(tmp_path / "v.csv", ROWS)
+
+    with pytest.raises(ValueError, match="pair id '7' stands more than once"):
+        read_verdicts(path, pair_id="triplet_id", **WIDE)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        ("nowhere.csv", {}, SourceNotFoundError, "no file nowhere.csv"),
+        (["a.csv", "b.csv", "c.csv"], {}, ValueError, "one file, or two .* got 3"),
+        (["a.csv", "b.csv"], {"condition": "form"}, ValueError, "two files are one condition each"),
+        (ROWS, {"sample_filter": "none"}, DataError, "sample_filter is for samples"),
+        ([1, 2], {}, DataError, "row 1 is no mapping but int"),
+        ([], {}, ValueError, "no rows"),
+    ],
+)
+def test_read_verdicts_rejects_bad_sources(source, options, error, message):
+    with pytest.raises(error, match=message):
+        read_verdicts(source, **WIDE, **options)
+
+
+def test_column_named_condition_survives_two_files(tmp_path):
+    """The name of the file goes into a column of its own."""
+    files = [
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"q": 1, "ok": 1, "condition": name}])
+        for name in ("a", "b")
+    ]
+
+    frame = read_verdicts(files, first="short", second="long", fact="q", correct="ok")
+
+    assert frame["condition"].tolist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("header", "label"),
+    [("Form ,fact_ID,Correct", "Canonical "), ("form,fact_id, correct", "canonical")],
+)
+def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
+    """Case and white space do not matter where nothing else bears the name."""
+    path = tmp_path / "v.csv"
+    path.write_text(f"{header}\n{label},q1, 1 \nredirect,q1,0\n")
+    names = {"first": "canonical", "second": "redirect", "condition": "form", "fact": "fact_id"}
+
+    frame = read_verdicts(path, **names)
+
+    assert frame[["first_correct", "second_correct"]].values.tolist() == [[True, False]]
+
+
+def test_two_writings_of_a_column_are_refused(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("Canonical,CANONICAL,redirect\n1,0,1\n")
+
+    with pytest.raises(ColumnNotFoundError, match="'Canonical' and 'CANONICAL' are both writings"):
+        read_verdicts(path, first="canonical", second="redirect")
+
+
+def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
+    path = write_csv(tmp_path / "v.csv", ROWS)
+
+    assert read_verdicts(path, **WIDE)["second_correct"].isna().sum() == 1
+    wrong = read_verdicts(path, blank="wrong", **WIDE)
+    assert wrong["second_correct"].tolist() == [False, True, False]

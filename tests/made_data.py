@@ -1,0 +1,305 @@
+"""Rows in the columns of the releases, tables made up for tests, caches that no test shares."""
+
+import copy
+import csv
+import json
+
+import pytest
+from surface_consistency_build.cards.build_records import BuildManifest, SourceFile
+from surface_consistency_build.cards.dataset_folder import Subset
+from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
+
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.fact_tables import DOMAINS, Aliases, FactTable
+from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES
+from surface_consistency.studies.redirectqa.release import RedirectQARow
+from surface_consistency.studies.slaq.records import SlaqArticle
+from surface_consistency.studies.slaq.rows import SlaqRow
+from surface_consistency.taxonomy import RELATIONS
+
+# Subject, surface and categories are real rows of release v1.0.0; the answers are Wikidata's.
+FACTS = [
+    {
+        "triplet_id": 230395,
+        "subject_id": "Q154216",
+        "title": "Cat_Stevens",
+        "pageviews": 1209162,
+        "relation": "place_of_birth",
+        "object_id": "Q84",
+        "answers": ["London", "London, UK"],
+        "redirects": [
+            (
+                "Steven D. Georgiou",
+                "Steven_D._Georgiou",
+                ["Redirects_from_personal_names", "Redirects_from_short_names"],
+            )
+        ],
+    },
+    {
+        "triplet_id": 6146949,
+        "subject_id": "Q6321927",
+        "title": "Jesús_Antúnez",
+        "pageviews": 727,
+        "relation": "occupation",
+        "object_id": "Q639669",
+        "answers": ["musician"],
+        "redirects": [
+            (
+                "Jesus Antunez",
+                "Jesus_Antunez_(musician)",
+                ["Redirects_from_titles_without_diacritics"],
+            ),
+            ("Jesus Antunez", "Jesus_Antunez", ["Redirects_from_misspellings"]),
+        ],
+    },
+]
+
+
+def rows_of(fact):
+    """Realise a fact as rows of the release."""
+    relation = RELATIONS[fact["relation"]]
+    title = fact["title"].replace("_", " ")
+    for surface, redirect, categories in [(title, None, ["__MAIN__"]), *fact["redirects"]]:
+        for template in ("original", "paraphrase"):
+            yield {
+                "triplet_id": fact["triplet_id"],
+                "subject_id": fact["subject_id"],
+                "subject_surface": surface,
+                "subject_surface_category": categories,
+                "subject_wiki_title": fact["title"],
+                "subject_redirect_wiki_title": redirect,
+                "subject_pageviews": fact["pageviews"],
+                "subject_aliases": [title],
+                "relation": fact["relation"],
+                "object_id": fact["object_id"],
+                "object_surface": fact["answers"][0],
+                "possible_answers": fact["answers"],
+                "template": template,
+                "question": relation.question(surface, template=template),
+            }
+
+
+@pytest.fixture
+def rows():
+    """Ten rows: two facts, three redirects, two templates."""
+    return [copy.deepcopy(row) for fact in FACTS for row in rows_of(fact)]
+
+
+@pytest.fixture
+def write_lines():
+    """Write rows as JSON lines."""
+
+    def write(path, rows):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+        )
+        return path
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def own_caches(tmp_path_factory, monkeypatch):
+    """Give each test empty caches of the hub and of `datasets`."""
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache / "hub"))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(cache / "datasets"))
+    return cache
+
+
+def instance(number, relation, surface, categories, redirect, template):
+    return RedirectQARow(
+        triplet_id=number,
+        subject_id=f"Q{number}",
+        subject_surface=surface,
+        subject_surface_category=categories,
+        subject_wiki_title="Cat_Stevens",
+        subject_redirect_wiki_title=redirect,
+        subject_pageviews=12,
+        subject_aliases=("NA", "null"),
+        relation=relation,
+        relation_id=RELATIONS[relation].property_id,
+        object_id="Q84",
+        object_surface="London",
+        object_aliases=("London", "NA"),
+        template=template,
+        question=RELATIONS[relation].question(surface, template=template),
+    )
+
+
+INSTANCES = (
+    (1, "place_of_birth", "Cat Stevens", ["__MAIN__"], None),
+    (1, "place_of_birth", "NA", ["Redirects_from_pseudonyms"], "NA"),
+    (
+        1,
+        "place_of_birth",
+        "Steven D. | Georgiou",
+        ["Redirects_from_personal_names", "Redirects_from_misspellings"],
+        "Steven_D._Georgiou",
+    ),
+    (1, "place_of_birth", "cat Stevens", [], "cat_Stevens"),
+    (2, "occupation", "Chris Metzen", ["__MAIN__"], None),
+)
+
+
+@pytest.fixture
+def built_rows():
+    """Ten rows: five instances in two wordings."""
+    return [
+        instance(*spec, template) for spec in INSTANCES for template in ("original", "paraphrase")
+    ]
+
+
+@pytest.fixture
+def manifest():
+    """The record of a build."""
+    return BuildManifest(
+        builder="redirectqa",
+        builder_version="1.0.0",
+        package_version="0.2.0",
+        seed=7,
+        options={"triples": 500_000, "wiki": "enwiki"},
+        sources=[
+            SourceFile(
+                name="enwiki-20260101-page.sql.gz", date="20260101", n_bytes=1234, sha1="ab12"
+            )
+        ],
+    )
+
+
+@pytest.fixture
+def subset(built_rows):
+    """Makes a subset of these rows, or of others."""
+
+    def make(name="v1.0.0", splits=None, **options):
+        return Subset(
+            name=name,
+            splits={"test": built_rows} if splits is None else splits,
+            record=RedirectQARow,
+            key=("triplet_id", "subject_surface", "template"),
+            **options,
+        )
+
+    return make
+
+
+COLUMNS = list(SlaqRow.model_fields)
+
+
+def slaq_row(topic="The Punic Wars", **changes):
+    """Figure 6 of the paper (arXiv 2510.11218)."""
+    return {
+        "Category": "History",
+        "Topic": topic,
+        "URL": "https://en.wikipedia.org/wiki/Punic_Wars",
+        "ShortQ1": "When did the First Punic War occur?",
+        "ShortA1": "It took place from 264 to 241 BCE.",
+        "ShortQ2": "How long did the Punic Wars last?",
+        "ShortA2": "They lasted a total of 43 years.",
+        "ShortQ3": "Which two powers fought in the Punic Wars?",
+        "ShortA3": "Rome and Carthage.",
+        "ShortQ4": "Who was the renowned Carthaginian general in the Second Punic War?",
+        "ShortA4": "Hannibal Barca was the famous general.",
+        "ShortQ5": "What did Hannibal famously cross Italy with?",
+        "ShortA5": "Hannibal crossed Italy with war elephants.",
+        "LongQ": "Discuss the Punic Wars by covering (1) when the First Punic War occurred, "
+        "(2) how long the Punic Wars lasted, (3) which two powers fought, (4) who the renowned "
+        "Carthaginian general in the Second Punic War was, and (5) what he famously crossed Italy "
+        "with.",
+        "LongA": "The First Punic War took place from 264 to 241 BCE, and the three Punic Wars "
+        "altogether lasted about 43 years between Rome and Carthage. In the Second Punic War, "
+        "Hannibal Barca rose as the famed Carthaginian commander, becoming legendary for crossing "
+        "Italy with war elephants.",
+        "Pageviews": "1,234,567",
+        "ShortQ1_Entity": "1",
+        "ShortQ2_Entity": "0",
+        "ShortQ3_Entity": "1",
+        "ShortQ4_Entity": "1",
+        "ShortQ5_Entity": "1",
+    } | changes
+
+
+@pytest.fixture
+def row():
+    """Make a row."""
+    return slaq_row
+
+
+@pytest.fixture
+def write_csv(tmp_path):
+    """Write rows as the release's file."""
+
+    def write(rows, name="test.csv", columns=COLUMNS, encoding="utf-8"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding=encoding, newline="") as file:
+            writer = csv.DictWriter(file, columns, lineterminator="\n", extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def written():
+    """What a writer would have written to get figure 6; changes by column name."""
+
+    def make(**changes):
+        cells = slaq_row(**changes)
+        return WrittenTopic(
+            facts=tuple(
+                WrittenFact(question=cells[f"ShortQ{k}"], answer=cells[f"ShortA{k}"])
+                for k in range(1, 6)
+            ),
+            long_question=cells["LongQ"],
+            long_answer=cells["LongA"],
+        )
+
+    return make
+
+
+@pytest.fixture
+def article():
+    """An article that holds figure 6."""
+    cells = slaq_row()
+    text = " ".join(str(cells[name]) for name in ("LongA", *(f"ShortA{k}" for k in range(1, 6))))
+    return SlaqArticle(
+        title="The Punic Wars", category="History", text=text, url=cells["URL"], pageviews=12
+    )
+
+
+@pytest.fixture(scope="session")
+def published(data_files):
+    """Database file and prompt folder of each published database, by name."""
+    root = data_files / "lmlm_audit" / "data"
+    custom = root / "custom_databases"
+    cells = {
+        f"{domain}/{topology}": (
+            custom / domain / f"{topology}.json",
+            custom / domain / "prompts" / topology,
+        )
+        for domain in DOMAINS
+        for topology in PUBLISHED_TOPOLOGIES
+    }
+    released = root / "released_database"
+    return cells | {"released": (released / "lmlm_database.json", released / "prompts")}
+
+
+@pytest.fixture
+def rivers():
+    """A table without decoys and near misses."""
+    return FactTable(
+        name="rivers",
+        facts=(
+            Triplet("Rhine", "Mouth", "North Sea"),
+            Triplet("Danube", "Mouth", "Black Sea"),
+            Triplet("Danube", "Length", "2,850 km"),
+        ),
+        aliases=(
+            Aliases(name="Danube", aliases=("Donau", "Duna", "Dunaj"), roles=("subject",)),
+            Aliases(name="Mouth", aliases=("Flows Into",), roles=("relation",)),
+            Aliases(name="Black Sea", aliases=("Pontos",), roles=("object",)),
+        ),
+    )

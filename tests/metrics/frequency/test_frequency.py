@@ -1,0 +1,462 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics.correlation.correlation_resamples import correlation_bootstrap
+from surface_consistency.metrics.correlation.correlations import correlation, partial_correlation
+from surface_consistency.metrics.correlation.dependent_correlations import (
+    compare_dependent_correlations,
+)
+from surface_consistency.metrics.frequency.frequency import frequency_analysis
+
+SUBSETS = ["overall", "canonical", "redirect", "redirect_high_frequency"]
+STATISTICS = [
+    *("entity", "surface", "entity_given_surface", "surface_given_entity", "entity_minus_surface"),
+]
+MODELS = ["small", "large"]
+
+
+def instances(seed=0, n_facts=400):
+    """Canonical and redirect instances whose accuracy rises with both frequencies."""
+    rng = np.random.default_rng(seed)
+    fact = np.repeat(np.arange(n_facts), 2)
+    entity = np.ceil(np.exp(rng.normal(5, 2, n_facts)))[fact]
+    is_canonical = np.tile([True, False], n_facts)
+    surface = np.floor(entity * rng.beta(np.where(is_canonical, 2, 0.4), 1))
+    known = rng.normal(size=n_facts)[fact] + 0.3 * np.log(entity) + 0.1 * np.log1p(surface) - 2
+    frame = pd.DataFrame(
+        {
+            "fact_id": fact,
+            "instance": np.arange(2 * n_facts),
+            "is_canonical": is_canonical,
+            "entity_frequency": entity,
+            "surface_frequency": surface,
+        }
+    )
+    for model, shift in zip(MODELS, (0.0, 1.0), strict=True):
+        chance = 1 / (1 + np.exp(-known - shift))
+        frame[model] = rng.binomial(2, chance) / 2
+    return frame
+
+
+def subset_of(frame, subset):
+    frame = frame[(frame["entity_frequency"] > 0) & (frame["surface_frequency"] > 0)]
+    if subset == "overall":
+        return frame
+    frame = frame[frame["is_canonical"] == (subset == "canonical")]
+    return frame[frame["surface_frequency"] > 10] if "high" in subset else frame
+
+
+def vectors(frame, model):
+    return (
+        np.log(frame["entity_frequency"].to_numpy()),
+        np.log(frame["surface_frequency"].to_numpy()),
+        frame[model].to_numpy(),
+    )
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_analysis_agrees_with_the_single_functions(method):
+    """Without clusters each row is what `correlation` and its kin give on the filtered rows."""
+    frame = instances()
+
+    rows = frequency_analysis(
+        frame, accuracy=MODELS, method=method, cluster=None, confidence_level=0.9
+    )
+
+    assert rows["subset"].tolist() == [s for _ in MODELS for s in SUBSETS for _ in STATISTICS]
+    assert rows["statistic"].tolist() == STATISTICS * 8
+    cells = rows.set_index(["model", "subset", "statistic"])
+    for model in MODELS:
+        for subset in SUBSETS:
+            kept = subset_of(frame, subset)
+            entity, surface, accuracy = vectors(kept, model)
+            options = {"method": method, "confidence_level": 0.9}
+            expected = {
+                "entity": correlation(entity, accuracy, **options),
+                "surface": correlation(surface, accuracy, **options),
+                "entity_given_surface": partial_correlation(
+                    entity, accuracy, controls=surface, **options
+                ),
+                "surface_given_entity": partial_correlation(
+                    surface, accuracy, controls=entity, **options
+                ),
+            }
+            for statistic, result in expected.items():
+                row = cells.loc[(model, subset, statistic)]
+                assert row["estimate"] == pytest.approx(result.coefficient, abs=1e-10)
+                assert row["p_value"] == pytest.approx(result.p_value, rel=1e-6)
+                assert row["estimate_low"] == pytest.approx(
+                    result.coefficient_interval.low, abs=1e-10
+                )
+                assert row["estimate_high"] == pytest.approx(
+                    result.coefficient_interval.high, abs=1e-10
+                )
+                assert row["n"] == row["n_clusters"] == len(kept)
+            compared = compare_dependent_correlations(
+                expected["entity"].coefficient,
+                expected["surface"].coefficient,
+                r_kh=correlation(entity, surface, method=method).coefficient,
+                n=len(kept),
+                confidence_level=0.9,
+            )
+            row = cells.loc[(model, subset, "entity_minus_surface")]
+            assert row["estimate"] == pytest.approx(compared.difference, abs=1e-10)
+            assert row["p_value"] == pytest.approx(compared.p_value, rel=1e-6)
+            assert row["estimate_low"] == pytest.approx(compared.difference_interval.low, abs=1e-10)
+    assert rows["cluster_p_value"].isna().all()
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
+    frame = instances(1)
+    kept = subset_of(frame, "overall")
+    entity, surface, accuracy = vectors(kept, "small")
+    (expected,) = correlation_bootstrap(
+        entity,
+        accuracy,
+        controls=surface,
+        clusters=kept["fact_id"],
+        method=method,
+        n_resamples=3000,
+        rng=9,
+    )
+
+    rows = frequency_analysis(frame, accuracy=MODELS, method=method, n_resamples=3000)
+
+    cells = rows.set_index(["model", "subset", "statistic"])
+    row = cells.loc[("small", "overall", "entity_given_surface")]
+    assert row["estimate"] == pytest.approx(expected.estimate, abs=1e-10)
+    assert (row["estimate_low"], row["estimate_high"]) == pytest.approx(
+        (expected.estimate_interval.low, expected.estimate_interval.high),
+        abs=0.2 * expected.standard_error,
+    )
+    assert row["n_clusters"] == kept["fact_id"].nunique() < row["n"]
+
+
+def test_p_values_of_clusters_are_near_those_of_rows_where_rows_are_clusters():
+    frame = instances(2)
+
+    rows = frequency_analysis(frame, accuracy="large", cluster="instance")
+
+    redirect = rows[rows["subset"] == "redirect"]
+    z = [[-math.log10(p) for p in redirect[column]] for column in ("p_value", "cluster_p_value")]
+    assert z[0] == pytest.approx(z[1], rel=0.35, abs=0.2)
+    assert (redirect["n_clusters"] == redirect["n"]).all()
+
+
+def test_rows_of_repeated_facts_hold_less_than_as_many_facts():
+    """Writing every row out five times multiplies the significance of rows, not of clusters."""
+    frame = instances(3, n_facts=150)
+    repeated = pd.concat([frame] * 5)
+
+    once, often = (
+        frequency_analysis(rows, accuracy="small", n_resamples=4000) for rows in (frame, repeated)
+    )
+
+    for column in ("estimate", "n_clusters"):
+        assert often[column].tolist() == pytest.approx(once[column].tolist())
+    assert often["estimate_low"].tolist() == pytest.approx(once["estimate_low"].tolist(), abs=0.03)
+    entity = once["statistic"] == "entity"
+    assert (often["p_value"] < once["p_value"] ** 2)[entity].all()
+    logs = [np.log(table["cluster_p_value"][entity]) for table in (once, often)]
+    assert logs[0].tolist() == pytest.approx(logs[1].tolist(), rel=0.1)
+
+
+def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
+    frame = instances(4)
+    frame.loc[frame.index[:7], "entity_frequency"] = 0
+    frame.loc[frame.index[10:16], "surface_frequency"] = np.nan
+    frame.loc[frame.index[20:25], "small"] = np.nan
+
+    with pytest.warns(UnscoredWarning, match="11 of 800 surface instances lack a frequency or an"):
+        rows = frequency_analysis(frame, accuracy=MODELS, n_resamples=50)
+
+    sizes = {"overall": 800, "canonical": 400, "redirect": 400, "redirect_high_frequency": 400}
+    total = rows[["n", "n_zero", "n_below", "n_missing"]].sum(axis=1)
+    assert total.tolist() == [sizes[subset] for subset in rows["subset"]]
+    cells = rows.drop_duplicates(["model", "subset"]).set_index(["model", "subset"])
+    assert cells.loc[("small", "overall"), "n_missing"] - cells.loc[
+        ("large", "overall"), "n_missing"
+    ] == pytest.approx(5, abs=2)
+    assert (cells.xs("redirect_high_frequency", level="subset")["n_below"] > 0).all()
+    assert (cells.drop(index="redirect_high_frequency", level="subset")["n_below"] == 0).all()
+    with pytest.raises(ValueError, match=r"surface_frequency\[10\] is missing"):
+        frequency_analysis(frame, accuracy=MODELS, missing="raise")
+
+
+def test_models_with_gaps_have_their_own_rows():
+    """A gap in one model's accuracy leaves the other's numbers as they are."""
+    frame = instances(5)
+    gappy = frame.copy()
+    gappy.loc[gappy.index[:9], "small"] = np.nan
+
+    with pytest.warns(UnscoredWarning, match="9 of 800"):
+        both = frequency_analysis(gappy, accuracy=MODELS, n_resamples=100)
+    alone = frequency_analysis(frame, accuracy=["large"], n_resamples=100)
+    dropped = frequency_analysis(frame.iloc[9:], accuracy=["small"], n_resamples=100)
+
+    large = both[both["model"] == "large"].reset_index(drop=True)
+    small = both[both["model"] == "small"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(large, alone)
+    assert small["estimate"].tolist() == pytest.approx(dropped["estimate"].tolist())
+    assert small["n"].tolist() == dropped["n"].tolist()
+
+
+def test_long_and_wide_frames_agree():
+    frame = instances(6)
+    long = frame.melt(
+        id_vars=[column for column in frame if column not in MODELS],
+        value_vars=MODELS,
+        var_name="model",
+        value_name="accuracy",
+    )
+
+    wide = frequency_analysis(frame, accuracy=MODELS, cluster=None)
+    by_model = frequency_analysis(long, by="model", cluster=None, instance_id="instance")
+
+    assert sorted(by_model["model"].unique()) == sorted(MODELS)
+    keys = ["model", "subset", "statistic"]
+    left, right = (rows.set_index(keys).sort_index() for rows in (wide, by_model))
+    pd.testing.assert_frame_equal(left, right)
+    with pytest.raises(ValueError, match=r"column 'instance' holds .*0.* more than once"):
+        frequency_analysis(long, instance_id="instance")
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=10)
+def test_analysis_is_free_of_the_order_of_rows(data):
+    frame = instances(7, n_facts=25)
+    order = data.draw(st.permutations(range(50)))
+    options = {"accuracy": "large", "n_resamples": 60}
+
+    rows = frequency_analysis(frame, **options)
+    shuffled = frequency_analysis(frame.iloc[order], **options)
+
+    pd.testing.assert_frame_equal(rows, shuffled, rtol=1e-6)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(deadline=None, max_examples=20)
+def test_estimates_are_bounded_and_opposite_for_wrongness(seed):
+    frame = instances(seed, n_facts=30)
+
+    right = frequency_analysis(frame, accuracy="small", n_resamples=30)
+    wrong = frequency_analysis(
+        frame.assign(small=1 - frame["small"]), accuracy="small", cluster=None
+    )
+
+    assert wrong["estimate"].tolist() == pytest.approx((-right["estimate"]).tolist(), abs=1e-9)
+    bound = np.where(right["statistic"] == "entity_minus_surface", 2, 1)
+    assert (right["estimate"].abs() <= bound).all()
+    assert (right["estimate_low"] <= right["estimate_high"]).all()
+    assert right["p_value"].between(0, 1).all()
+
+
+def test_threshold_of_the_high_frequency_subset_is_strict():
+    frame = instances(8)
+    n_at_ten = int(((frame["surface_frequency"] == 10) & ~frame["is_canonical"]).sum())
+    above = [
+        frequency_analysis(frame, accuracy="small", cluster=None, high_frequency_above=threshold)
+        .set_index("subset")["n"]["redirect_high_frequency"]
+        .iloc[0]
+        for threshold in (9, 10)
+    ]
+
+    assert n_at_ten > 0
+    assert above[0] - above[1] == n_at_ten
+
+
+def test_constant_accuracy_is_nan_with_one_warning():
+    frame = instances(9).assign(small=1.0)
+
+    with pytest.warns(
+        UndefinedMetricWarning, match=r"entity \(4, such as small, overall"
+    ) as caught:
+        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert (
+        rows[["estimate", "estimate_low", "estimate_high", "p_value", "cluster_p_value"]]
+        .isna()
+        .all(axis=None)
+    )
+
+
+def test_one_constant_frequency_leaves_the_other_correlation_alone():
+    """Entity frequencies vary and surface frequencies do not: what needs both is NaN."""
+    frame = instances(10).assign(surface_frequency=5)
+
+    with pytest.warns(UndefinedMetricWarning, match="surface"):
+        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+
+    defined = rows.loc[rows["estimate"].notna(), "statistic"]
+    assert set(defined) == {"entity"}
+
+
+def test_equal_frequencies_leave_no_partial_correlation():
+    frame = instances(10)
+    frame["surface_frequency"] = frame["entity_frequency"]
+
+    with pytest.warns(UndefinedMetricWarning, match="entity_given_surface.*surface_given_entity"):
+        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+
+    partial = rows["statistic"].str.contains("given")
+    assert rows["estimate"].isna().tolist() == partial.tolist()
+
+
+def test_subset_without_rows_is_nan_with_a_warning():
+    frame = instances(11)
+
+    with pytest.warns(UndefinedMetricWarning, match="small, redirect in the frame"):
+        rows = frequency_analysis(
+            frame[frame["is_canonical"]], accuracy="small", n_resamples=20
+        ).set_index(["subset", "statistic"])
+
+    assert rows.loc[("redirect", "entity"), "n"] == 0
+    assert math.isnan(rows.loc[("redirect", "entity"), "estimate"])
+    assert rows.loc[("canonical", "entity"), "estimate"] > 0
+
+
+@pytest.mark.parametrize(("n", "defined"), [(2, 0), (3, 3), (4, 5)])
+def test_few_rows_define_few_statistics(n, defined):
+    frame = instances(12)
+    frame = frame[frame["is_canonical"] & (frame["surface_frequency"] > 0)].iloc[:n]
+    frame["small"] = [0.0, 1.0, 0.5, 0.5][:n]
+
+    with pytest.warns(UndefinedMetricWarning, match="undefined"):
+        rows = frequency_analysis(frame, accuracy="small", cluster=None)
+
+    canonical = rows[rows["subset"] == "canonical"]
+    assert int(canonical["estimate"].notna().sum()) == defined
+
+
+def test_one_cluster_has_no_intervals():
+    with pytest.warns(UndefinedMetricWarning, match="interval of entity"):
+        rows = frequency_analysis(instances(13).assign(fact_id=1), accuracy="small")
+
+    assert rows["estimate_low"].isna().all()
+    assert rows["cluster_p_value"].isna().all()
+    assert rows["estimate"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "message"),
+    [
+        ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' is not in the frame"),
+        ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' is not in the frame"),
+        ({}, {"accuracy": []}, ValueError, "accuracy must name at least one column"),
+        ({}, {"accuracy": ["small"] * 2}, ValueError, "accuracy names a column twice"),
+        ({"n": 1}, {"by": "n"}, ValueError, "by column 'n' has the name of a column of the result"),
+        ({"small": 2}, {}, ValueError, r"small\[0\] must lie in \[0, 1\]; got 2"),
+        ({"entity_frequency": -1}, {}, ValueError, r"entity_frequency\[0\] must lie in \[0, inf\]"),
+        ({"is_canonical": "yes"}, {}, ValueError, r"is_canonical\[0\] is 'yes', which is no"),
+        ({"is_canonical": None}, {}, ValueError, r"is_canonical\[0\] is missing"),
+        ({"fact_id": None}, {}, ValueError, "column 'fact_id' has no cluster id in row 0"),
+        ({}, {"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
+        ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or 'spearman'"),
+        ({}, {"transform": "sqrt"}, ValueError, "transform must be 'log' or 'log1p'"),
+        ({}, {"controls": "entity"}, ValueError, "'entity' is the name of a statistic"),
+        ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
+        ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
+        ({}, {"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
+        ({}, {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
+        ({}, {"rng": 0.5}, TypeError, "rng must be an integer seed"),
+    ],
+)
+def test_frequency_analysis_rejects_bad_arguments(change, options, error, message):
+    frame = instances(14, n_facts=10).assign(**change)
+
+    with pytest.raises(error, match=message):
+        frequency_analysis(frame, **({"accuracy": "small"} | options))
+
+
+def test_frequency_analysis_rejects_what_is_no_frame_or_empty():
+    with pytest.raises(TypeError, match="frame must be a pandas DataFrame, one row a surface inst"):
+        frequency_analysis([{"accuracy": 1}])
+    with pytest.raises(ValueError, match="frame has no rows"):
+        frequency_analysis(instances(15).iloc[:0], accuracy="small")
+
+
+def with_others(frame):
+    return frame.assign(others=frame["entity_frequency"] - frame["surface_frequency"])
+
+
+def test_others_are_analysed_on_rows_that_have_them():
+    frame = with_others(instances(20))
+    frame.loc[:50, "others"] = 0
+    kept = subset_of(frame, "redirect")
+    kept = kept[kept["others"] > 0]
+    x, y = np.log(kept["others"]), np.log(kept["surface_frequency"])
+
+    rows = frequency_analysis(frame, accuracy="small", others_frequency="others")
+    found = rows.set_index(["subset", "statistic"]).loc["redirect"]
+
+    plain = frequency_analysis(frame, accuracy="small")
+    same = rows[~rows["statistic"].str.contains("others")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, plain)
+    assert found.index[5:].tolist() == [
+        *("others", "others_given_surface", "surface_given_others", "others_minus_surface")
+    ]
+    expected = partial_correlation(x, kept["small"], controls=y)
+    assert found.loc["others_given_surface", "estimate"] == pytest.approx(expected.coefficient)
+    assert found.loc["others_given_surface", "p_value"] == pytest.approx(expected.p_value)
+    assert found.loc["others", "estimate"] == pytest.approx(
+        correlation(x, kept["small"]).coefficient
+    )
+    assert found.loc["others", "n"] == len(kept) < found.loc["entity", "n"]
+    assert found.loc["others", ["n", "n_zero"]].sum() == len(frame) // 2
+
+
+def test_log1p_keeps_rows_of_zero_and_counts_them():
+    frame = instances(21)
+    zeros = int((frame["surface_frequency"] == 0).sum())
+
+    rows = frequency_analysis(frame, accuracy="small", transform="log1p")
+    found = rows.set_index(["subset", "statistic"]).loc["overall"]
+
+    expected = partial_correlation(
+        np.log1p(frame["entity_frequency"]),
+        frame["small"],
+        controls=np.log1p(frame["surface_frequency"]),
+    )
+    assert zeros > 0
+    assert found["n"].unique().tolist() == [len(frame)]
+    assert found["n_zero"].unique().tolist() == [zeros]
+    assert found.loc["entity_given_surface", "estimate"] == pytest.approx(expected.coefficient)
+    high = rows[rows["subset"] == "redirect_high_frequency"].iloc[0]
+    assert high[["n", "n_below"]].sum() == len(frame) // 2
+    assert high["n_zero"] == 0
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_controls_are_held_constant_too(method):
+    frame = instances(22)
+    frame["pairs"] = np.random.default_rng(0).integers(0, 40, len(frame))
+    kept = subset_of(frame, "canonical")
+    kept = kept[kept["pairs"] > 0]
+    entity, surface, pairs = (
+        np.log(kept[name]) for name in ("entity_frequency", "surface_frequency", "pairs")
+    )
+
+    rows = frequency_analysis(frame, accuracy="small", controls="pairs", method=method)
+    found = rows.set_index(["subset", "statistic"]).loc["canonical"]
+
+    expected = {
+        "entity": correlation(entity, kept["small"], method=method),
+        "pairs": correlation(pairs, kept["small"], method=method),
+        "entity_given_surface": partial_correlation(
+            entity, kept["small"], controls=np.column_stack([surface, pairs]), method=method
+        ),
+        "pairs_given_frequencies": partial_correlation(
+            pairs, kept["small"], controls=np.column_stack([entity, surface]), method=method
+        ),
+    }
+    for name, one in expected.items():
+        assert found.loc[name, "estimate"] == pytest.approx(one.coefficient)
+        assert found.loc[name, "p_value"] == pytest.approx(one.p_value)

@@ -1,0 +1,257 @@
+import csv
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics.linking.linking import (
+    LINKING_KINDS,
+    LINKING_RATES,
+    LinkingTable,
+    linking_by,
+    linking_table,
+)
+
+counts = st.integers(0, 60)
+
+
+def table_of(cells):
+    names = ("positive_right", "positive_wrong", "negative_right", "negative_wrong")
+    return LinkingTable(**dict(zip(names, cells, strict=True)))
+
+
+def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
+    """Raw accuracy weighs two negatives a positive, balanced accuracy one class as the other."""
+    path = data_files / "golden" / "redirectqa_table7_entity_linking.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        published = list(csv.DictReader(file))
+
+    for row in published:
+        positive = round(1000 * float(row["positive_accuracy"]))
+        negative = round(2000 * float(row["negative_accuracy"]))
+        table = table_of((positive, 1000 - positive, negative, 2000 - negative))
+        assert table.raw_accuracy == pytest.approx(float(row["raw_accuracy"]), abs=0.001), row
+        assert table.balanced_accuracy == pytest.approx(
+            float(row["balanced_accuracy"]), abs=0.001
+        ), row
+    assert len(published) == 6
+
+
+@given(
+    answers=st.lists(
+        st.tuples(st.sampled_from(LINKING_KINDS), st.sampled_from([True, False, None])), max_size=40
+    ),
+    data=st.data(),
+)
+@settings(deadline=None)
+def test_linking_table_agrees_with_a_naive_loop(answers, data):
+    shuffled = data.draw(st.permutations(answers))
+    scored = [(kind == "positive", right) for kind, right in answers if right is not None]
+    expected = tuple(
+        scored.count(cell) for cell in ((True, True), (True, False), (False, True), (False, False))
+    )
+    kinds, correct = [kind for kind, _ in shuffled], [right for _, right in shuffled]
+
+    if len(scored) < len(answers):
+        with pytest.warns(UnscoredWarning, match="of .* linking examples lack a verdict"):
+            table = linking_table(correct, kinds, missing="drop")
+        with pytest.raises(ValueError, match=r"has no verdict .*missing='drop'"):
+            linking_table(correct, kinds)
+    else:
+        table = linking_table(correct, kinds)
+
+    assert table.counts == expected
+    assert table.n == len(scored)
+
+
+def test_two_negative_kinds_are_one_class():
+    """Negative accuracy pools the kinds, so that the larger kind weighs more."""
+    kinds = ["positive"] + ["surface_negative"] * 3 + ["semantic_negative"]
+
+    table = linking_table([1, 1, 1, 1, 0], kinds)
+
+    assert table.negative_accuracy == 0.75
+    assert table.balanced_accuracy == 0.875
+    assert table.raw_accuracy == 0.8
+    assert table.yes_rate == 0.4
+
+
+@given(cells=st.tuples(*[st.integers(1, 60)] * 4), weight=st.integers(2, 5))
+@settings(deadline=None)
+def test_rates_are_bounded_and_balanced_accuracy_is_free_of_prevalence(cells, weight):
+    table = table_of(cells)
+    more_negatives = table_of((*cells[:2], *(weight * cell for cell in cells[2:])))
+
+    for name in LINKING_RATES:
+        assert 0 <= getattr(table, name) <= 1
+    assert more_negatives.balanced_accuracy == pytest.approx(table.balanced_accuracy)
+    ends = sorted((table.positive_accuracy, table.negative_accuracy))
+    assert ends[0] - 1e-12 <= table.raw_accuracy <= ends[1] + 1e-12
+
+
+@given(positive=st.integers(1, 50), negative=st.integers(1, 50), yes=st.booleans())
+@settings(deadline=None)
+def test_constant_answers_are_at_chance(positive, negative, yes):
+    """Who always says yes, or always no, has a balanced accuracy of one half."""
+    kinds = ["positive"] * positive + ["semantic_negative"] * negative
+
+    table = linking_table([(kind == "positive") == yes for kind in kinds], kinds)
+
+    assert table.balanced_accuracy == 0.5
+    assert table.yes_rate == float(yes)
+
+
+@given(left=st.tuples(*[counts] * 4), right=st.tuples(*[counts] * 4))
+@settings(deadline=None)
+def test_tables_add_up(left, right):
+    total = table_of(left) + table_of(right)
+
+    assert total.counts == tuple(np.add(left, right))
+    assert table_of(left).__add__(3) is NotImplemented
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("raw_accuracy", (0, 0, 0, 0)),
+        ("balanced_accuracy", (3, 1, 0, 0)),
+        ("positive_accuracy", (0, 0, 3, 1)),
+        ("negative_accuracy", (3, 1, 0, 0)),
+        ("yes_rate", (0, 0, 0, 0)),
+    ],
+)
+def test_undefined_rate_is_nan_with_a_warning(name, cells):
+    with pytest.warns(UndefinedMetricWarning, match=f"{name} is undefined") as caught:
+        value = getattr(table_of(cells), name)
+
+    assert math.isnan(value)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("correct", "kinds", "options", "message"),
+    [
+        ([1, 0], ["positive"], {}, "correct and kinds must have equal lengths.*got 2 and 1"),
+        ([1], ["negative"], {}, r"kinds\[0\] must be one of positive, .*got 'negative'"),
+        ([2], ["positive"], {}, r"correct\[0\] is 2, which is no verdict"),
+        ([None], ["positive"], {}, r"correct\[0\] has no verdict \(in all 1 of 1"),
+        ([1], ["positive"], {"missing": "wrong"}, "missing must be 'raise' or 'drop'"),
+    ],
+)
+def test_linking_table_rejects_bad_arguments(correct, kinds, options, message):
+    with pytest.raises(ValueError, match=message):
+        linking_table(correct, kinds, **options)
+
+
+@pytest.mark.parametrize(
+    ("cells", "error", "message"),
+    [
+        ((-1, 0, 0, 0), ValueError, "positive_right must be a count of at least 0; got -1"),
+        ((0, 0.5, 0, 0), TypeError, "positive_wrong must be an integer count"),
+        ((0, 0, True, 0), TypeError, "negative_right must be an integer count"),
+    ],
+)
+def test_linking_table_class_rejects_what_is_no_count(cells, error, message):
+    with pytest.raises(error, match=message):
+        table_of(cells)
+
+
+def examples(seed=0, n_pairs=300):
+    """Three examples a pair; pairs of a fact share how well the model knows the entity."""
+    rng = np.random.default_rng(seed)
+    fact = np.repeat(rng.integers(0, n_pairs // 2, n_pairs), 3)
+    known = rng.random(n_pairs)[fact]
+    kind = np.tile(LINKING_KINDS, n_pairs)
+    chance = np.where(kind == "positive", 0.2 + 0.5 * known, 0.5 + 0.4 * known)
+    types = [["Typical_Errors"], ["Spelling_variants"], ["Typical_Errors", "Spelling_variants"]]
+    labels = pd.Series([types[k] for k in rng.integers(0, 3, n_pairs)])
+    return pd.DataFrame(
+        {
+            "fact_id": fact,
+            "kind": kind,
+            "type": np.repeat(labels.to_numpy(), 3),
+            "is_correct": rng.random(3 * n_pairs) < chance,
+        }
+    )
+
+
+def test_groups_agree_with_their_tables():
+    frame = examples()
+
+    rows = linking_by(frame, by="type", n_resamples=200).set_index("type")
+
+    for name in ("Typical_Errors", "Spelling_variants"):
+        members = frame[[name in labels for labels in frame["type"]]]
+        table = linking_table(members["is_correct"], members["kind"].tolist())
+        cells = ["positive_right", "positive_wrong", "negative_right", "negative_wrong"]
+        assert tuple(rows.loc[name, cells]) == table.counts
+        assert rows.loc[name, "n_clusters"] == members["fact_id"].nunique()
+        for rate in LINKING_RATES:
+            assert rows.loc[name, rate] == pytest.approx(getattr(table, rate))
+            assert rows.loc[name, f"{rate}_low"] < rows.loc[name, rate]
+            assert rows.loc[name, rate] < rows.loc[name, f"{rate}_high"]
+
+
+def test_intervals_agree_with_a_naive_cluster_loop():
+    frame = examples(1, n_pairs=80)
+    parts = dict(iter(frame.groupby("fact_id")))
+    rng = np.random.default_rng(2)
+    values = []
+    for _ in range(600):
+        drawn = pd.concat([parts[fact] for fact in rng.choice(list(parts), len(parts))])
+        values.append(linking_table(drawn["is_correct"], drawn["kind"].tolist()).balanced_accuracy)
+
+    (row,) = linking_by(frame, interval="percentile").to_dict("records")
+
+    bounds = row["balanced_accuracy_low"], row["balanced_accuracy_high"]
+    assert bounds == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.2 * np.std(values))
+
+
+def test_rows_may_be_their_own_clusters():
+    frame = examples(3)
+
+    (row,) = linking_by(frame, cluster=None, n_resamples=200).to_dict("records")
+
+    assert row["n_clusters"] == row["n"] == 900
+
+
+def test_examples_without_verdict_are_counted():
+    frame = examples(4)
+    frame["is_correct"] = frame["is_correct"].astype(object)
+    frame.loc[[0, 5], "is_correct"] = None
+
+    with pytest.warns(UnscoredWarning, match="2 of 900 linking examples lack a verdict"):
+        (row,) = linking_by(frame, n_resamples=50).to_dict("records")
+
+    assert (row["n"], row["n_missing"]) == (898, 2)
+    with pytest.raises(ValueError, match=r"is_correct\[0\] has no verdict"):
+        linking_by(frame, missing="raise")
+
+
+def test_group_without_negatives_is_nan_with_a_warning():
+    frame = examples(5)
+
+    with pytest.warns(UndefinedMetricWarning, match="balanced_accuracy"):
+        (row,) = linking_by(frame[frame["kind"] == "positive"], n_resamples=50).to_dict("records")
+
+    assert math.isnan(row["balanced_accuracy"])
+    assert row["raw_accuracy"] == row["positive_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"by": "relation"}, ColumnNotFoundError, "column 'relation' is not in the frame"),
+        ({"by": ["type", "type"]}, ValueError, "by names a column twice"),
+        ({"kind": "type"}, ValueError, r"type\[0\] must be one of positive"),
+        ({"rng": -1}, ValueError, "rng must be a seed of at least 0"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
+    ],
+)
+def test_linking_by_rejects_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        linking_by(examples(), **options)

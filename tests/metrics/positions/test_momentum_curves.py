@@ -1,0 +1,601 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as npst
+
+from surface_consistency.errors import (
+    SurfaceConsistencyWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.metrics.positions import _momentum_null, momentum_curves
+from surface_consistency.metrics.positions._momentum_null import (
+    null_by_moving,
+    null_by_pattern,
+    slopes,
+    streak_counts,
+)
+from surface_consistency.metrics.positions.momentum_curves import momentum
+from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
+
+SLOTS = 5
+LATIN = (np.arange(SLOTS)[:, None] + np.arange(SLOTS)) % SLOTS
+
+responses = st.tuples(st.integers(1, 6), st.integers(2, 6)).flatmap(
+    lambda shape: npst.arrays(np.int8, shape, elements=st.integers(0, 1))
+)
+
+
+def naive_counts(verdicts):
+    """Walk back from each slot until the verdict changes."""
+    n_slots = verdicts.shape[1]
+    counts = np.zeros((2, n_slots, 2), dtype=int)
+    for row in verdicts.tolist():
+        for slot in range(1, n_slots):
+            for kind, streak in enumerate((1, 0)):
+                run = len(
+                    list(itertools.takewhile(lambda v, s=streak: v == s, row[slot - 1 :: -1]))
+                )
+                counts[kind, run] += (1, row[slot])
+    return counts
+
+
+def planted(kind, seed, n_topics=600):
+    """Long answers of SLAQ's size over Latin squares, in slot order, with a planted effect."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permuted(np.tile(np.arange(SLOTS), (n_topics, 1)), axis=1)
+    orders = labels[:, LATIN]
+    ease = 0.5 * rng.beta(1, 1.5, (n_topics, 1)) + 0.5 * rng.beta(1, 1.5, (n_topics, SLOTS))
+    ease = reorder_to_slots(np.repeat(ease[:, None], SLOTS, axis=1), orders)
+    slots = np.empty(orders.shape, dtype=np.int8)
+    for slot in range(SLOTS):
+        chance = ease[..., slot]
+        if kind == "momentum" and slot:
+            chance = np.clip(chance + 0.15 * (2 * slots[..., slot - 1] - 1), 0, 1)
+        if kind == "fading":
+            chance = chance * (1 - 0.1 * slot)
+        slots[..., slot] = rng.random(chance.shape) < chance
+    return slots, orders
+
+
+def fixed_order(seed, n_permutations=5):
+    """Long answers of 40 topics, each asked several times in one order, without momentum."""
+    rng = np.random.default_rng(seed)
+    slots = rng.random((40, n_permutations, SLOTS)) < rng.beta(0.5, 0.5, (40, 1, SLOTS))
+    return slots, np.broadcast_to(np.arange(SLOTS), slots.shape)
+
+
+def probabilities(curve):
+    return [point.probability for point in curve.points]
+
+
+@given(responses)
+def test_streak_counts_agree_with_a_naive_loop(verdicts):
+    counts = streak_counts(verdicts, np.zeros(len(verdicts), dtype=np.int64), 1)
+
+    assert (counts[0] == naive_counts(verdicts)).all()
+
+
+@given(responses)
+def test_streak_counts_are_sums_over_groups(verdicts):
+    """Counts of merged responses are the sum of the counts of each."""
+    alone = streak_counts(verdicts, np.arange(len(verdicts)), len(verdicts))
+    together = streak_counts(verdicts, np.zeros(len(verdicts), dtype=np.int64), 1)
+
+    assert (alone.sum(axis=0) == together[0]).all()
+    assert together[0, :, :, 0].sum() == 2 * verdicts[:, 1:].size
+
+
+@given(responses)
+def test_streak_counts_are_mirrored_by_negation(verdicts):
+    """Runs of 1s become runs of 0s when right and wrong are exchanged."""
+    groups = np.zeros(len(verdicts), dtype=np.int64)
+
+    counts = streak_counts(verdicts, groups, 1)[0]
+    turned = streak_counts((1 - verdicts).astype(np.int8), groups, 1)[0]
+
+    assert (turned[::-1, :, 0] == counts[:, :, 0]).all()
+    assert (turned[::-1, :, 1] == counts[:, :, 0] - counts[:, :, 1]).all()
+
+
+def test_slope_agrees_with_the_published_rise():
+    """From 30 % to 57 % over four right facts is about 7 % each."""
+    # arXiv 2510.11218, section 4.2; points on a line, equally frequent.
+    counts = np.array([[1000, 300 + 67.5 * length] for length in range(5)])
+
+    assert slopes(counts) == pytest.approx(0.0675)
+
+
+@given(npst.arrays(np.int64, (6, 2), elements=st.integers(0, 50)))
+def test_slopes_agree_with_least_squares(pairs):
+    slots, right = np.maximum(pairs[:, 0], pairs[:, 1]), np.minimum(pairs[:, 0], pairs[:, 1])
+    x = np.repeat(np.arange(6), slots)
+    y = np.concatenate([np.arange(n) < k for n, k in zip(slots, right, strict=True)])
+
+    slope = float(slopes(np.column_stack((slots, right)).astype(float)))
+
+    if np.unique(x).size < 2:
+        assert math.isnan(slope)
+    else:
+        assert slope == pytest.approx(np.polyfit(x, y.astype(float), 1)[0], abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_momentum_agrees_with_hand_counts():
+    """Two responses of five slots: runs and what followed them."""
+    result = momentum([[1, 1, 0, 1, 1], [0, 0, 0, 1, 1]], n_resamples=50, n_null=50)
+
+    # Slots 2 to 5 of the first: after runs of 1s of length 1 (right), 2 (wrong), 0 (right), 1
+    # (right); of the second: 0 (wrong), 0 (wrong), 0 (right), 1 (right).
+    assert [(p.length, p.n, p.n_correct) for p in result.correct.points[:3]] == [
+        (0, 4, 2),
+        (1, 3, 3),
+        (2, 1, 0),
+    ]
+    # Runs of 0s: 0 (right), 0 (wrong), 1 (right), 0 (right); 1 (wrong), 2 (wrong), 3 (right), 0.
+    assert [(p.n, p.n_correct) for p in result.incorrect.points] == [
+        (4, 3),
+        (2, 1),
+        (1, 0),
+        (1, 1),
+        (0, 0),
+    ]
+
+
+@pytest.mark.parametrize("keep_slots", [False, True])
+def test_pattern_null_keeps_what_it_says(keep_slots):
+    """All draws have as many slots and right slots; only their places are left to chance."""
+    slots, _ = planted("fading", 1, n_topics=80)
+    verdicts = slots.reshape(-1, SLOTS)
+
+    counts = null_by_pattern(verdicts, 4000, np.random.default_rng(0), keep_slots=keep_slots)
+
+    assert (counts[:, :, :, 0].sum(axis=2) == verdicts[:, 1:].size).all()
+    # Right slots from the second on are all right slots less those in the first slot.
+    in_first = verdicts.sum() - counts[:, 0, :, 1].sum(axis=1)
+    expected = verdicts[:, 0].sum() if keep_slots else verdicts.sum() / SLOTS
+    assert in_first.mean() == pytest.approx(expected, rel=0.01)
+
+
+def test_pattern_null_agrees_with_all_rearrangements():
+    """Without slot effects, each rearrangement of a response is as likely as any other."""
+    verdicts = np.array([[1, 1, 0, 0], [1, 0, 0, 0]], dtype=np.int8)
+    arrangements = [sorted(set(itertools.permutations(row))) for row in verdicts.tolist()]
+    exact = [naive_counts(np.array(pair)) for pair in itertools.product(*arrangements)]
+
+    drawn = null_by_pattern(verdicts, 20_000, np.random.default_rng(0), keep_slots=False)
+
+    assert drawn.mean(axis=0) == pytest.approx(np.mean(exact, axis=0), abs=0.03)
+    assert drawn.var(axis=0) == pytest.approx(np.var(exact, axis=0), abs=0.05)
+
+
+def test_pattern_null_agrees_with_the_model_of_slots():
+    """Given two right slots of three with weights 1, 2 and 3, the pairs come as 2 : 3 : 6."""
+    patterns = [[1, 1, 0]] * 200 + [[1, 0, 1]] * 300 + [[0, 1, 1]] * 600
+    verdicts = np.array(patterns, dtype=np.int8)
+
+    drawn = null_by_pattern(verdicts, 2000, np.random.default_rng(1), keep_slots=True)
+
+    observed = streak_counts(verdicts, np.zeros(1100, dtype=np.int64), 1)[0]
+    assert drawn.mean(axis=0) == pytest.approx(observed, abs=2.0)
+
+
+def test_pattern_null_takes_slots_that_are_always_or_never_right():
+    """A slot without variance has no finite weight, and keeps its accuracy all the same."""
+    rng = np.random.default_rng(2)
+    verdicts = (rng.random((500, SLOTS)) < 0.4).astype(np.int8)
+    verdicts[:, 0], verdicts[:, 3] = 1, 0
+
+    counts = null_by_pattern(verdicts, 500, np.random.default_rng(3), keep_slots=True)
+
+    in_first = verdicts.sum() - counts[:, 0, :, 1].sum(axis=1)
+    assert in_first.min() >= 497
+    # Slot 4 is never right, so that no run of 1s before slot 5 is longer than 0.
+    assert counts[:, 0, 4, 0].max() == 0
+
+
+def test_moving_null_agrees_with_all_relabellings():
+    """The sub-questions of a topic change places in all its responses at once."""
+    by_question = np.array([[1, 0, 1], [1, 0, 0], [1, 1, 0]], dtype=np.int8)
+    orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+    slots = np.take_along_axis(by_question, orders, axis=1)
+    exact = [
+        naive_counts(np.take_along_axis(by_question[:, list(label)], orders, axis=1))
+        for label in itertools.permutations(range(3))
+    ]
+
+    drawn = null_by_moving(
+        slots, np.zeros(3, dtype=np.int64), orders, 20_000, np.random.default_rng(0)
+    )
+
+    assert drawn.mean(axis=0) == pytest.approx(np.mean(exact, axis=0), abs=0.03)
+    assert {tuple(counts.ravel()) for counts in drawn.astype(int)} == {
+        tuple(counts.ravel()) for counts in exact
+    }
+
+
+@pytest.mark.parametrize("chunk", [1, 2**21])
+def test_moving_null_is_the_same_listed_and_drawn(monkeypatch, chunk):
+    """Listing all orders and drawing them one by one give the same distribution."""
+    slots, orders = planted("none", 2, n_topics=30)
+    arguments = (
+        slots.reshape(-1, SLOTS),
+        np.repeat(np.arange(30), SLOTS),
+        orders.reshape(-1, SLOTS),
+        1500,
+    )
+    monkeypatch.setattr(_momentum_null, "_CHUNK_CELLS", chunk)
+
+    listed = slopes(null_by_moving(*arguments, np.random.default_rng(0)))
+    monkeypatch.setattr(_momentum_null, "_MAX_LISTED_SLOTS", 1)
+    monkeypatch.setattr(_momentum_null, "_CHUNK_CELLS", 2**16)
+    drawn = slopes(null_by_moving(*arguments, np.random.default_rng(1)))
+
+    assert listed.mean(axis=0) == pytest.approx(drawn.mean(axis=0), abs=0.004)
+    assert listed.std(axis=0) == pytest.approx(drawn.std(axis=0), rel=0.12)
+
+
+def test_momentum_of_difficulty_alone_lies_in_its_band():
+    """Right slots follow right slots because topics differ, and the band says so."""
+    slots, orders = planted("none", 3)
+
+    result = momentum(slots, orders=orders, n_resamples=500)
+
+    assert probabilities(result.correct) == sorted(probabilities(result.correct))
+    assert result.correct.slope > 0.04
+    for curve in (result.correct, result.incorrect):
+        assert curve.null_slope_interval.low < curve.slope < curve.null_slope_interval.high
+        assert curve.p_value > 0.05
+        assert curve.null_slope == pytest.approx(curve.slope, abs=0.02)
+
+
+@pytest.mark.parametrize("null", ["topic", "topic-and-slot"])
+def test_momentum_that_is_planted_leaves_the_band(null):
+    slots, orders = planted("momentum", 4)
+
+    result = momentum(slots, orders=orders, null=null, n_resamples=500)
+
+    assert result.correct.slope > result.correct.null_slope_interval.high
+    assert result.incorrect.slope < result.incorrect.null_slope_interval.low
+    assert max(result.correct.p_value, result.incorrect.p_value) < 0.01
+    assert result.correct.slope_interval.low > result.correct.null_slope
+
+
+def test_fading_looks_like_momentum_until_slots_are_kept():
+    """Long runs of wrong slots can only stand late, where a fading model is wrong anyway."""
+    slots, orders = planted("fading", 5)
+
+    plain = momentum(slots, orders=orders, null="topic", n_resamples=200)
+    kept = momentum(slots, orders=orders, n_resamples=200)
+
+    assert (plain.null, kept.null) == ("topic", "topic-and-slot")
+    assert plain.band_p_value <= 0.05 < kept.band_p_value
+    assert plain.incorrect.p_value < 0.01
+    assert kept.incorrect.p_value > 0.05
+    assert kept.correct.p_value > 0.05
+
+
+@pytest.mark.parametrize(
+    ("null", "design"),
+    [
+        ("topic", "single"),
+        ("topic", "latin"),
+        ("topic", "fixed"),
+        ("topic-and-slot", "single"),
+        ("topic-and-slot", "latin"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_momentum_p_values_are_fair_without_momentum(null, design):
+    """Without momentum, p falls below 0.1 about once in ten times."""
+    p_values = []
+    for seed in range(150):
+        slots, orders = planted("none", 100 + seed, n_topics=40)
+        if design == "single":
+            slots, orders = slots[:, 0], None
+        elif design == "fixed":
+            slots, orders = fixed_order(seed)
+        result = momentum(slots, orders=orders, null=null, n_resamples=1, n_null=99, rng=seed)
+        p_values.append(result.correct.p_value)
+
+    # A binomial count of 150 trials at 0.1 lies within 5 and 27 with probability 0.999.
+    assert 5 <= sum(p < 0.1 for p in p_values) <= 27
+
+
+def leaves_band(result):
+    """Tell whether a point of either curve lies outside the band."""
+    return any(
+        point.probability < point.null_probability_interval.low - 1e-12
+        or point.probability > point.null_probability_interval.high + 1e-12
+        for curve in (result.correct, result.incorrect)
+        for point in curve.points
+    )
+
+
+@pytest.mark.parametrize("kind", ["none", "fading"])
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_null_data_stay_inside_the_whole_band(kind):
+    """Held point by point, a 95 % band is left by some point in a third of such data."""
+    outside = []
+    for seed in range(100):
+        slots, orders = planted(kind, seed, n_topics=40)
+        result = momentum(slots, orders=orders, n_resamples=1, n_null=1_000, rng=seed)
+        outside.append(leaves_band(result))
+        assert outside[-1] == (result.band_p_value <= 51 / 1001)
+
+    # A binomial count of 100 trials at 0.05 exceeds 13 with probability 0.0005.
+    assert sum(outside) <= 13
+
+
+def test_envelope_agrees_with_a_naive_loop():
+    rng = np.random.default_rng(3)
+    curves = np.round(rng.normal(size=(59, 4)), 1)
+    curves[:10, 3] = np.nan
+
+    bounds, depths = momentum_curves._envelope(curves, 0.9)
+
+    least = []
+    for curve in curves:
+        shares = []
+        for point, value in enumerate(curve):
+            column = [other for other in curves[:, point] if other == other]
+            if value == value:
+                below = sum(other <= value + 1e-12 for other in column)
+                above = sum(other >= value - 1e-12 for other in column)
+                shares.append(min(below, above) / len(column))
+        least.append(min(shares))
+    assert depths == pytest.approx(np.sort(least))
+    inside = np.nanmin(np.where(np.isnan(curves), np.nan, curves), axis=0) <= bounds[0]
+    assert inside.all()
+    held = [
+        all(low <= v <= high or v != v for v, low, high in zip(curve, *bounds, strict=True))
+        for curve in curves
+    ]
+    assert np.mean(held) >= 0.9
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_default_null_is_topic_where_responses_repeat_their_order_or_are_long():
+    slots, orders = fixed_order(1)
+    rng = np.random.default_rng(0)
+
+    repeated = momentum(slots, orders=orders, n_resamples=1, n_null=20)
+    long = momentum(rng.integers(0, 2, (30, 13)), n_resamples=1, n_null=20)
+
+    assert (repeated.null, long.null) == ("topic", "topic")
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_momentum_says_where_responses_share_their_order():
+    """Responses to one fixed order are no independent evidence, and one band takes them for it."""
+    n_below = 0
+    for seed in range(60):
+        slots, orders = fixed_order(seed, n_permutations=20)
+        with pytest.warns(SurfaceConsistencyWarning, match="760 of 800 responses repeat an order"):
+            result = momentum(
+                slots, orders=orders, null="topic-and-slot", n_resamples=1, n_null=199, rng=seed
+            )
+        n_below += result.correct.p_value <= 0.05
+
+    # 60 trials at 0.05 give more than 9 with probability 0.001.
+    assert n_below > 9
+
+
+def test_momentum_rejects_several_permutations_without_orders():
+    slots, _ = planted("none", 15, n_topics=10)
+
+    for null in ("topic", "topic-and-slot"):
+        with pytest.raises(ValueError, match=r"orders must tell .* a topic has 5 permutations"):
+            momentum(slots, null=null)
+
+
+def test_momentum_intervals_are_clustered_by_topic():
+    """Repeating every response five times adds responses and no evidence."""
+    slots, orders = planted("none", 6, n_topics=100)
+    single, order = slots[:, :1], orders[:, :1]
+
+    once = momentum(single, n_resamples=4000, n_null=10)
+    repeated = momentum(
+        np.repeat(single, 5, axis=1),
+        orders=np.repeat(order, 5, axis=1),
+        n_resamples=4000,
+        n_null=10,
+    )
+
+    for short, long in zip(once.correct.points[:3], repeated.correct.points[:3], strict=True):
+        assert long.n == 5 * short.n
+        assert long.probability == pytest.approx(short.probability)
+        assert long.probability_interval.low == pytest.approx(
+            short.probability_interval.low, abs=0.02
+        )
+        assert long.probability_interval.high == pytest.approx(
+            short.probability_interval.high, abs=0.02
+        )
+
+
+def test_momentum_is_mirrored_by_negation():
+    """Exchanging right and wrong exchanges the curves and turns p into 1 - p."""
+    slots, orders = planted("momentum", 7, n_topics=50)
+
+    result = momentum(slots, orders=orders, n_resamples=100, n_null=50)
+    turned = momentum(1 - slots, orders=orders, n_resamples=100, n_null=50)
+
+    assert probabilities(turned.incorrect) == pytest.approx(
+        [1 - p for p in probabilities(result.correct)]
+    )
+    assert turned.correct.slope == pytest.approx(-result.incorrect.slope)
+
+
+def test_momentum_is_free_of_order():
+    """Topics and permutations may stand in any order."""
+    rng = np.random.default_rng(8)
+    slots, orders = planted("momentum", 8, n_topics=50)
+    topics, permutations = rng.permutation(50), rng.permutation(SLOTS)
+
+    result = momentum(slots, orders=orders, n_resamples=10, n_null=10)
+    moved, places = (array[topics][:, permutations] for array in (slots, orders))
+    shuffled = momentum(moved, orders=places, n_resamples=10, n_null=10)
+
+    assert [(p.n, p.n_correct) for p in result.correct.points] == [
+        (p.n, p.n_correct) for p in shuffled.correct.points
+    ]
+
+
+def test_momentum_is_the_same_for_the_same_seed():
+    slots, orders = planted("none", 9, n_topics=30)
+
+    first, second = (
+        momentum(slots, orders=orders, rng=4, n_resamples=200, n_null=100) for _ in range(2)
+    )
+
+    assert first == second
+
+
+def test_momentum_takes_one_response_a_topic():
+    slots, _ = planted("none", 10, n_topics=40)
+
+    flat, nested = (
+        momentum(array, n_resamples=20, n_null=20) for array in (slots[:, 0], slots[:, :1])
+    )
+
+    assert flat == nested
+    assert (flat.n_topics, flat.n_responses) == (40, 40)
+
+
+def test_momentum_leaves_incomplete_responses_out():
+    """A gap breaks a run, so the whole response goes, and its topic stays with the others."""
+    slots, orders = planted("none", 11, n_topics=20)
+    gaps = slots.astype(float)
+    gaps[3, 2, 4] = np.nan
+    gaps[7, :, 0] = np.nan
+
+    with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a verdict"):
+        result = momentum(gaps, orders=orders, missing="drop", n_resamples=20, n_null=20)
+
+    kept = np.delete(slots.reshape(-1, SLOTS), [3 * SLOTS + 2, *range(35, 40)], axis=0)
+    counts = naive_counts(kept)[0]
+    assert [(p.n, p.n_correct) for p in result.correct.points] == [tuple(c) for c in counts]
+    assert (result.n_topics, result.n_responses, result.n_missing) == (19, 94, 6)
+
+
+def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
+    with pytest.warns(UndefinedMetricWarning, match="runs of 0s of length 1, 2") as caught:
+        result = momentum([[1, 1, 1]] * 5, n_resamples=10, n_null=10)
+
+    assert len(caught) == 1
+    assert "the slope after runs of 0s" in str(caught[0].message)
+    assert result.correct.slope == 0.0
+    assert result.correct.p_value == 1.0
+    assert math.isnan(result.incorrect.slope)
+    assert math.isnan(result.incorrect.p_value)
+    assert math.isnan(result.incorrect.points[1].probability)
+    assert math.isnan(result.incorrect.points[1].probability_interval.low)
+    assert math.isnan(result.incorrect.points[1].null_probability)
+
+
+@pytest.mark.parametrize("null", ["topic", "topic-and-slot"])
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+@pytest.mark.parametrize("verdict", [0, 1])
+def test_momentum_nulls_take_constant_verdicts(null, verdict):
+    result = momentum([[verdict] * 4] * 3, null=null, n_resamples=10, n_null=10)
+
+    curve = result.correct if verdict else result.incorrect
+    assert [p.null_probability for p in curve.points[1:]] == [float(verdict)] * 3
+
+
+def test_momentum_of_one_topic_has_no_intervals():
+    slots, orders = planted("none", 12, n_topics=1)
+
+    with pytest.warns(UndefinedMetricWarning, match=r"all intervals \(one topic\)"):
+        result = momentum(slots, orders=orders, n_resamples=10, n_null=10)
+
+    assert math.isnan(result.correct.slope_interval.low)
+    assert not math.isnan(result.correct.null_slope_interval.low)
+
+
+def test_momentum_shuffles_long_responses_one_by_one():
+    """Beyond twelve slots the patterns are too many to list, and the band is the same kind."""
+    rng = np.random.default_rng(13)
+    slots = rng.random((60, 14)) < 0.5
+
+    with pytest.warns(UndefinedMetricWarning, match="length"):
+        result = momentum(slots, n_resamples=50, n_null=200)
+
+    assert result.correct.p_value > 0.01
+    assert result.correct.null_slope == pytest.approx(result.correct.slope, abs=0.05)
+
+
+def test_momentum_frame_holds_every_point():
+    slots, orders = planted("none", 14, n_topics=60)
+    result = momentum(slots, orders=orders, n_resamples=100, n_null=50)
+
+    frame = result.to_frame()
+
+    assert len(frame) == 2 * SLOTS
+    for row in frame.itertuples():
+        curve = result.correct if row.streak else result.incorrect
+        point = curve.points[row.length]
+        assert (row.n, row.n_correct) == (point.n, point.n_correct)
+        assert row.probability == point.probability
+        assert (row.probability_low, row.null_probability_high) == (
+            point.probability_interval.low,
+            point.null_probability_interval.high,
+        )
+
+
+@pytest.mark.parametrize(
+    ("slots", "options", "error", "message"),
+    [
+        ([[1], [0]], {}, ValueError, "two slots a response or more"),
+        ([[1, 0], [1]], {}, ValueError, "slots must have the same number of slots"),
+        ([1, 0, 1], {}, ValueError, r"slots must have shape .*; got \(3,\)"),
+        ([], {}, ValueError, r"slots must have shape .*; got \(0,\)"),
+        ([[1, 3]], {}, ValueError, r"slots\[0\]\[1\] is 3, which is no verdict"),
+        ([[1, None]], {}, ValueError, r"slots\[0, 1\] has no verdict"),
+        ([[1, 0]], {"null": "slot"}, ValueError, "null must be 'topic' or 'topic-and-slot'"),
+        ([[1, 0]], {"n_null": 0}, ValueError, "n_null must be at least 1"),
+        ([[1, 0]], {"n_null": 1.5}, TypeError, "n_null must be an integer"),
+        ([[1, 0]], {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
+        (
+            [[1, 0]],
+            {"confidence_level": 0},
+            ValueError,
+            "confidence_level must lie strictly between",
+        ),
+        ([[1, 0]], {"orders": [[0, 1, 2]]}, ValueError, "slots and orders must have the same"),
+        ([[1, 0]], {"orders": [[1, 2]]}, ValueError, "each row must hold the sub-questions"),
+        ([[1] * 13], {"null": "topic-and-slot"}, ValueError, "at most 12 slots, got 13"),
+    ],
+)
+def test_momentum_rejects_bad_input(slots, options, error, message):
+    with pytest.raises(error, match=message):
+        momentum(slots, **options)
+
+
+def test_momentum_rejects_responses_without_a_complete_one():
+    with pytest.raises(ValueError, match="no response has a verdict in every slot"):
+        momentum([[1, None], [None, 0]], missing="drop")
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**16))
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_momentum_is_bounded(seed):
+    rng = np.random.default_rng(seed)
+    slots = rng.random((rng.integers(2, 8), rng.integers(1, 4), rng.integers(2, 6))) < rng.random()
+
+    orders = rng.permuted(np.broadcast_to(np.arange(slots.shape[2]), slots.shape), axis=2)
+
+    result = momentum(slots, orders=orders, n_resamples=20, n_null=20)
+
+    assert isinstance(result, momentum_curves.MomentumResult)
+    for curve in (result.correct, result.incorrect):
+        assert math.isnan(curve.p_value) or 0 < curve.p_value <= 1
+        for point in curve.points:
+            assert 0 <= point.n_correct <= point.n
+            assert math.isnan(point.probability) == (point.n == 0)
+            if point.n and not math.isnan(point.probability_interval.low):
+                assert 0 <= point.probability_interval.low <= point.probability_interval.high <= 1

@@ -1,0 +1,375 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy import stats
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics import (
+    DISCORDANT_ODDS,
+    FEW_CLUSTERS,
+    PAIRED_RATES,
+    CountRatio,
+    Interval,
+    cluster_bootstrap,
+    form_consistency,
+    judge_agreement,
+    kappa_of_counts,
+    paired_by,
+    percentile_interval,
+    wilson_interval,
+)
+from surface_consistency.metrics.uncertainty.intervals import (
+    Part,
+    _share_bounds,
+    _Spread,
+    share_sums,
+    statistic_bounds,
+    t_quantile,
+)
+
+
+# Newcombe, Statistics in Medicine 17, 1998, table I, method 3 (95 %).
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_interval_agrees_with_newcombe(successes, n, low, high):
+    interval = wilson_interval(successes, n)
+
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=5e-5)
+    assert (interval.confidence_level, interval.method) == (0.95, "wilson")
+
+
+@pytest.mark.parametrize("confidence_level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize(("successes", "n"), [(0, 7), (7, 7), (3, 7), (3433, 4303)])
+def test_wilson_interval_agrees_with_statsmodels(successes, n, confidence_level):
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+
+    low, high = proportion.proportion_confint(
+        successes, n, alpha=1 - confidence_level, method="wilson"
+    )
+    ours = wilson_interval(successes, n, confidence_level=confidence_level)
+
+    assert (ours.low, ours.high) == pytest.approx((low, high), abs=1e-12)
+
+
+@given(n=st.integers(1, 10_000), data=st.data())
+def test_wilson_interval_holds_the_proportion_and_mirrors(n, data):
+    """It lies in [0, 1] around the proportion, and failures mirror successes."""
+    successes = data.draw(st.integers(0, n))
+
+    ours, mirror = wilson_interval(successes, n), wilson_interval(n - successes, n)
+
+    assert 0 <= ours.low <= successes / n <= ours.high <= 1
+    assert ours.low < ours.high
+    assert ours.low == pytest.approx(1 - mirror.high, abs=1e-12)
+
+
+def test_wilson_interval_of_extremes_touches_the_bound_exactly():
+    assert wilson_interval(0, 30).low == 0.0
+    assert wilson_interval(30, 30).high == 1.0
+
+
+def test_wilson_interval_of_no_trials_is_nan_with_a_warning():
+    with pytest.warns(UndefinedMetricWarning, match="0 trials"):
+        interval = wilson_interval(0, 0)
+
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+
+
+def test_wilson_interval_rejects_impossible_counts():
+    with pytest.raises(ValueError, match="successes must not exceed n; got 4 of 3"):
+        wilson_interval(4, 3)
+    with pytest.raises(ValueError, match="n must be a count of at least 0"):
+        wilson_interval(0, -3)
+    with pytest.raises(TypeError, match="successes must be an integer count"):
+        wilson_interval(0.5, 3)
+
+
+@pytest.mark.parametrize("confidence_level", [0, 1, 95, -0.1, math.nan])
+def test_intervals_reject_a_confidence_outside_0_and_1(confidence_level):
+    with pytest.raises(ValueError, match="confidence_level must lie strictly between 0 and 1"):
+        wilson_interval(1, 3, confidence_level=confidence_level)
+    with pytest.raises(ValueError, match="confidence_level must lie strictly between 0 and 1"):
+        percentile_interval([1.0], confidence_level=confidence_level)
+
+
+def test_interval_rejects_crossed_bounds():
+    with pytest.raises(ValueError, match="low must not exceed high"):
+        Interval(low=0.5, high=0.4, confidence_level=0.95, method="wilson")
+
+
+@given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50), share=st.floats(0.01, 0.99))
+def test_percentile_interval_agrees_with_numpy(values, share):
+    expected = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
+
+    interval = percentile_interval(values, confidence_level=share)
+
+    assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=1e-9, abs=1e-6)
+
+
+def test_percentile_interval_leaves_nan_out():
+    values = np.random.default_rng(3).random(1000)
+
+    with_gaps = np.insert(values, [0, 10, 500, 1000], np.nan)
+
+    assert percentile_interval(with_gaps) == percentile_interval(values)
+
+
+def test_percentile_interval_keeps_infinities():
+    """An infinite odds ratio is a large one, not an undefined one."""
+    interval = percentile_interval([1.0, 2.0, 3.0, *[math.inf] * 7], confidence_level=0.8)
+
+    assert interval.low == pytest.approx(1.9)
+    assert interval.high == math.inf
+
+
+@pytest.mark.parametrize("values", [[], [math.nan, math.nan]])
+def test_percentile_interval_of_nothing_is_nan(values):
+    interval = percentile_interval(values)
+
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+
+
+def test_percentile_interval_rejects_a_matrix():
+    with pytest.raises(ValueError, match=r"one-dimensional; got shape \(2, 2\)"):
+        percentile_interval(np.ones((2, 2)))
+
+
+SHARE = CountRatio(numerator=(1, 0), denominator=(0, 1))
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 12), (12, 12), (1, 30), (17, 40)])
+def test_share_of_single_trials_agrees_with_statsmodels(successes, n):
+    """Single trials: Wilson's interval with t, or where it is wider Clopper and Pearson's limit."""
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    sums = np.column_stack([np.arange(n) < successes, np.ones(n)]).astype(float)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, n - 1))
+
+    low, high, method = statistic_bounds(SHARE, sums, 0.95)
+
+    expected = proportion.proportion_confint(successes, n, alpha=alpha, method="wilson")
+    one_sided = proportion.proportion_confint(successes, n, alpha=0.1, method="beta")
+    # The tail of a t and back, in scipy 1.15, leaves 2e-12 of it.
+    assert low == pytest.approx(min(expected[0], one_sided[0]), abs=1e-11)
+    assert high == pytest.approx(max(expected[1], one_sided[1]), abs=1e-11)
+    assert method == "wilson"
+
+
+@pytest.mark.parametrize("n", [5, 10, 20, 50, 200])
+def test_shares_of_single_trials_cover_at_every_rate(n):
+    """Summed over all outcomes; Wilson's interval alone falls to 0.84 where one event is rare."""
+    sums = np.stack([np.tri(n + 1, n, -1), np.ones((n + 1, n))], axis=-1)
+
+    low, high, _ = statistic_bounds(SHARE, sums, 0.95)
+
+    rates = np.geomspace(1e-4, 0.5, 400)[:, None]
+    chances = stats.binom.pmf(np.arange(n + 1), n, rates)
+    covered = (chances * ((low <= rates) & (rates <= high))).sum(axis=1)
+    assert covered.min() > 0.93
+
+
+@settings(deadline=None)
+@given(
+    n=st.floats(2.0, 1e5),
+    share=st.floats(0.0, 0.5),
+    level=st.sampled_from([0.5, 0.8, 0.95, 0.99]),
+)
+def test_exact_limits_of_one_share_are_those_of_many(n, share, level):
+    """Of one share without scipy, of many with it; at many events Wilson's is the wider one."""
+    spread = _Spread(*(np.asarray(x) for x in (share, n, n - 1.0, 0.0)))
+    many = _Spread(*(np.asarray([x]) for x in spread))
+
+    one, several = _share_bounds(spread, level), _share_bounds(many, level)
+
+    assert np.asarray(one).tolist() == pytest.approx(np.ravel(several).tolist(), rel=1e-6)
+
+
+# Newcombe, Statistics in Medicine 17, 1998, 873-890, table II, method 10.
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+        ((0, 10), (0, 20), -0.1611, 0.2775),
+        ((10, 10), (0, 10), 0.6075, 1.0),
+    ],
+)
+def test_difference_of_independent_shares_agrees_with_newcombe(first, second, low, high):
+    rows = [
+        *[(1, 1, 0, 0)] * first[0],
+        *[(0, 1, 0, 0)] * (first[1] - first[0]),
+        *[(0, 0, 1, 1)] * second[0],
+        *[(0, 0, 0, 1)] * (second[1] - second[0]),
+    ]
+    parts = (Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))
+
+    found = share_sums(parts, np.asarray(rows, dtype=float))
+    # Newcombe takes the normal quantile, which is that of t with very many degrees of freedom.
+    normal = found._replace(spreads=tuple(s._replace(df=np.array(1e12)) for s in found.spreads))
+
+    assert normal.bounds(0.95) == pytest.approx((low, high), abs=6e-5)
+
+
+def plain_bounds(above, below, level=0.95):
+    """Bound a share of clusters by the formulas, cluster after cluster."""
+    clusters = [(a, b) for a, b in zip(above, below, strict=True) if b > 0]
+    n, k = sum(b for _, b in clusters), len(clusters)
+    share = sum(a for a, _ in clusters) / n
+    left_out = [(share * n - a) / (n - b) for a, b in clusters]
+    variance = (k - 1) / k * sum((value - share) ** 2 for value in left_out)
+
+    def kish(values):
+        return sum(values) ** 2 / sum(v * v for v in values) if any(values) else 0.0
+
+    largest = n / kish([b for _, b in clusters])
+    effect = max(1.0, variance * n / (share * (1 - share))) if 0 < share < 1 else 1.0
+    events = min(kish([a for a, _ in clusters]), kish([b - a for a, b in clusters]))
+    n_worth = n * (events + 0.5) / (events * effect + 0.5 * largest)
+    t = stats.t.ppf((1 + level) / 2, max(n / largest - 1, 1))
+    centre = (share + t**2 / (2 * n_worth)) / (1 + t**2 / n_worth)
+    half = t * math.sqrt(share * (1 - share) / n_worth + t**2 / (4 * n_worth**2))
+    low, high = (centre + sign * half / (1 + t**2 / n_worth) for sign in (-1, 1))
+    if 0 < share <= 0.5:
+        low = min(low, stats.beta.ppf(1 - level, share * n_worth, n_worth * (1 - share) + 1))
+    if 0.5 <= share < 1:
+        high = max(high, stats.beta.ppf(level, share * n_worth + 1, n_worth * (1 - share)))
+    return low, high
+
+
+clusters = st.lists(
+    st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda pair: (min(pair), pair[0])),
+    min_size=2,
+    max_size=25,
+).filter(lambda rows: any(size > 1 for _, size in rows))
+
+
+@given(rows=clusters)
+@settings(deadline=None)
+def test_share_of_clusters_agrees_with_its_formulas(rows):
+    """The jackknife variance, the prior of half a cluster of copies, the limits of few events."""
+    sums = np.asarray(rows, dtype=float)
+
+    low, high, _ = statistic_bounds(SHARE, sums, 0.95)
+
+    assert (low, high) == pytest.approx(plain_bounds(*sums.T.tolist()), abs=1e-9)
+
+
+cells = st.lists(st.tuples(*[st.integers(0, 4)] * 4).filter(any), min_size=2, max_size=30)
+
+
+@given(rows=cells, data=st.data())
+@settings(deadline=None)
+def test_intervals_hold_estimates_grow_with_the_level_and_forget_the_order(rows, data):
+    sums = np.asarray(rows, dtype=float)
+    shuffled = sums[data.draw(st.permutations(range(len(rows))))]
+    statistics = {**PAIRED_RATES, "kappa": kappa_of_counts, "odds": DISCORDANT_ODDS}
+
+    for name, statistic in statistics.items():
+        with np.errstate(all="ignore"):
+            estimate = float(statistic(sums.sum(axis=0)))
+        if math.isnan(estimate):
+            continue
+        narrow, wide = (statistic_bounds(statistic, sums, level)[:2] for level in (0.8, 0.99))
+        least = {"signed_alignment": -1, "accuracy_difference": -1, "kappa": -1}.get(name, 0)
+        most = math.inf if name == "odds" else 1
+        assert least - 1e-12 <= wide[0] <= narrow[0] <= estimate
+        assert estimate <= narrow[1] <= wide[1] <= most + 1e-12
+        assert wide[0] < wide[1]
+        again = np.asarray(statistic_bounds(statistic, shuffled, 0.8)[:2])
+        assert again.tolist() == pytest.approx(np.asarray(narrow).tolist(), abs=1e-9)
+
+
+def test_four_consistent_facts_prove_little():
+    frame = pd.DataFrame({"fact_id": range(4), "first_correct": 1, "second_correct": 1})
+
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
+        row = paired_by(frame).iloc[0]
+
+    assert (row["consistency"], row["consistency_high"]) == (1.0, 1.0)
+    assert 0.2 < row["consistency_low"] < 0.5
+    assert row["accuracy_difference_low"] < 0.0 < row["accuracy_difference_high"]
+    assert bool(row["few_clusters"]) is True
+    assert FEW_CLUSTERS == 20
+
+
+def test_judge_right_on_forty_of_forty_is_not_proven_perfect():
+    result = judge_agreement([1] * 20 + [0] * 20, [1] * 20 + [0] * 20)
+
+    assert (result.kappa, result.kappa_interval.high) == (1.0, 1.0)
+    assert 0.75 < result.kappa_interval.low < 0.9
+
+
+def test_odds_of_five_to_none_have_a_finite_lower_bound():
+    counts = [[0, 1, 0, 0]] * 5
+
+    bounds = cluster_bootstrap(counts, DISCORDANT_ODDS).estimate_interval
+
+    # Wilson's limit of 5 of 5 with t on four degrees of freedom, as odds.
+    t = stats.t.ppf(0.975, 4)
+    assert bounds.low == pytest.approx(5 / t**2)
+    assert bounds.high == math.inf
+
+
+def test_forms_that_always_agree_leave_room_for_others():
+    result = form_consistency([[1, 1, 1], [0, 0, 0]] * 6)
+
+    assert result.intraclass_correlation == 1.0
+    assert 0.0 < result.intraclass_correlation_interval.low < 0.7
+    assert 0.3 < result.form_share_interval.high < 1.0
+
+
+def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
+    with pytest.warns(UndefinedMetricWarning, match="changes nothing"):
+        result = cluster_bootstrap([[1, 0, 0, 1]] * 9, lambda sums: sums[..., 0] / sums.sum(-1))
+
+    assert math.isnan(result.estimate_interval.low)
+
+
+@pytest.mark.parametrize("n_clusters", [5, 10, 20])
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [
+        ((0.4, 0.15, 0.1, 0.35), "flip_rate"),
+        ((0.4, 0.15, 0.1, 0.35), "accuracy_difference"),
+        ((0.4, 0.15, 0.1, 0.35), "signed_alignment"),
+        ((0.98, 0.008, 0.008, 0.004), "first_accuracy"),
+        ((0.49, 0.005, 0.005, 0.5), "kappa"),
+    ],
+)
+def test_default_intervals_cover_with_few_clusters(law, name, n_clusters):
+    """1,000 data sets of clusters whose pairs correlate by 0.3; percentiles cover .15 to .90."""
+    rng = np.random.default_rng(n_clusters)
+    shares = rng.gamma(np.asarray(law) * 7 / 3, size=(1000, n_clusters, 4))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    sums = rng.multinomial(5, shares).astype(float)
+    statistic = {**PAIRED_RATES, "kappa": kappa_of_counts}[name]
+    truth = float(statistic(law))
+
+    low, high, _ = statistic_bounds(statistic, sums, 0.95)
+
+    held = (low <= truth) & (truth <= high) | np.isnan(low)
+    assert held.mean() > (0.92 if n_clusters >= 20 else 0.9)
+
+
+@settings(deadline=None)
+@given(df=st.floats(1.0, 1e6), level=st.floats(0.01, 0.9999))
+def test_quantiles_of_t_agree_with_scipy(df, level):
+    """One by one without scipy below a level of 0.99, with it above and for arrays."""
+    expected = stats.t.ppf((1 + level) / 2, df)
+
+    assert float(t_quantile(df, level)) == pytest.approx(expected, rel=1e-8)
+    assert t_quantile(np.array([df]), level).tolist() == pytest.approx([expected], rel=1e-8)
+    assert math.isnan(float(t_quantile(0.0, level)))

@@ -1,0 +1,91 @@
+"""Which prompts share a batch."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.models._batching import common_prefix_length, cut_batches
+
+PROMPTS = st.lists(
+    st.tuples(st.integers(1, 50), st.sampled_from([None, "a", "b", "c"])), min_size=1
+)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1), min_size=1))
+def test_common_prefix_length_agrees_with_a_loop(rows):
+    expected = 0
+    while all(len(row) > expected + 1 for row in rows):
+        if len({row[expected] for row in rows}) > 1:
+            break
+        expected += 1
+
+    assert common_prefix_length(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [([[1, 2, 3]], 2), ([[1]], 0), ([[1, 2], [1, 2]], 1), ([[1, 2], [3]], 0)]
+)
+def test_a_prefix_leaves_each_row_a_token(rows, expected):
+    assert common_prefix_length(rows) == expected
+
+
+@given(PROMPTS, st.integers(1, 12), st.sampled_from([None, 0, 1]))
+def test_batches_hold_every_prompt_once_and_are_bounded(prompts, batch_size, seed):
+    lengths, groups = zip(*prompts, strict=True)
+
+    batches = cut_batches(lengths, groups, batch_size=batch_size, shuffle_seed=seed)
+
+    assert Counter(position for batch in batches for position in batch) == Counter(
+        range(len(prompts))
+    )
+    assert all(0 < len(batch) <= batch_size for batch in batches)
+    assert batches == cut_batches(lengths, groups, batch_size=batch_size, shuffle_seed=seed)
+
+
+@given(PROMPTS, st.integers(1, 12))
+def test_a_large_group_never_shares_a_batch(prompts, batch_size):
+    """Groups of half a batch or more stay by themselves, in batches of nearly equal size."""
+    lengths, groups = zip(*prompts, strict=True)
+    sizes = Counter(groups)
+
+    for batch in cut_batches(lengths, groups, batch_size=batch_size):
+        held = {groups[position] for position in batch}
+        if any(2 * sizes[group] >= batch_size for group in held):
+            (group,) = held
+            n_batches = -(-sizes[group] // batch_size)
+            assert sizes[group] // n_batches <= len(batch) <= sizes[group] // n_batches + 1
+
+
+def test_batches_are_sorted_by_length_longest_first():
+    batches = cut_batches([3, 9, 5, 7], ["a"] * 4, batch_size=2)
+
+    assert batches == [[1, 3], [2, 0]]
+
+
+def test_small_groups_are_packed_whole():
+    groups = [name for name in "abcdefg" for _ in range(3)]
+
+    batches = cut_batches([5] * 21, groups, batch_size=8)
+
+    assert [len(batch) for batch in batches] == [6, 6, 6, 3]
+    assert [{groups[position] for position in batch} for batch in batches] == [
+        {"a", "b"},
+        {"c", "d"},
+        {"e", "f"},
+        {"g"},
+    ]
+
+
+def test_a_seed_gives_other_company():
+    """The same prompts land in batches of other members, and other seeds in others again."""
+    members = [
+        {
+            frozenset(batch)
+            for batch in cut_batches([5] * 40, ["a"] * 40, batch_size=8, shuffle_seed=s)
+        }
+        for s in (None, 1, 2)
+    ]
+
+    assert not members[0] & members[1]
+    assert members[1] != members[2]

@@ -1,0 +1,180 @@
+"""How a continuation is chosen and where it ends."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.models._decoding import SeededSampling, StopTracker, cut_at_stop
+from surface_consistency.models.thoughts import thought_tags
+from surface_consistency.schemas import GenerationParams
+from surface_consistency.text import first_line
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize(
+    ("text", "stop", "expected"),
+    [
+        (" London\nQ: Who", ["\n"], " London"),
+        ("\n\nLondon\nQ:", ["\n"], "\n\nLondon"),
+        ("\nLondon\n", ["\n"], "\nLondon"),
+        (" London", ["\n"], None),
+        ("\n\n", ["\n"], None),
+        ("", ["\n"], None),
+        (" \nLondon", ["\n"], " "),
+        ("J. K. Rowling Q: A:\n", ["\n", "Q:"], "J. K. Rowling "),
+        ("\nQ: next", ["Q:"], "\n"),
+        ("a\nb", [], None),
+    ],
+)
+def test_cut_at_stop_ends_an_answer_that_has_begun(text, stop, expected):
+    assert cut_at_stop(text, stop) == expected
+
+
+@given(st.text("ab \n"))
+def test_stopping_at_the_newline_keeps_the_first_line(text):
+    """Whatever is written, the judged answer is that of the uncut text."""
+    cut = cut_at_stop(text, ["\n"])
+
+    assert first_line(text if cut is None else cut) == first_line(text)
+
+
+class Letters:
+    """A tokenizer of one letter a token; 9 is a special token, 10 to 12 make tags of thoughts."""
+
+    pieces = (*"\nabcdefgh", "<|end|>", "<think>", "</thi", "nk>\n")
+
+    def __init__(self, special):
+        self.added_tokens_decoder = {number: Added(self.pieces[number]) for number in special}
+
+    def decode(self, ids, *, skip_special_tokens, clean_up_tokenization_spaces):
+        assert not clean_up_tokenization_spaces
+        skipped = self.added_tokens_decoder if skip_special_tokens else ()
+        return "".join(self.pieces[token] for token in ids if token not in skipped)
+
+
+class Added(str):
+    """A token that was added to a tokenizer as a special one."""
+
+    special = True
+
+
+def track(*rows, stop=("\n",), eos=(9,), opened=False, special=(9,), **params):
+    """Feed rows of new tokens one column at a time; return results and flags by step."""
+    tracker = StopTracker(
+        tokenizer=Letters(special),
+        params=GenerationParams(stop=stop, **params),
+        tags=thought_tags(),
+        eos=frozenset(eos),
+        opened=[opened] * len(rows),
+        n_prompt=2,
+    )
+    table = torch.tensor([[7, 7, *row] for row in rows])
+    flags = [tracker(table[:, :end], None).tolist() for end in range(3, table.shape[1] + 1)]
+    return tracker.results(), flags
+
+
+def test_rows_end_at_stop_strings_and_end_tokens():
+    results, flags = track([1, 2, 0, 5], [1, 9, 5, 5], [1, 2, 3, 4], [0, 0, 1, 0])
+
+    assert results == [
+        ("ab", True, 3),
+        ("a", True, 2),
+        ("abcd", False, 4),
+        ("\n\na", True, 4),
+    ]
+    assert flags[1] == [False, True, False, False]
+    assert flags[3] == [True, True, False, True]
+
+
+def test_stop_strings_end_the_answer_and_not_the_thought():
+    results, flags = track([10, 0, 1, 0, 11, 12, 0, 2, 0, 3], [1, 10, 0, 2, 2, 2, 2, 2, 2, 2])
+
+    assert results[0] == ("<think>\na\n</think>\n\nb", True, 9)
+    assert results[1] == ("a<think>", True, 3)
+    assert [step[0] for step in flags] == [False] * 8 + [True] * 2
+
+
+def test_a_prompt_that_opens_the_thought_is_followed_from_the_first_token():
+    results, _ = track([1, 0, 2, 11, 12, 3, 0, 4], opened=True)
+
+    assert results == [("a\nb</think>\nc", True, 7)]
+
+
+def test_thought_and_answer_have_limits_of_their_own():
+    thinks = [10, 1, 2, 11, 12, 3, 4, 5, 6]
+    never = [10, 1, 2, 3, 4, 5, 6, 7, 8]
+    plain = [1, 2, 3, 4, 5, 6, 7, 8, 1]
+
+    results, _ = track(thinks, never, plain, max_new_tokens=2, max_thought_tokens=6)
+
+    assert results == [
+        ("<think>ab</think>\ncd", False, 7),
+        ("<think>abcde", False, 6),
+        ("ab", False, 2),
+    ]
+
+
+def test_tags_that_are_special_tokens_stay_in_the_text():
+    results, _ = track([10, 1, 11, 12, 2, 9], special=(9, 10))
+
+    assert results == [("<think>a</think>\nb", True, 6)]
+
+
+def test_without_stop_strings_only_end_tokens_stop():
+    results, _ = track([1, 0, 2, 9], [1, 0, 2, 3], stop=())
+
+    assert results == [("a\nb", True, 4), ("a\nbc", False, 4)]
+
+
+def draw(n, *, scores, **params):
+    """Draw one token for each of `n` keys."""
+    sampling = SeededSampling(
+        GenerationParams(**({"temperature": 1.0, "seed": 7} | params)),
+        [str(number) for number in range(n)],
+    )
+    return sampling(None, scores.expand(n, -1)).argmax(dim=-1)
+
+
+def test_sampling_agrees_with_the_softmax():
+    """Of 20,000 draws each token gets its share; the bound is 5 standard errors."""
+    scores = torch.tensor([[2.0, 1.0, 0.0, -1.0]])
+
+    drawn = draw(20_000, scores=scores, temperature=0.8).bincount(minlength=4) / 20_000
+
+    expected = torch.softmax(scores[0] / 0.8, dim=-1)
+    assert ((drawn - expected).abs() < 5 * (expected * (1 - expected) / 20_000).sqrt()).all()
+
+
+def test_nucleus_sampling_leaves_the_tail_out():
+    """The smallest set of tokens whose mass reaches `top_p` is drawn from, as in transformers."""
+    transformers = pytest.importorskip("transformers")
+    scores = torch.tensor([[2.0, -1.0, 1.0, 0.0, 0.5]])
+
+    for top_p in (0.05, 0.5, 0.7, 0.9, 1.0):
+        kept = transformers.TopPLogitsWarper(top_p)(None, scores).isfinite()[0]
+        drawn = draw(3_000, scores=scores, top_p=top_p).bincount(minlength=5) > 0
+        assert drawn.tolist() == kept.tolist()
+
+
+def test_a_draw_depends_on_seed_and_content_alone():
+    """The same prompt draws the same tokens beside other prompts, and others under other seeds."""
+    scores = torch.randn(1, 500, generator=torch.Generator().manual_seed(0))
+    params = GenerationParams(temperature=1.0, seed=3)
+
+    alone = SeededSampling(params, ["k"])
+    beside = SeededSampling(params, ["j", "k"])
+    other = SeededSampling(params.model_copy(update={"seed": 4}), ["k"])
+    draws = [
+        [sampling(None, scores.expand(n, -1))[-1].argmax().item() for _ in range(8)]
+        for sampling, n in ((alone, 1), (beside, 2), (other, 1))
+    ]
+
+    assert draws[0] == draws[1]
+    assert draws[0] != draws[2]
+    assert len(set(draws[0])) > 1
+
+
+def test_without_a_seed_draws_differ():
+    scores = torch.zeros(1, 10_000)
+
+    assert (draw(50, scores=scores, seed=None) != draw(50, scores=scores, seed=None)).any()

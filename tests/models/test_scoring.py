@@ -1,0 +1,383 @@
+"""Log-probabilities: against one text at a time, a bigram table, and lm-evaluation-harness."""
+
+import math
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
+from surface_consistency.models import FakeRunner, OptionRunner, TransformersRunner
+from surface_consistency.models.options import option_scores
+from surface_consistency.models.runner import ConversationRenderer, Scorer
+from surface_consistency.schemas import GenerationParams, Message, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+CLOSE = 1e-4 if torch.cuda.is_available() else 1e-5
+"""What two orders of the same sums may differ by: a GPU picks its kernel by the batch."""
+
+OPTIONS = (" London", " Sierra Leone", " yes", " no", "ß😀x")
+
+
+def requests_of(prompts, *, n=16):
+    asked = [
+        ScoringRequest(id=f"{number}/{option}", context=prompt.text, continuation=option)
+        for number, prompt in enumerate(prompts[:n])
+        for option in OPTIONS
+    ]
+    whole = [
+        ScoringRequest(id=f"{bos} {number}", continuation=prompt.text, bos=bos)
+        for number, prompt in enumerate(prompts[:n])
+        for bos in ("eos", "none")
+    ]
+    return asked + whole
+
+
+def by_one(runner, request):
+    """Score one request by one forward without padding, cache or batch."""
+    tokenizer, model = runner._encoder.tokenizer, runner._engine.model
+    context = tokenizer(request.context)["input_ids"] if request.context else []
+    ids = tokenizer(request.context + request.continuation)["input_ids"]
+    if request.bos == "eos":
+        ids, context = [tokenizer.eos_token_id, *ids], [tokenizer.eos_token_id]
+    with torch.inference_mode():
+        told = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+    # Tokens of context and text differ from the first that both do not share.
+    shared = next(
+        (n for n, (one, other) in enumerate(zip(context, ids, strict=False)) if one != other),
+        min(len(context), len(ids)),
+    )
+    scored = range(shared, len(ids))
+    return ids[shared:], [None if n == 0 else told[n - 1, ids[n]].item() for n in scored]
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "llama", "bloom", "mistral", "mamba"])
+def test_scores_are_those_of_one_text_at_a_time(tiny_models, shot_prompts, family):
+    runner = TransformersRunner(tiny_models(family), batch_size=16)
+    requests = requests_of(shot_prompts)
+    scored = {score.request_id: score for score in runner.score(requests)}
+    assert scored.keys() == {request.id for request in requests}
+    for request in requests:
+        score = scored[request.id]
+        ids, expected = by_one(runner, request)
+        assert list(score.token_ids) == ids
+        assert score.boundary == "clean"
+        for told, one in zip(score.log_probabilities, expected, strict=True):
+            assert (told is None) == (one is None)
+            assert told is None or told == pytest.approx(one, abs=CLOSE)
+
+
+def test_another_composition_of_batches_gives_equal_scores(tiny_models, shot_prompts):
+    runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=7)
+    requests = requests_of(shot_prompts)
+    first = {score.request_id: score for score in runner.score(requests)}
+    for score in runner.rebatched(3).score(requests[::-1]):
+        expected = first[score.request_id].log_probability
+        assert score.log_probability == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_bigram_table_in_a_model_has_the_log_probabilities_of_the_table(tiny_models):
+    runner = TransformersRunner(tiny_models("gpt2"))
+    model, tokenizer = runner._engine.model, runner._encoder.tokenizer
+    n = model.config.vocab_size
+    table = np.random.default_rng(0).normal(size=(n, n))
+    # A stand-in for the network: the logits after a token are a row of the table, whatever else.
+    rows = torch.tensor(table, dtype=torch.float32)
+    runner._engine = _Bigrams(rows)
+    text = "In what city was PPK born?"
+    (score,) = runner.score([ScoringRequest(id="a", context="Q: ", continuation=text)])
+    ids = tokenizer(f"Q: {text}")["input_ids"]
+    expected = [
+        table[before, after] - np.log(np.exp(table[before]).sum())
+        for before, after in pairwise(ids)
+    ]
+    known = [value for value in score.log_probabilities if value is not None]
+    assert known == pytest.approx(expected[-len(known) :], abs=1e-5)
+    assert score.log_probability == pytest.approx(math.fsum(known))
+
+
+class _Bigrams:
+    """An engine whose logits after a token are a row of a table."""
+
+    keeps_cache = False
+    without_grad = staticmethod(torch.inference_mode)
+
+    def __init__(self, rows):
+        self._rows = rows
+        embeddings = SimpleNamespace(num_embeddings=len(rows))
+        self.model = SimpleNamespace(
+            get_input_embeddings=lambda: embeddings, device=torch.device("cpu")
+        )
+
+    def score(self, batch, n_last):
+        width = max(map(len, batch.suffixes))
+        ids = [[0] * (width - len(row)) + list(row) for row in batch.suffixes]
+        return self._rows[torch.tensor(ids)][:, -n_last:]
+
+    def forget(self):
+        pass
+
+
+def test_one_forward_serves_options_that_differ_in_their_last_token(tiny_models):
+    runner = TransformersRunner(tiny_models("llama"))
+    read = []
+    plain = runner._engine.score
+    runner._engine.score = lambda batch, n_last: (
+        read.append(len(batch.suffixes)) or plain(batch, n_last)
+    )
+    requests = [
+        ScoringRequest(id=option, context="Q: Is Chad in Peru? A:", continuation=option)
+        for option in ("!", "?", ".")
+    ]
+    assert len(list(runner.score(requests))) == 3
+    assert read == [1]
+
+
+def test_a_token_over_the_boundary_counts_as_one_of_the_continuation(tiny_models):
+    runner = TransformersRunner(tiny_models("gpt_neox"))
+    clean, moved = runner.score(
+        [
+            ScoringRequest(id="clean", context="Q: In what", continuation=" city"),
+            ScoringRequest(id="moved", context="Q: In what ", continuation="city"),
+        ]
+    )
+    scores = {score.request_id: score for score in (clean, moved)}
+    assert scores["clean"].boundary == "clean"
+    assert scores["moved"].boundary == "moved"
+    assert scores["moved"].token_ids == scores["clean"].token_ids
+    assert scores["moved"].log_probability == pytest.approx(scores["clean"].log_probability)
+
+
+def test_greedy_continuations_are_told_from_others(tiny_models):
+    runner = TransformersRunner(tiny_models("qwen2"))
+    prompt = Prompt(id="q", text="Q: In what city was PPK born? A:")
+    (written,) = runner.generate([prompt], GenerationParams(max_new_tokens=3, stop=()))
+    first = runner._encoder.tokenizer(prompt.text + written.text)["input_ids"]
+    (greedy,) = runner.score(
+        [ScoringRequest(id="g", context=prompt.text, continuation=written.text)]
+    )
+    (other,) = runner.score([ScoringRequest(id="o", context=prompt.text, continuation=" Chad")])
+    if first[-len(greedy.token_ids) :] == list(greedy.token_ids):
+        assert greedy.is_greedy
+    assert not other.is_greedy
+
+
+def test_log_probabilities_equal_those_of_lm_evaluation_harness(tiny_models, shot_prompts):
+    huggingface = pytest.importorskip("lm_eval.models.huggingface")
+    runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=1, reuse_prefix=False)
+    tokenizer, model = runner._encoder.tokenizer, runner._engine.model
+    harness = huggingface.HFLM(pretrained=model, tokenizer=tokenizer, batch_size=1)
+    requests = [item for item in requests_of(shot_prompts, n=6) if item.bos != "none"]
+    asked = [SimpleNamespace(args=(item.context, item.continuation)) for item in requests]
+    theirs = harness.loglikelihood(asked, disable_tqdm=True)
+    ours = {score.request_id: score for score in runner.score(requests)}
+    for request, (log_likelihood, is_greedy) in zip(requests, theirs, strict=True):
+        score = ours[request.id]
+        # They add tokens up in 32 bits, which is a few units in the last place of a sum of 700.
+        assert score.log_probability == pytest.approx(log_likelihood, rel=1e-6, abs=1e-5)
+        assert score.is_greedy == is_greedy
+
+
+def test_errors_name_the_request_and_the_remedy(tiny_models):
+    runner = TransformersRunner(tiny_models("gpt_neox"))
+    with pytest.raises(RunnerError, match=r"no begin token .* request 'w'.*bos=\"eos\""):
+        list(runner.score([ScoringRequest(id="w", continuation="a text")]))
+    with pytest.raises(PromptTooLongError, match=r"request 'long' has .* reads 512: shorten"):
+        list(runner.score([ScoringRequest(id="long", context="Q: " * 600, continuation=" a")]))
+    runner._encoder.tokenizer = SimpleNamespace(is_fast=False)
+    with pytest.raises(RunnerError, match=r"save it as a fast tokenizer"):
+        list(runner.score([ScoringRequest(id="s", context="a", continuation="b")]))
+
+
+def test_logits_that_are_no_numbers_are_refused(tiny_models):
+    runner = TransformersRunner(tiny_models("llama"))
+    with torch.no_grad():
+        runner._engine.model.lm_head.weight[7] = float("nan")
+    with pytest.raises(RunnerError, match=r"request 'n' logits that are no numbers"):
+        list(runner.score([ScoringRequest(id="n", context="Q:", continuation=" a")]))
+
+
+def test_batches_that_do_not_fit_are_halved_and_one_text_is_named(tiny_models, shot_prompts):
+    runner = TransformersRunner(tiny_models("gpt2"), batch_size=16)
+    requests = requests_of(shot_prompts, n=8)[:24]
+    expected = {score.request_id: score for score in runner.score(requests)}
+    plain = runner._engine.score
+
+    def small(batch, n_last):
+        if len(batch.suffixes) > 2:
+            raise torch.OutOfMemoryError("no room")
+        return plain(batch, n_last)
+
+    runner._engine.score = small
+    for score in runner.score(requests):
+        assert score.log_probability == pytest.approx(
+            expected[score.request_id].log_probability, abs=1e-4
+        )
+
+    def none(batch, n_last):
+        raise torch.OutOfMemoryError("no room")
+
+    runner._engine.score = none
+    with pytest.raises(RunnerOutOfMemoryError, match=r"1 text of up to .* smaller batch_size"):
+        list(runner.score(requests))
+
+
+def test_long_texts_are_read_in_parts_that_fit(tiny_models, shot_prompts, monkeypatch):
+    runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=16)
+    requests = requests_of(shot_prompts)
+    expected = {score.request_id: score.log_probability for score in runner.score(requests)}
+    monkeypatch.setattr("surface_consistency.models._token_scores._LOGITS", 600 * 40)
+    for score in runner.score(requests):
+        if not math.isnan(score.log_probability):
+            wanted = expected[score.request_id]
+            assert score.log_probability == pytest.approx(wanted, abs=1e-4)
+
+
+def test_records_refuse_what_are_no_log_probabilities():
+    with pytest.raises(ValidationError, match=r"at most 0, got 0\.5"):
+        ScoredText(request_id="a", token_ids=(1,), log_probabilities=(0.5,))
+    with pytest.raises(ValidationError, match="2 tokens have 1 log-probabilities"):
+        ScoredText(request_id="a", token_ids=(1, 2), log_probabilities=(-0.5,))
+    with pytest.raises(ValidationError, match="without tokens there is one log-probability"):
+        ScoredText(request_id="a", log_probabilities=(-0.5, -1.0))
+    with pytest.raises(ValidationError, match="only the first of several tokens"):
+        ScoredText(request_id="a", token_ids=(1, 2), log_probabilities=(-0.5, None))
+    with pytest.raises(ValidationError, match="at most 0, got nan"):
+        ScoredText(request_id="a", token_ids=(1,), log_probabilities=(math.nan,))
+    with pytest.raises(ValidationError, match="at least one log-probability"):
+        ScoredText(request_id="a", token_ids=(), log_probabilities=())
+    assert math.isnan(
+        ScoredText(request_id="a", token_ids=(1,), log_probabilities=(None,)).log_probability
+    )
+
+
+def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
+    runner = OptionRunner(TransformersRunner(tiny_models("gpt_neox")))
+    prompts = [prompt.model_copy(update={"options": OPTIONS}) for prompt in shot_prompts[:5]]
+    answers = {item.prompt_id: item for item in runner.generate(prompts, GenerationParams())}
+    assert answers.keys() == {prompt.id for prompt in prompts}
+    for prompt in prompts:
+        answer = answers[prompt.id]
+        sums = [score.log_probability for score in answer.scores]
+        assert answer.text == OPTIONS[int(np.argmax(sums))]
+        assert [score.request_id for score in answer.scores] == ["0", "1", "2", "3", "4"]
+
+
+def test_another_option_score_changes_what_is_compared():
+    scores = [
+        ScoredText(request_id="0", token_ids=(1,), log_probabilities=(-1.0,)),
+        ScoredText(request_id="1", token_ids=(1, 2, 3), log_probabilities=(-0.5, -0.5, -0.5)),
+    ]
+    options = (" a", " a longer one")
+    assert option_scores(options, scores, "sum") == [-1.0, -1.5]
+    assert option_scores(options, scores, "per_token") == [-1.0, -0.5]
+    assert option_scores(options, scores, "per_character") == [-1.0, -1.5 / 12]
+    stored = [ScoredText(request_id="0", log_probabilities=(-1.0,))]
+    with pytest.raises(RunnerError, match="cannot be divided by tokens"):
+        option_scores((" a",), stored, "per_token")
+
+
+def test_scores_are_of_the_logits_without_what_decoding_makes_of_them(tiny_models, shot_prompts):
+    """Penalties, forbidden tokens and temperature of a model's settings move no log-probability."""
+    requests = requests_of(shot_prompts, n=2)
+    plain = {s.request_id: s for s in TransformersRunner(tiny_models("llama")).score(requests)}
+    runner = TransformersRunner(tiny_models("llama"))
+    settings = runner._engine.model.generation_config
+    settings.update(
+        repetition_penalty=1.7, temperature=0.3, top_k=2, suppress_tokens=[5, 6, 7], do_sample=True
+    )
+    for score in runner.score(requests):
+        assert score == plain[score.request_id]
+
+
+def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
+    """Masked logits are minus infinity: a score, and no answer while another option is possible."""
+    runner = TransformersRunner(tiny_models("llama"))
+    (token,) = runner._encoder.tokenizer("x")["input_ids"]
+
+    class Masked:
+        def __init__(self, engine):
+            self.model, self._engine = engine.model, engine
+            self.keeps_cache = engine.keeps_cache
+
+        def without_grad(self):
+            return self._engine.without_grad()
+
+        def score(self, batch, n_last):
+            logits = self._engine.score(batch, n_last).clone()
+            logits[..., token] = -math.inf
+            return logits
+
+    runner._engine = Masked(runner._engine)
+    told = {
+        s.request_id: s
+        for s in runner.score(
+            [ScoringRequest(id=word, context="Q:", continuation=word) for word in ("x", "y")]
+        )
+    }
+    assert told["x"].log_probability == -math.inf
+    assert told["x"].is_greedy is False
+    prompt = Prompt(id="q", text="Q:", options=("x", "y"))
+    for majority in (False, True):
+        (answer,) = OptionRunner(runner, majority=majority).generate([prompt], GenerationParams())
+        assert answer.text == "y"
+
+
+def test_a_continuation_that_tokenises_to_nothing_is_named(tiny_models):
+    """A normaliser may strip a text of spaces, or of a character that it knows not."""
+    from tokenizers import normalizers
+
+    runner = TransformersRunner(tiny_models("llama"))
+    tokenizer = runner._encoder.tokenizer
+    before = tokenizer.backend_tokenizer.normalizer
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\u200b", "")
+    try:
+        with pytest.raises(RunnerError, match=r"continuation '\\u200b' of request 'z' has no tok"):
+            list(runner.score([ScoringRequest(id="z", context="a", continuation="\u200b")]))
+    finally:
+        tokenizer.backend_tokenizer.normalizer = before
+
+
+def test_conversations_are_scored_after_the_chat_template(tiny_models):
+    inner = TransformersRunner(tiny_models("gpt_neox"))
+    inner._encoder.tokenizer.chat_template = (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
+    )
+    asked = Prompt(
+        id="c", messages=(Message(role="user", content="Chad?"),), options=("Peru", "Chad")
+    )
+    (answer,) = OptionRunner(inner).generate([asked], GenerationParams())
+    rendered = inner.render(asked)
+    assert rendered == "<user>Chad?<assistant>"
+    (score,) = inner.score(
+        [ScoringRequest(id="x", context=rendered, continuation="Peru", bos="none")]
+    )
+    assert answer.scores[0].log_probability == pytest.approx(score.log_probability, abs=1e-5)
+
+
+def test_runners_that_tell_no_log_probabilities_are_refused():
+    fake = FakeRunner({"q": "a"})
+    assert not isinstance(fake, Scorer)
+    assert not isinstance(fake, ConversationRenderer)
+    with pytest.raises(RunnerError, match=r"'fake' tells no log-probabilities .* --read generate"):
+        OptionRunner(fake)
+
+
+def test_prompts_without_options_are_refused(tiny_models):
+    runner = OptionRunner(TransformersRunner(tiny_models("gpt_neox")))
+    with pytest.raises(RunnerError, match=r"prompt 'q' has no options"):
+        list(runner.generate([Prompt(id="q", text="a")], GenerationParams()))
+    with pytest.raises(ValueError, match="option_score is one of sum, per_token, per_character"):
+        OptionRunner(runner, option_score="best")
+
+
+def test_options_change_what_is_asked():
+    plain = Prompt(id="q", text="a")
+    assert plain.key != plain.model_copy(update={"options": (" b", " c")}).key
+    with pytest.raises(ValidationError, match="none of them twice"):
+        Prompt(id="q", text="a", options=(" b", " b"))

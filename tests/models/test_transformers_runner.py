@@ -1,0 +1,620 @@
+"""The reference runner on tiny random models: its answers are those of prompts asked one by one."""
+
+import importlib.util
+import json
+import os
+import shutil
+
+import pytest
+
+from surface_consistency.errors import (
+    MissingDependencyError,
+    PromptTooLongError,
+    RunnerError,
+    RunnerOutOfMemoryError,
+    SourceNotFoundError,
+)
+from surface_consistency.models._decoding import cut_at_stop
+from surface_consistency.models.generate import run_prompts
+from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.models.transformers_runner import TransformersRunner
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.schemas import GenerationParams, Message, Prompt
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+N_NEW = 12
+PARAMS = GenerationParams(max_new_tokens=N_NEW, stop=())
+TEMPLATE = (
+    "{% for turn in messages %}{% if turn.role == 'system' %}{{ raise_exception('no system') }}"
+    "{% endif %}[{{ turn.role }}] {{ turn.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{{ suffix | default('') }}{% endif %}"
+)
+
+
+@pytest.fixture(scope="session")
+def loaded(tiny_models):
+    """Find, once, a model and its tokenizer as transformers loads them."""
+    found = {}
+
+    def load(family):
+        if family not in found:
+            path = tiny_models(family)
+            found[family] = (
+                transformers.AutoModelForCausalLM.from_pretrained(path),
+                transformers.AutoTokenizer.from_pretrained(path),
+            )
+        return found[family]
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def one_by_one(loaded, shot_prompts):
+    """Find, once, the new tokens of each prompt by `generate` without batch, padding or reuse."""
+    found = {}
+
+    def ask(family, **options):
+        name = (family, *options.items())
+        if name not in found:
+            found[name] = {
+                prompt.id: naive(*loaded(family), prompt.text, **options) for prompt in shot_prompts
+            }
+        return found[name]
+
+    return ask
+
+
+def naive(model, tokenizer, text, **options):
+    """New tokens of one text."""
+    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    out = model.generate(
+        input_ids=ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=N_NEW,
+        do_sample=False,
+        **options,
+    )
+    return out[0, ids.shape[1] :].tolist()
+
+
+def decoded(tokenizer, answers):
+    """Text of each row of new tokens."""
+    return {name: tokenizer.decode(ids, skip_special_tokens=True) for name, ids in answers.items()}
+
+
+def ask(runner, prompts, params=PARAMS):
+    """Text of each prompt by id."""
+    return {answer.prompt_id: answer.text for answer in runner.generate(prompts, params)}
+
+
+@pytest.fixture(scope="session")
+def neox(tiny_models):
+    return TransformersRunner(tiny_models("gpt_neox"), device="cpu")
+
+
+FAMILIES = ["gpt_neox", "llama", "gpt2", "olmo2", "qwen2", "bloom"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_agree_with_generate_one_by_one(
+    tiny_models, loaded, one_by_one, shot_prompts, family
+):
+    """Batches, padding and reused prefixes change no token, over prompts whose answers differ."""
+    expected = decoded(loaded(family)[1], one_by_one(family))
+    assert len(set(expected.values())) > 0.7 * len(expected)
+
+    runner = TransformersRunner(tiny_models(family), device="cpu")
+
+    assert runner.fingerprint()["prefix_reuse"] == "on"
+    assert ask(runner, shot_prompts) == expected
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 1}, {"batch_size": 5}, {"shuffle_seed": 3}])
+@pytest.mark.parametrize("reuse_prefix", [True, False])
+def test_answers_do_not_depend_on_the_batches(
+    tiny_models, loaded, one_by_one, shot_prompts, options, reuse_prefix
+):
+    runner = TransformersRunner(
+        tiny_models("llama"), device="cpu", reuse_prefix=reuse_prefix, **options
+    )
+
+    expected = decoded(loaded("llama")[1], one_by_one("llama"))
+    assert ask(runner, shot_prompts) == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "reason"),
+    [
+        ("mistral", "not possible: the model caches with DynamicSlidingWindowLayer"),
+        ("mamba", "not possible: the model "),
+        ("mpt", "not possible: outputs change with it"),
+    ],
+)
+def test_models_that_cannot_reuse_prefixes_are_asked_plainly(
+    tiny_models, loaded, one_by_one, shot_prompts, family, reason
+):
+    """Sliding windows, recurrent states, positions by column: detected, said, and still right."""
+    runner = TransformersRunner(tiny_models(family), device="cpu")
+
+    assert runner.fingerprint()["prefix_reuse"].startswith(reason)
+    assert ask(runner, shot_prompts) == decoded(loaded(family)[1], one_by_one(family))
+
+
+def test_negative_controls_change_answers(loaded, one_by_one, shot_prompts):
+    """The comparison can fail: a prefix cut as a string, or padding that is attended, is seen."""
+    model, tokenizer = loaded("gpt_neox")
+    expected = one_by_one("gpt_neox")
+    cut_strings, attended = {}, {}
+    for prompt in shot_prompts:
+        of_group = [other.text for other in shot_prompts if other.group == prompt.group]
+        cut = len(os.path.commonprefix(of_group))  # noqa: RUF071
+        pieces = tokenizer([prompt.text[:cut], prompt.text[cut:]])["input_ids"]
+        for found, ids in (
+            (cut_strings, pieces[0] + pieces[1]),
+            (attended, [0] * 4 + tokenizer(prompt.text)["input_ids"]),
+        ):
+            row = torch.tensor([ids])
+            out = model.generate(
+                input_ids=row,
+                attention_mask=torch.ones_like(row),
+                max_new_tokens=N_NEW,
+                do_sample=False,
+            )
+            found[prompt.id] = out[0, row.shape[1] :].tolist()
+
+    for control in (cut_strings, attended):
+        same = sum(control[name] == ids for name, ids in expected.items())
+        assert same < 0.5 * len(expected)
+
+
+def test_prompts_of_small_groups_share_a_batch(tiny_models, loaded, one_by_one, shot_prompts):
+    """Several prefixes of unequal length stand in one batch, each computed once."""
+    by_name = [
+        prompt.model_copy(update={"group": f"{prompt.group}{number % 3}"})
+        for number, prompt in enumerate(shot_prompts)
+    ]
+    runner = TransformersRunner(tiny_models("gpt_neox"), device="cpu", batch_size=16)
+    batches = list(runner.plan(by_name, PARAMS))
+    seen = []
+    prefill = runner._engine._prefill
+    runner._engine._prefill = lambda batch: (seen.append(len(batch.prefixes)), prefill(batch))[1]
+
+    answers = {}
+    for batch in batches:
+        answers |= ask(runner, batch)
+
+    assert len(seen) == len(batches) == 3
+    assert min(seen) > 1
+    assert answers == decoded(loaded("gpt_neox")[1], one_by_one("gpt_neox"))
+
+
+def test_a_prefix_is_computed_once_for_all_batches_of_a_group(neox, shot_prompts, monkeypatch):
+    runner = TransformersRunner.rebatched(neox, 5)
+    runner._planner.batch_size = 4
+    seen = []
+    prefill = runner._engine._prefill
+    monkeypatch.setattr(
+        runner._engine, "_prefill", lambda batch: (seen.append(batch.prefixes), prefill(batch))[1]
+    )
+
+    batches = list(runner.plan(shot_prompts, PARAMS))
+    for batch in batches:
+        ask(runner, batch)
+
+    assert len(batches) > 12
+    assert len(seen) == len(set(seen)) == 4
+
+
+def test_stop_strings_cut_answers(neox, loaded, one_by_one, shot_prompts):
+    """A stopped answer is the full one up to its first stop string, and not a token longer."""
+    tokenizer = loaded("gpt_neox")[1]
+    params = GenerationParams(max_new_tokens=N_NEW, stop=("a", "Q:"))
+
+    answers = {answer.prompt_id: answer for answer in neox.generate(shot_prompts, params)}
+
+    reasons = set()
+    for name, ids in one_by_one("gpt_neox").items():
+        steps = [tokenizer.decode(ids[: n + 1], skip_special_tokens=True) for n in range(N_NEW)]
+        ends = [n for n, text in enumerate(steps) if cut_at_stop(text, params.stop) is not None]
+        answer = answers[name]
+        assert answer.finish_reason == ("stop" if ends else "length")
+        assert answer.n_new_tokens == (ends[0] + 1 if ends else N_NEW)
+        assert answer.text == (cut_at_stop(steps[ends[0]], params.stop) if ends else steps[-1])
+        reasons.add(answer.finish_reason)
+    assert reasons == {"stop", "length"}
+
+
+def edited(path, target, **settings):
+    """Copy a model folder with other generation settings."""
+    shutil.copytree(path, target)
+    file = target / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+    return target
+
+
+def test_end_tokens_end_answers(tiny_models, loaded, one_by_one, shot_prompts, tmp_path):
+    """Any of several end tokens ends an answer; the token itself is not in the text."""
+    tokenizer = loaded("gpt_neox")[1]
+    answers = one_by_one("gpt_neox")
+    written = [ids[4] for ids in answers.values()]
+    ends = [0, *sorted(set(written), key=written.count)[-2:]]
+    folder = edited(tiny_models("gpt_neox"), tmp_path / "m", eos_token_id=ends)
+
+    runner = TransformersRunner(folder, device="cpu")
+    found = {answer.prompt_id: answer for answer in runner.generate(shot_prompts, PARAMS)}
+
+    n_ended = 0
+    for name, ids in answers.items():
+        stops = [n for n, token in enumerate(ids) if token in ends]
+        kept = ids[: stops[0]] if stops else ids
+        assert found[name].text == tokenizer.decode(kept, skip_special_tokens=True)
+        assert found[name].finish_reason == ("stop" if stops else "length")
+        n_ended += bool(stops)
+    assert n_ended > 0
+    assert runner.fingerprint()["generation_config"]["eos_token_id"] == ends
+
+
+def test_the_models_own_penalties_hold_and_its_sampling_does_not(
+    tiny_models, loaded, one_by_one, shot_prompts, tmp_path
+):
+    """A repetition penalty sees the prompt's tokens and no padding, as one by one."""
+    folder = edited(
+        tiny_models("gpt_neox"),
+        tmp_path / "m",
+        repetition_penalty=1.5,
+        do_sample=True,
+        temperature=0.6,
+        top_p=0.9,
+        top_k=20,
+        max_length=77,
+    )
+
+    runner = TransformersRunner(folder, device="cpu")
+
+    expected = one_by_one("gpt_neox", repetition_penalty=1.5)
+    assert expected != one_by_one("gpt_neox")
+    assert ask(runner, shot_prompts) == decoded(loaded("gpt_neox")[1], expected)
+    assert runner.fingerprint()["generation_config"]["repetition_penalty"] == 1.5
+    assert "temperature" not in runner.fingerprint()["generation_config"]
+
+
+def test_samples_follow_the_seed_and_not_the_batch(neox, shot_prompts):
+    """At a temperature, a prompt's answer depends on seed and content, not on its company."""
+    hot = GenerationParams(max_new_tokens=N_NEW, stop=(), temperature=1.5, top_p=0.95, seed=1)
+
+    batched = ask(neox, shot_prompts, hot)
+    alone = {}
+    for prompt in shot_prompts[::6]:
+        alone |= ask(neox, [prompt], hot)
+    other = ask(neox, shot_prompts, hot.model_copy(update={"seed": 2}))
+
+    assert alone == {name: batched[name] for name in alone}
+    assert sum(batched[name] != other[name] for name in batched) > 0.9 * len(batched)
+    assert batched != ask(neox, shot_prompts)
+
+
+def test_generations_count_their_tokens(neox, loaded, shot_prompts):
+    tokenizer = loaded("gpt_neox")[1]
+
+    answers = {answer.prompt_id: answer for answer in neox.generate(shot_prompts[:3], PARAMS)}
+
+    for prompt in shot_prompts[:3]:
+        n_tokens = len(tokenizer(prompt.text)["input_ids"])
+        assert answers[prompt.id].n_prompt_tokens == n_tokens == neox.count_tokens(prompt)
+        assert answers[prompt.id].n_new_tokens == N_NEW
+
+
+def test_the_runner_is_a_planner(neox, shot_prompts):
+    batches = list(neox.plan(shot_prompts, PARAMS))
+
+    assert isinstance(neox, Runner)
+    assert isinstance(neox, BatchPlanner)
+    assert [len(batch) for batch in batches] == [24, 24]
+    assert not {p.group for p in batches[0]} & {p.group for p in batches[1]}
+    lengths = [neox.count_tokens(prompt) for prompt in batches[0][:12]]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_another_layout_shares_the_model_and_mixes_the_batches(neox, shot_prompts):
+    """The noise floor's second run: same weights, other company, another fingerprint."""
+    other = neox.rebatched(7)
+
+    assert other._engine is neox._engine
+    assert other.fingerprint() == neox.fingerprint() | {"layout": "shuffled 7"}
+    first, second = (
+        [[prompt.id for prompt in batch] for batch in runner.plan(shot_prompts, PARAMS)]
+        for runner in (neox, other)
+    )
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
+    assert ask(other, shot_prompts) == ask(neox, shot_prompts)
+
+
+def test_prompts_longer_than_the_context_are_refused_before_any_work(neox, shot_prompts):
+    """The longest prompt is named with its tokens, the limit and the remedy."""
+    long = Prompt(id="long", text=shot_prompts[0].text * 6)
+    longer = Prompt(id="longer", text=shot_prompts[0].text * 7)
+    n_tokens = neox.count_tokens(longer)
+
+    with pytest.raises(
+        PromptTooLongError,
+        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox takes 500 \(512 less 12 new ones\)"
+        r"\. 2 of 3 prompts are too long: use fewer shots, or let demonstrations be truncated",
+    ):
+        neox.plan([shot_prompts[0], long, longer], PARAMS)
+    with pytest.raises(PromptTooLongError, match="prompt 'long' has"):
+        list(neox.generate([long], PARAMS))
+    assert neox.fits(shot_prompts[0], PARAMS)
+    assert not neox.fits(long, PARAMS)
+
+
+def test_an_out_of_memory_device_is_asked_for_less(
+    neox, loaded, one_by_one, shot_prompts, tmp_path, manifest, monkeypatch
+):
+    """When the device is full, the run goes on with smaller batches to the same answers."""
+    generate = neox._engine.generate
+    sizes = []
+
+    def small(batch, config, **options):
+        sizes.append(len(batch.suffixes))
+        if len(batch.suffixes) > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return generate(batch, config, **options)
+
+    monkeypatch.setattr(neox._engine, "generate", small)
+    with pytest.raises(RunnerOutOfMemoryError, match=r"12 prompts of up to \d+ tokens do not fit"):
+        list(neox.generate(shot_prompts[:12], PARAMS))
+    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
+        summary = run_prompts(neox, shot_prompts, PARAMS, log, progress=False)
+
+    assert summary.n_errors == 0
+    assert sizes[:6] == [12, 24, 12, 6, 3, 3]
+    assert max(sizes[4:]) == 3
+    texts = {item.prompt_id: item.text for item in read_generations(log.path)}
+    assert texts == decoded(loaded("gpt_neox")[1], one_by_one("gpt_neox"))
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("[enforce fail] DefaultCPUAllocator: can't allocate memory: 9 bytes", MemoryError),
+        ("MPS backend out of memory (allocated: 9 GB)", MemoryError),
+        ("The size of tensor a (3) must match the size of tensor b (4)", RuntimeError),
+    ],
+)
+def test_a_full_memory_is_told_from_other_failures(neox, shot_prompts, monkeypatch, message, kind):
+    """Only a full memory is worth a smaller batch; anything else comes through as it is."""
+
+    def fail(batch, config, **options):
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(neox._engine, "generate", fail)
+
+    with pytest.raises(kind, match="do not fit into" if kind is MemoryError else "must match") as e:
+        list(neox.generate(shot_prompts[:2], PARAMS))
+    assert isinstance(e.value, RunnerOutOfMemoryError) == (kind is MemoryError)
+
+
+def with_template(path, target, **changes):
+    """Copy a model folder and give its tokenizer a chat template."""
+    shutil.copytree(path, target)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(target)
+    tokenizer.chat_template = TEMPLATE
+    for name, value in changes.items():
+        setattr(tokenizer, name, value)
+    tokenizer.save_pretrained(target)
+    return target
+
+
+def chat(*contents, role="user"):
+    turns = tuple(Message(role=role, content=content) for content in contents)
+    return Prompt(id="chat", messages=turns)
+
+
+def test_conversations_go_through_the_chat_template(tiny_models, tmp_path, shot_prompts):
+    """A conversation is answered as its rendered text is, template options included."""
+    folder = with_template(tiny_models("gpt_neox"), tmp_path / "m")
+    runner = TransformersRunner(folder, device="cpu", chat_options={"suffix": " So:"})
+    text = Prompt(id="chat", text="[user] What is it?\n[assistant] So:")
+
+    assert ask(runner, [chat("What is it?")]) == ask(runner, [text])
+    plain = TransformersRunner(folder, device="cpu")
+    assert runner.fingerprint()["chat_template"] != plain.fingerprint()["chat_template"]
+    assert len(ask(plain, [chat("What is it?").model_copy(update={"id": "c"}), text])) == 2
+
+
+def test_a_template_that_writes_the_start_token_gets_one(tiny_models, tmp_path):
+    """Texts get the tokenizer's own start token, rendered conversations get no second one."""
+    folder = with_template(tiny_models("gpt_neox"), tmp_path / "m")
+    raw = json.loads((folder / "tokenizer.json").read_text())
+    start = {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}
+    raw["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [start, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [start, {"Sequence": {"id": "A", "type_id": 0}}],
+        "special_tokens": {
+            "<|endoftext|>": {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}
+        },
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(raw))
+    runner = TransformersRunner(folder, device="cpu")
+
+    bare = TransformersRunner(tiny_models("gpt_neox"), device="cpu")
+    text = Prompt(id="t", text="[user] hey\n[assistant]")
+    assert runner.count_tokens(text) == bare.count_tokens(text) + 1
+    assert runner.count_tokens(chat("hey")) == bare.count_tokens(text)
+
+
+def test_conversations_need_a_template(neox):
+    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; use"):
+        list(neox.generate([chat("hey")], PARAMS))
+
+
+def test_a_template_that_refuses_a_conversation_is_named(tiny_models, tmp_path):
+    runner = TransformersRunner(
+        with_template(tiny_models("gpt_neox"), tmp_path / "m"), device="cpu"
+    )
+
+    with pytest.raises(RunnerError, match="template of m refuses prompt 'chat': no system; change"):
+        list(runner.generate([chat("Be brief.", role="system")], PARAMS))
+
+
+def test_an_empty_prompt_needs_a_start_token(neox, tiny_models, tmp_path):
+    empty = Prompt(id="e", text="")
+    with pytest.raises(RunnerError, match="prompt 'e' has no tokens and gpt_neox has no start tok"):
+        neox.count_tokens(empty)
+
+    folder = with_template(tiny_models("gpt_neox"), tmp_path / "m", bos_token="<|endoftext|>")
+    runner = TransformersRunner(folder, device="cpu")
+    assert runner.count_tokens(empty) == 1
+    assert len(ask(runner, [empty, Prompt(id="x", text="Q: x A:")])) == 2
+
+
+def test_a_tokenizer_of_another_model_is_refused(tiny_models, tmp_path):
+    """A token beyond the model's vocabulary is caught before it breaks the device."""
+    shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    tokenizer.add_tokens(["<new>"])
+    tokenizer.save_pretrained(tmp_path / "m")
+    runner = TransformersRunner(tmp_path / "m", device="cpu")
+
+    with pytest.raises(RunnerError, match=r"of m gives prompt 'x' token \d+, but the model knows"):
+        runner.count_tokens(Prompt(id="x", text="a <new> b"))
+
+
+def test_the_fingerprint_names_what_decides_the_answers(neox, tiny_models):
+    shown = neox.fingerprint()
+
+    assert shown["model"] == "gpt_neox"
+    assert shown["revision"] is None
+    assert shown["dtype"] == "float32"
+    assert shown["device"] == "cpu"
+    assert shown["batch_size"] == 32
+    assert shown["padding"] == "left"
+    assert shown["torch"] == torch.__version__
+    assert shown["transformers"] == transformers.__version__
+    assert shown == json.loads(json.dumps(shown))
+    assert shown == TransformersRunner(tiny_models("gpt_neox"), device="cpu").fingerprint()
+    low = TransformersRunner(tiny_models("gpt_neox"), device="cpu", dtype="bfloat16")
+    assert low.fingerprint()["dtype"] == "bfloat16"
+    assert low.fingerprint()["prefix_reuse"] == "on"
+
+
+def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
+    shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
+    weights = tmp_path / "m" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(RunnerError, match=r"the model of m cannot be loaded \(SafetensorError: "):
+        TransformersRunner(tmp_path / "m", device="cpu")
+
+    weights.unlink()
+    with pytest.raises(
+        RunnerError, match=r"the model of m cannot be loaded \(OSError: .*check tha"
+    ):
+        TransformersRunner(tmp_path / "m", device="cpu")
+
+    (tmp_path / "m" / "tokenizer.json").write_text("{")
+    with pytest.raises(RunnerError, match=r"the tokenizer of m cannot be loaded \("):
+        TransformersRunner(tmp_path / "m", device="cpu")
+
+    (tmp_path / "m" / "tokenizer.json").unlink()
+    (tmp_path / "m" / "tokenizer_config.json").unlink()
+    with pytest.raises(SourceNotFoundError, match="m holds a model but no tokenizer"):
+        TransformersRunner(tmp_path / "m", device="cpu")
+
+
+def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
+    shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    config = json.loads(file.read_text())
+    config["model_type"] = "mine"
+    config["auto_map"] = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}
+    file.write_text(json.dumps(config))
+
+    with pytest.raises(RunnerError, match="m brings code of its own; read it, then pass trust_rem"):
+        TransformersRunner(tmp_path / "m", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"batch_size": 0}, ValueError, "`batch_size` is at least 1, got 0"),
+        ({"dtype": "int4"}, ValueError, "`dtype` is one of auto, float32, .*, got 'int4'"),
+        (
+            {"quantization": "int3"},
+            ValueError,
+            "`quantization` is None, 'int8' or 'int4', got 'int3'",
+        ),
+        ({"device": "tpu:x"}, ValueError, "`device` is a name such as 'cuda:0' or 'cpu'"),
+        ({"device": "cuda:64"}, RunnerError, r"'cuda:64' is not there \(CUDA GPUs found: \d"),
+    ],
+)
+def test_the_runner_rejects_bad_options(tiny_models, options, kind, message):
+    with pytest.raises(kind, match=message):
+        TransformersRunner(tiny_models("gpt_neox"), **options)
+
+
+def test_eight_bits_need_a_gpu(tiny_models, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    with pytest.raises(
+        RunnerError, match=r"quantization='int8' needs a CUDA GPU and there is none"
+    ):
+        TransformersRunner(tiny_models("gpt_neox"), quantization="int8")
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "message"),
+    [
+        ("torch", {}, r"TransformersRunner needs torch, .*'surface-consistency\[inference\]'"),
+        ("transformers", {}, r"TransformersRunner needs transformers, which is not installed"),
+        (
+            "bitsandbytes",
+            {"quantization": "int8"},
+            r"8-bit loading needs bitsandbytes, .*'surface-consistency\[quant\]'",
+        ),
+    ],
+)
+def test_missing_libraries_are_named_with_their_extra(monkeypatch, missing, options, message):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "surface_consistency.models.loading.find_spec",
+        lambda name: None if name == missing else find("json"),
+    )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+
+    with pytest.raises(MissingDependencyError, match=message):
+        TransformersRunner("anything", **options)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [{"dtype": "float32"}, {"dtype": "bfloat16"}])
+def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, options):
+    """Exact in 32 bits; in 16 bits a few ties may fall the other way."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA GPU")
+    together = TransformersRunner(tiny_models("llama"), device="cuda", **options)
+    alone = TransformersRunner(
+        tiny_models("llama"), device="cuda", batch_size=1, reuse_prefix=False, **options
+    )
+
+    first, second = ask(together, shot_prompts), ask(alone, shot_prompts)
+
+    same = sum(first[name] == second[name] for name in first) / len(first)
+    assert same >= (1.0 if options["dtype"] == "float32" else 0.7)
+
+
+def test_a_context_shorter_than_the_probe_is_no_fault(tmp_path, tiny_models):
+    """Rows are then asked one by one."""
+    import transformers
+
+    config = transformers.GPT2Config(n_embd=48, n_layer=2, n_head=4, n_positions=16)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models("gpt2"))
+    config.vocab_size = len(tokenizer)
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+
+    runner = TransformersRunner(str(tmp_path), device="cpu")
+
+    assert "refuses the probe" in str(runner.fingerprint())

@@ -1,0 +1,359 @@
+"""Retrieved facts before the prompts of any runner."""
+
+import pytest
+
+from surface_consistency.errors import PromptTooLongError, RunnerError
+from surface_consistency.models.fake import FakeRunner
+from surface_consistency.models.generate import run_prompts
+from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.models.transformers_runner import TransformersRunner
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.schemas import GenerationParams, Message, Prompt
+from surface_consistency.schemas.memory import Candidate, Lookup, LookupQuery, RetrievalTrace
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
+
+CAPITALS = {"France": "Paris", "Peru": "Lima"}
+PARAMS = GenerationParams(max_new_tokens=8, stop=())
+OFF = {"OFF": "forbid", "ALLOW": "allow", "NULL": "null"}
+
+
+class Store:
+    def __init__(self):
+        self.asked = []
+
+    def mode(self, prompt):
+        return OFF.get(prompt.condition, "answer")
+
+    def look_up(self, requests):
+        self.asked.append([query.entity for _, query in requests])
+        return [
+            Lookup(
+                query=query,
+                value=CAPITALS.get(query.entity) if prompt.condition == "FULL" else None,
+            )
+            for prompt, query in requests
+        ]
+
+
+def query(prompt):
+    text = prompt.text if prompt.text is not None else prompt.messages[-1].content
+    return LookupQuery(entity=text.split()[-1].rstrip("?"), relation="Capital")
+
+
+def prompt(country, state):
+    return Prompt(
+        id=f"{country}/{state}", text=f"What is the capital of {country}?", condition=state
+    )
+
+
+def echo(asked=None):
+    return FakeRunner(lambda one: one.text if one.text is not None else one.messages[-1].content)
+
+
+def answers(runner, prompts):
+    return {one.prompt_id: one for one in runner.generate(prompts, PARAMS)}
+
+
+@pytest.fixture
+def store():
+    return Store()
+
+
+@pytest.fixture
+def runner(store):
+    return RetrievalAugmentedRunner(echo(), store, query=query)
+
+
+def test_runner_is_a_runner_and_planner(runner):
+    assert isinstance(runner, Runner)
+    assert isinstance(runner, BatchPlanner)
+
+
+@pytest.mark.parametrize(
+    ("state", "text", "n_lookups"),
+    [
+        ("FULL", "Facts:\nPeru | Capital | Lima\n\nWhat is the capital of Peru?", 1),
+        ("DEL-ON", "Facts:\nunknown\n\nWhat is the capital of Peru?", 1),
+        ("NULL", "Facts:\nunknown\n\nWhat is the capital of Peru?", 1),
+        ("OFF", "What is the capital of Peru?", 0),
+        ("ALLOW", "What is the capital of Peru?", 0),
+    ],
+)
+def test_states_decide_what_is_read(runner, state, text, n_lookups):
+    found = next(runner.generate([prompt("Peru", state)], PARAMS))
+
+    assert found.text == text
+    assert len(found.lookups) == n_lookups
+    assert found.prompt_id == f"Peru/{state}"
+
+
+def test_lookups_of_a_batch_are_asked_at_once(runner, store):
+    prompts = [prompt(name, state) for name in ("Peru", "Chad") for state in ("FULL", *OFF)]
+
+    found = answers(runner, prompts)
+
+    assert store.asked == [["Peru", "Chad"]]
+    assert [one.value for one in found["Peru/FULL"].lookups] == ["Lima"]
+    assert [one.value for one in found["Chad/FULL"].lookups] == [None]
+
+
+def test_a_planned_run_is_looked_up_once(runner, store):
+    prompts = [prompt(f"Land{number}", "FULL") for number in range(70)]
+
+    batches = list(runner.plan(prompts, PARAMS))
+    for batch in batches:
+        answers(runner, batch)
+
+    assert [len(batch) for batch in batches] == [32, 32, 6]
+    assert len(store.asked) == 1
+
+
+def test_prompts_that_become_the_same_are_asked_once(store):
+    inner = echo()
+    runner = RetrievalAugmentedRunner(inner, store, query=query)
+    prompts = [prompt("Peru", state) for state in ("DEL-ON", "NULL", "OFF", "ALLOW", "FULL")]
+
+    found = answers(runner, prompts)
+
+    assert len(found) == 5
+    assert len(inner.asked) == 3
+
+
+def test_prompts_of_one_content_may_have_two_ids(runner):
+    prompts = [prompt("Peru", "FULL"), Prompt(**prompt("Peru", "FULL").model_dump() | {"id": "x"})]
+
+    found = answers(runner, prompts)
+
+    assert found["x"].text == found["Peru/FULL"].text
+    assert found["x"].lookups == found["Peru/FULL"].lookups
+
+
+def test_the_same_prompts_are_answered_alike_again(runner, store):
+    prompts = [prompt("Peru", state) for state in ("FULL", "OFF")]
+
+    assert answers(runner, prompts) == answers(runner, prompts)
+    assert len(store.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("threshold", "n_facts", "expected"),
+    [
+        (0.6, 5, ["a", "b"]),
+        (None, 5, ["a", "b", "c"]),
+        (0.6, 1, ["a"]),
+        # None reaches the threshold: the entry taken all the same.
+        (0.99, 5, ["a"]),
+    ],
+)
+def test_facts_are_those_that_retrieval_kept(threshold, n_facts, expected):
+    candidates = tuple(
+        Candidate(
+            subject=name,
+            relation="R",
+            object=name.upper(),
+            score=score,
+            matches_subject=False,
+            matches_relation=False,
+            matches_object=False,
+            supports_target_fact=False,
+            matches_deleted_fact=False,
+        )
+        for name, score in (("a", 0.9), ("b", 0.7), ("c", 0.1))
+    )
+
+    class Traced(Store):
+        def look_up(self, requests):
+            trace = RetrievalTrace(
+                state="FULL",
+                retrieval_enabled=True,
+                lookup_query=requests[0].query,
+                threshold=threshold,
+                retained_candidates=candidates,
+                selected_candidate=candidates[0],
+                selected_value="A",
+            )
+            return [Lookup(query=requests[0].query, value="A", trace=trace)]
+
+    runner = RetrievalAugmentedRunner(
+        echo(), Traced(), query=query, n_facts=n_facts, fact_template="{subject}{relation}{object}"
+    )
+
+    found = next(runner.generate([prompt("Peru", "FULL")], PARAMS))
+
+    lines = [f"{name}R{name.upper()}" for name in expected]
+    assert found.text.splitlines()[1:-2] == lines
+
+
+def test_facts_stand_before_the_last_turn(runner):
+    chat = Prompt(
+        id="q",
+        messages=[
+            Message(role="system", content="Be brief."),
+            Message(role="user", content="Capital of Peru?"),
+        ],
+        condition="FULL",
+    )
+
+    found = next(runner.generate([chat], PARAMS))
+
+    assert found.text == "Facts:\nPeru | Capital | Lima\n\nCapital of Peru?"
+
+
+@pytest.mark.parametrize("state", ["FULL", "OFF"])
+def test_options_and_their_contexts_are_kept(store, state):
+    """A runner that chooses by probability must see them, and the facts before each context."""
+    asked = []
+    inner = FakeRunner(lambda one: asked.append(one) or "Lima")
+    choice = Prompt(
+        id="q",
+        text="Capital of Peru?",
+        options=[" is.", " is!"],
+        contexts=["Lima of Peru?", "Quito of Peru?"],
+        group="g",
+        condition=state,
+    )
+
+    next(RetrievalAugmentedRunner(inner, store, query=query).generate([choice], PARAMS))
+
+    before = "Facts:\nPeru | Capital | Lima\n\n" if state == "FULL" else ""
+    assert asked[0].options == (" is.", " is!")
+    assert asked[0].contexts == (f"{before}Lima of Peru?", f"{before}Quito of Peru?")
+    assert (asked[0].text, asked[0].group) == (f"{before}Capital of Peru?", "g")
+    assert asked[0].condition is None
+
+
+def test_facts_may_hold_braces(store):
+    runner = RetrievalAugmentedRunner(
+        echo(), store, query=lambda one: LookupQuery(entity="France", relation="{x}")
+    )
+
+    found = next(runner.generate([prompt("{France}", "FULL")], PARAMS))
+
+    assert found.text == "Facts:\nFrance | {x} | Paris\n\nWhat is the capital of {France}?"
+
+
+def test_no_null_text_leaves_the_prompt(store):
+    runner = RetrievalAugmentedRunner(echo(), store, query=query, null_text=None)
+
+    assert next(runner.generate([prompt("Chad", "FULL")], PARAMS)).text.startswith("What is")
+
+
+def test_a_real_model_reads_the_facts(tiny_models, store):
+    pytest.importorskip("torch")
+    inner = TransformersRunner(tiny_models("llama"), device="cpu", batch_size=4)
+    runner = RetrievalAugmentedRunner(inner, store, query=query)
+    prompts = [
+        prompt(name, state) for name in ("Peru", "France", "Chad") for state in ("FULL", "OFF")
+    ]
+
+    planned = list(runner.plan(prompts, PARAMS))
+    found = {one.prompt_id: one for batch in planned for one in runner.generate(batch, PARAMS)}
+
+    written = Prompt(id="x", text="Facts:\nPeru | Capital | Lima\n\nWhat is the capital of Peru?")
+    assert found["Peru/FULL"].text == next(inner.generate([written], PARAMS)).text
+    assert found["Peru/FULL"].text != found["Peru/OFF"].text
+    assert sorted(one.id for batch in planned for one in batch) == sorted(found)
+
+
+def test_facts_count_towards_the_context(tiny_models, store, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setitem(CAPITALS, "Peru", "Lima " * 400)
+    runner = RetrievalAugmentedRunner(
+        TransformersRunner(tiny_models("llama"), device="cpu"), store, query=query
+    )
+
+    with pytest.raises(PromptTooLongError, match="Peru/FULL"):
+        list(runner.plan([prompt("Peru", "FULL")], PARAMS))
+
+
+def test_a_run_is_logged_and_resumed(runner, store, manifest, tmp_path):
+    prompts = [prompt(name, state) for name in CAPITALS for state in ("FULL", "DEL-ON", "OFF")]
+    path = tmp_path / "generations.jsonl"
+    for part in (prompts[:2], prompts):
+        with RunLog.open(path, manifest) as log:
+            run_prompts(runner, part, PARAMS, log, progress=False)
+
+    found = {one.prompt_id: one for one in read_generations(path)}
+
+    assert len(found) == 6
+    assert {name: one.text for name, one in found.items()} == {
+        name: one.text for name, one in answers(runner, prompts).items()
+    }
+    assert found["Peru/FULL"].lookups[0].value == "Lima"
+
+
+def test_runner_rejects_answers_to_other_prompts(store):
+    class Astray(FakeRunner):
+        def generate(self, prompts, params=None):
+            yield from super().generate([prompts[0].model_copy(update={"id": "other"})])
+
+    runner = RetrievalAugmentedRunner(Astray(lambda one: "x"), store, query=query)
+
+    with pytest.raises(
+        RunnerError, match="runner 'fake' answered prompt 'other', which it was not"
+    ):
+        answers(runner, [prompt("Peru", "FULL")])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"template": "{facts}"}, "`template` has the fields {facts}, {prompt} and no others"),
+        ({"template": "{facts}{prompt}{x}"}, "write literal braces twice"),
+        ({"template": "{facts"}, "`template` cannot be read"),
+        ({"fact_template": "{subject}"}, "{object}, {relation}, {subject} and no others"),
+        ({"n_facts": 0}, "`n_facts` is at least 1, got 0"),
+    ],
+    ids=["missing", "unknown", "broken", "fact", "count"],
+)
+def test_runner_rejects_bad_options(store, options, message):
+    with pytest.raises(ValueError, match=message.replace("{", r"\{").replace("}", r"\}")):
+        RetrievalAugmentedRunner(echo(), store, query=query, **options)
+
+
+def test_fingerprint_tells_all_that_decides(runner, store):
+    other = RetrievalAugmentedRunner(echo(), store, query=query, n_facts=1)
+
+    assert runner.fingerprint()["asks"] == {"runner": "fake", "name": "fake"}
+    assert runner.fingerprint()["source"] == "Store"
+    assert runner.fingerprint() != other.fingerprint()
+
+
+def test_a_template_that_is_no_text_is_refused():
+    """An option on the command line may be read as a number."""
+    with pytest.raises(ValueError, match="`template` is a text with fields in braces, got 5"):
+        RetrievalAugmentedRunner(echo(), None, query=query, template=5)
+
+
+def test_options_are_chosen_after_the_facts_that_the_store_finds(store):
+    """The option that the facts name is the most probable one; without facts none of them is."""
+
+    class Reads:
+        name = "reads"
+
+        def fingerprint(self):
+            return {"runner": self.name}
+
+        def score(self, requests):
+            for request in requests:
+                is_read = request.continuation.strip() in request.context
+                value = -0.1 if is_read else -4.0
+                yield ScoredText(request_id=request.id, log_probabilities=(value,))
+
+    country, capital = next(iter(CAPITALS.items()))
+    runner = RetrievalAugmentedRunner(OptionRunner(Reads(), majority=True), store, query=query)
+    asked = [
+        prompt(country, state).model_copy(update={"options": (" Atlantis", f" {capital}")})
+        for state in ("FULL", "DEL-OFF")
+    ]
+
+    told = answers(runner, asked)
+
+    full, off = (told[one.id] for one in asked)
+    assert full.text == f" {capital}"
+    assert full.lookups[0].value == capital
+    assert [score.log_probability for score in full.scores] == [-4.0, -0.1]
+    assert off.text == ""
+    assert runner.fingerprint()["asks"]["majority"] is True

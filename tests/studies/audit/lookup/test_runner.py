@@ -1,0 +1,623 @@
+"""Limited-memory models: answers as one by one, from a tiny model trained on a table."""
+
+import pytest
+
+from surface_consistency.engine.toy_models import train_memory_organism
+from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
+from surface_consistency.models.generate import run_prompts
+from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.runs.log import RunLog, read_generations
+from surface_consistency.schemas import GenerationParams, Message, Prompt
+from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
+from surface_consistency.studies.audit.lookup import runner as module
+from surface_consistency.studies.audit.lookup.runner import LookupRunner
+from surface_consistency.studies.audit.lookup.settings import LookupSettings
+from surface_consistency.studies.audit.matching import judge_answer, parse_lookups
+
+TABLE = {
+    "France": ("Paris", "Euro", "French"),
+    "Norway": ("Oslo", "Norwegian krone", "Norwegian"),
+    "Peru": ("Lima", "Sol", "Spanish"),
+    "Côte d'Ivoire": ("Yamoussoukro", "West African CFA franc", "French"),
+    "Washington": ("Olympia", "U.S. Dollar", "English"),
+}
+RELATIONS = {
+    "Capital": "What is the capital of {}?",
+    "Currency": "Tell me about {}. The currency used there is",
+    "Language": "Complete the sentence: The language of {} is ____.",
+}
+LEAKED = ("Norway", "Currency")
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+PARAMS = GenerationParams(max_new_tokens=30, stop=())
+TOKENS = LookupSettings().tokens
+EAGER = LookupSettings(entity_bias=1.0, other_bias=3.0, repetition_penalty=1.5, max_lookups=3)
+
+
+class Store:
+    """Exact strings in three states; counts how it is asked."""
+
+    def __init__(self, facts, off="allow"):
+        self.facts = facts
+        self.off = off
+        self.asked = []
+
+    def mode(self, prompt):
+        return self.off if prompt.condition == "DEL-OFF" else "answer"
+
+    def look_up(self, requests):
+        self.asked.append(list(requests))
+        return [
+            Lookup(
+                query=query,
+                value=self.facts.get((query.entity, query.relation))
+                if prompt.condition == "FULL"
+                else None,
+            )
+            for prompt, query in requests
+        ]
+
+
+@pytest.fixture(scope="session")
+def audit_prompts():
+    return [
+        AuditPrompt(
+            prompt_id=number,
+            fact_id=number,
+            subject=subject,
+            relation=relation,
+            gold_object=row[column],
+            prompt_text=template.format(subject),
+        )
+        for number, (subject, row, column, (relation, template)) in enumerate(
+            (subject, row, column, pair)
+            for subject, row in TABLE.items()
+            for column, pair in enumerate(RELATIONS.items())
+        )
+    ]
+
+
+@pytest.fixture(scope="session")
+def facts(audit_prompts):
+    return {(prompt.subject, prompt.relation): prompt.gold_object for prompt in audit_prompts}
+
+
+@pytest.fixture(scope="session")
+def state_prompts(audit_prompts):
+    """Every prompt in every state."""
+    return [
+        Prompt(id=f"{prompt.fact_id}/{state}", text=prompt.prompt_text, condition=state)
+        for prompt in audit_prompts
+        for state in ("FULL", "DEL-ON", "DEL-OFF")
+    ]
+
+
+@pytest.fixture
+def store(facts):
+    return Store(facts)
+
+
+@pytest.fixture(scope="session")
+def make_store(facts):
+    return lambda **options: Store(facts, **options)
+
+
+@pytest.fixture(scope="session")
+def organism(audit_prompts, tmp_path_factory):
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("organism")
+    return train_memory_organism(audit_prompts, folder, leaked=[LEAKED], steps=160)
+
+
+@pytest.fixture(scope="session")
+def random_models(tiny_models, tmp_path_factory):
+    """Make, or find, a tiny random model of a family whose tokenizer has the lookup tokens."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("random")
+
+    def find(family):
+        path = folder / family
+        if not path.exists():
+            tokenizer = AutoTokenizer.from_pretrained(tiny_models(family))
+            tokenizer.add_tokens(list(LookupSettings().tokens), special_tokens=True)
+            tokenizer.save_pretrained(path)
+            model = AutoModelForCausalLM.from_pretrained(tiny_models(family))
+            torch.manual_seed(1)
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+            for embedding in (model.get_input_embeddings(), model.get_output_embeddings()):
+                torch.nn.init.normal_(embedding.weight.data[-4:], std=0.25)
+            model.save_pretrained(path)
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def runner(organism, make_store):
+    return LookupRunner(organism, store=make_store(), device="cpu")
+
+
+class Echo:
+    """Answers with the words of the query, so that every value is another one."""
+
+    def __init__(self, mode="answer"):
+        self._mode = mode
+        self.n_calls = 0
+
+    def mode(self, prompt):
+        return prompt.condition or self._mode
+
+    def look_up(self, requests):
+        self.n_calls += 1
+        return [
+            Lookup(query=query, value=None if len(query.entity) % 3 == 0 else query.entity[:12])
+            for _, query in requests
+        ]
+
+
+def ask(runner, prompts, params=PARAMS):
+    return {answer.prompt_id: answer for answer in runner.generate(prompts, params)}
+
+
+def one_by_one(runner, prompts, params=PARAMS):
+    return {prompt.id: next(runner.generate([prompt], params)) for prompt in prompts}
+
+
+def by_generate(runner, prompt, source, settings, n_new):
+    """Write one prompt by `generate` of transformers, read from its beginning after a lookup."""
+    model, tokenizer = runner._engine.model, runner._encoder.tokenizer
+    entity, relation, result, end = tokenizer.convert_tokens_to_ids(list(settings.tokens))
+    ids = list(tokenizer(prompt.text)["input_ids"])
+    n_prompt, n_left, n_lookups, text_lookups = len(ids), n_new, 0, []
+    while n_left:
+        bias = {entity: settings.entity_bias} | dict.fromkeys(
+            (relation, result, end), settings.other_bias
+        )
+        if n_lookups == settings.max_lookups:
+            bias = dict.fromkeys(bias, float("-inf"))
+        config = transformers.GenerationConfig(
+            max_new_tokens=n_left,
+            do_sample=False,
+            repetition_penalty=settings.repetition_penalty,
+            eos_token_id=sorted({result, *runner._ends}),
+            pad_token_id=0,
+        )
+        out = model.generate(
+            input_ids=torch.tensor([ids]),
+            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+            generation_config=config,
+            logits_processor=[AddBias(bias)],
+        )[0].tolist()
+        n_left -= len(out) - len(ids)
+        ids = out
+        if ids[-1] != result:
+            break
+        found = parse_lookups(tokenizer.decode(ids[n_prompt:]))[-1]
+        value = None
+        if found.entity and found.relation:
+            query = LookupQuery(entity=found.entity, relation=found.relation)
+            value = source.look_up([(prompt, query)])[0].value
+        text_lookups.append((found.entity, found.relation, value))
+        shown = "unknown" if value is None else value
+        ids += tokenizer(f" {shown}" if shown else "", add_special_tokens=False)["input_ids"]
+        ids += [end]
+        n_lookups += 1
+    written = [token for token in ids[n_prompt:] if token not in runner._ends]
+    return tokenizer.decode(written, clean_up_tokenization_spaces=False), len(text_lookups)
+
+
+class AddBias(transformers.LogitsProcessor):
+    def __init__(self, bias):
+        self.bias = bias
+
+    def __call__(self, input_ids, scores):
+        for token, value in self.bias.items():
+            scores[:, token] += value
+        return scores
+
+
+def test_lookup_runner_is_a_runner_and_planner(runner):
+    assert isinstance(runner, Runner)
+    assert isinstance(runner, BatchPlanner)
+
+
+def test_trained_model_looks_up_what_it_is_asked(runner, state_prompts, audit_prompts, facts):
+    found = ask(runner, state_prompts)
+
+    for prompt in audit_prompts:
+        full, deleted, off = (
+            found[f"{prompt.fact_id}/{state}"] for state in ("FULL", "DEL-ON", "DEL-OFF")
+        )
+        query = LookupQuery(entity=prompt.subject, relation=prompt.relation)
+        assert full.lookups == (Lookup(query=query, value=facts[query.entity, query.relation]),)
+        assert full.text == (
+            f"<|db_entity|> {prompt.subject}<|db_relationship|> {prompt.relation}"
+            f"<|db_return|> {prompt.gold_object}<|db_end|>."
+        )
+        assert judge_answer(full.text, prompt).is_correct
+        assert full.finish_reason == "stop"
+        assert deleted.lookups == (Lookup(query=query, value=None),)
+        assert "<|db_return|> unknown<|db_end|>" in deleted.text
+        assert off.lookups == ()
+
+
+@pytest.mark.parametrize("off", ["allow", "forbid", "null"])
+def test_batches_agree_with_one_by_one(organism, make_store, state_prompts, off):
+    runner = LookupRunner(organism, store=make_store(off=off), device="cpu", batch_size=64)
+
+    together = ask(runner, state_prompts)
+
+    assert together == one_by_one(runner, state_prompts)
+    assert together == ask(runner, state_prompts[::-1])
+
+
+def some_query(reader, row):
+    """Read a query out of whatever a random model wrote."""
+    written = reader.decode(row.ids[row.n_prompt :])
+    return LookupQuery(entity=written[-20:], relation="r")
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt_neox", "gpt2", "mistral", "mamba"])
+def test_random_models_agree_with_one_by_one(random_models, shot_prompts, family, monkeypatch):
+    monkeypatch.setattr(module.Reader, "query", some_query)
+    runner = LookupRunner(
+        random_models(family), store=Echo(), settings=EAGER, device="cpu", batch_size=40
+    )
+    shared = family not in ("mistral", "mamba")
+    prompts = [
+        Prompt(id=f"{prompt.id}/{mode}", text=prompt.text[-60:], condition=mode)
+        for prompt in shot_prompts[:: 5 if shared else 16]
+        for mode in ("answer", "null", "allow", "forbid")
+    ]
+
+    together = ask(runner, prompts)
+
+    assert together == one_by_one(runner, prompts)
+    assert sum(len(answer.lookups) for answer in together.values()) >= 4
+    forbidden = [answer.text for name, answer in together.items() if name.endswith("forbid")]
+    assert not any(token in text for text in forbidden for token in TOKENS)
+    assert runner.fingerprint()["batch_size"] == (40 if shared else 1)
+
+
+def test_random_model_agrees_with_generate(random_models, shot_prompts):
+    runner = LookupRunner(random_models("llama"), store=Echo(), settings=EAGER, device="cpu")
+    prompts = [Prompt(id=prompt.id, text=prompt.text[-60:]) for prompt in shot_prompts[::3]]
+
+    found = ask(runner, prompts)
+
+    expected = {
+        prompt.id: by_generate(runner, prompt, Echo(), EAGER, PARAMS.max_new_tokens)
+        for prompt in prompts
+    }
+    assert {name: (one.text, len(one.lookups)) for name, one in found.items()} == expected
+
+
+def test_trained_model_agrees_with_generate(runner, state_prompts, make_store):
+    prompts = [prompt for prompt in state_prompts if prompt.condition != "DEL-OFF"]
+
+    found = ask(runner, prompts)
+
+    expected = {
+        prompt.id: by_generate(runner, prompt, make_store(), runner.settings, 30)[0]
+        for prompt in prompts
+    }
+    assert {name: one.text for name, one in found.items()} == expected
+
+
+def test_lookups_are_asked_together(organism, state_prompts, make_store):
+    store = make_store()
+    runner = LookupRunner(organism, store=store, device="cpu", batch_size=64)
+
+    ask(runner, state_prompts)
+
+    assert sum(len(requests) for requests in store.asked) == 30
+    assert len(store.asked) <= 3
+
+
+def test_prompts_of_one_content_are_one_row(organism, state_prompts, make_store, monkeypatch):
+    runner = LookupRunner(organism, store=make_store(), device="cpu", batch_size=64)
+    n_rows = []
+    decode = module.decode
+    monkeypatch.setattr(
+        module,
+        "decode",
+        lambda engine, rows, *args, **kw: (
+            n_rows.append(len(rows)) or decode(engine, rows, *args, **kw)
+        ),
+    )
+
+    batches = list(runner.plan(state_prompts, PARAMS))
+    ask(runner, batches[0])
+
+    assert len(batches) == 1
+    assert [prompt.text for prompt in batches[0][:3]] == [batches[0][0].text] * 3
+    assert n_rows == [30]
+
+
+@pytest.mark.parametrize("n_lookups", [0, 1, 2])
+def test_lookups_are_limited(random_models, shot_prompts, n_lookups):
+    settings = LookupSettings(
+        entity_bias=0.0, other_bias=9.0, repetition_penalty=1.2, max_lookups=n_lookups
+    )
+    runner = LookupRunner(random_models("llama"), store=Echo(), settings=settings, device="cpu")
+
+    found = ask(runner, shot_prompts[:6])
+
+    assert {len(answer.lookups) for answer in found.values()} == {n_lookups}
+    assert {answer.text.count(TOKENS[2]) for answer in found.values()} == {n_lookups}
+
+
+@pytest.mark.parametrize("n_new", range(1, 14))
+def test_only_written_tokens_count(runner, state_prompts, n_new):
+    prompt = next(prompt for prompt in state_prompts if "Côte" in prompt.text)
+    whole = next(runner.generate([prompt], PARAMS))
+    params = GenerationParams(max_new_tokens=n_new, stop=())
+
+    cut = next(runner.generate([prompt], params))
+
+    assert whole.text.startswith(cut.text)
+    assert cut.n_new_tokens == min(n_new, whole.n_new_tokens)
+    assert cut.finish_reason == ("stop" if n_new >= whole.n_new_tokens else "length")
+    # A lookup that is asked with the last token still gets its value.
+    assert ("<|db_end|>" in cut.text) == ("<|db_return|>" in cut.text) == bool(cut.lookups)
+
+
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [
+        ((".",), "<|db_entity|> Peru<|db_relationship|> Capital<|db_return|> Lima<|db_end|>"),
+        # Neither the query nor an inserted value stops a text.
+        ((" Peru", "Lima", "db_"), None),
+        (("",), ValueError),
+    ],
+    ids=["after", "inside", "empty"],
+)
+def test_stop_strings_hold_outside_of_lookups(runner, stop, text):
+    prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
+    if text is ValueError:
+        with pytest.raises(ValueError, match="at least 1 character"):
+            GenerationParams(stop=stop)
+        return
+
+    found = next(runner.generate([prompt], GenerationParams(max_new_tokens=30, stop=stop)))
+
+    assert found.text == (text or next(runner.generate([prompt], PARAMS)).text)
+    assert found.finish_reason == "stop"
+
+
+def test_stop_strings_agree_with_one_by_one(random_models, shot_prompts):
+    runner = LookupRunner(random_models("llama"), store=Echo(), settings=EAGER, device="cpu")
+    plain = ask(runner, shot_prompts[:12])
+    outside = "".join(one.text.partition("<|")[0] for one in plain.values())
+    params = GenerationParams(max_new_tokens=30, stop=tuple(sorted({*outside} - {"\n"})[:12]))
+
+    found = ask(runner, shot_prompts[:12], params)
+
+    assert found == one_by_one(runner, shot_prompts[:12], params)
+    assert all(plain[name].text.startswith(one.text) for name, one in found.items())
+    assert any(one.text != plain[name].text for name, one in found.items())
+
+
+def test_conversations_are_refused_without_template(runner):
+    prompt = Prompt(id="q", messages=[Message(role="user", content="Capital of Peru?")])
+
+    with pytest.raises(RunnerError, match=r"no chat template.*prompt 'q'"):
+        list(runner.generate([prompt], PARAMS))
+
+
+def test_null_result_is_inserted_without_asking(organism, make_store, state_prompts):
+    store = make_store(off="null")
+    settings = LookupSettings(null_text="n/a")
+    runner = LookupRunner(organism, store=store, settings=settings, device="cpu")
+    prompts = [prompt for prompt in state_prompts if prompt.condition == "DEL-OFF"]
+
+    found = ask(runner, prompts)
+
+    assert store.asked == []
+    assert all("<|db_return|> n/a<|db_end|>" in one.text for one in found.values())
+    assert {one.value for answer in found.values() for one in answer.lookups} == {None}
+
+
+def test_null_result_may_be_empty(organism, make_store, state_prompts):
+    runner = LookupRunner(
+        organism, store=make_store(), settings=LookupSettings(null_text=""), device="cpu"
+    )
+
+    found = next(runner.generate([state_prompts[1]], PARAMS))
+
+    assert "<|db_return|><|db_end|>" in found.text
+
+
+@pytest.mark.parametrize("query", ["{e}{r}{v}", "{e} A{v}", "{r} R{v}", "{v}", "{e} A{r}{v}"])
+def test_broken_queries_are_not_asked(runner, query):
+    entity, relation, result, _ = TOKENS
+    ids = runner._encoder.tokenizer(query.format(e=entity, r=relation, v=result))["input_ids"]
+    reader = module.Reader(
+        runner._encoder.tokenizer,
+        tokens=runner._tokens,
+        ends=runner._ends,
+        stop=(),
+        max_new_tokens=9,
+    )
+    row = module.Row([0], "pause", 0, [])
+    for token in ids:
+        reader.take(row, token)
+
+    assert row.state == "paused"
+    assert reader.query(row) is None
+
+
+def test_query_of_a_nested_lookup_is_the_innermost(runner):
+    text = "<|db_entity|> A <|db_entity|> B<|db_relationship|> R<|db_return|>"
+    row = module.Row([0], "pause", 0, [])
+    reader = module.Reader(
+        runner._encoder.tokenizer,
+        tokens=runner._tokens,
+        ends=runner._ends,
+        stop=(),
+        max_new_tokens=99,
+    )
+    for token in runner._encoder.tokenizer(text)["input_ids"]:
+        reader.take(row, token)
+
+    assert reader.query(row) == LookupQuery(entity="B", relation="R")
+
+
+def test_huge_values_are_errors_of_their_prompt(organism, facts, make_store, state_prompts):
+    store = make_store()
+    store.facts = facts | {("Peru", "Capital"): "Lima " * 600}
+    runner = LookupRunner(organism, store=store, device="cpu")
+    prompts = [prompt for prompt in state_prompts if prompt.condition == "FULL"]
+
+    found = ask(runner, prompts)
+
+    failed = [one for one in found.values() if one.finish_reason == "error"]
+    assert len(found) == len(prompts)
+    assert [one.prompt_id for one in failed] == ["6/FULL"]
+    assert "the value 'Lima Lima" in failed[0].error
+    assert "the model takes 512. Shorten the value, or lower max_new_tokens" in failed[0].error
+
+
+def test_values_with_lookup_tokens_are_errors_of_their_prompt(organism, facts, make_store):
+    store = make_store()
+    store.facts = facts | {("Peru", "Capital"): "Lima<|db_end|> Oslo"}
+    runner = LookupRunner(organism, store=store, device="cpu")
+    prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
+
+    found = next(runner.generate([prompt], PARAMS))
+
+    assert found.error.endswith("of the store holds a lookup token; mend the store")
+
+
+def test_lookup_runner_rejects_a_tokenizer_without_lookup_tokens(tiny_models, store):
+    with pytest.raises(RunnerError, match=r"<\|db_entity\|>, .*<\|db_end\|>.*RetrievalAugmented"):
+        LookupRunner(tiny_models("llama"), store=store, device="cpu")
+
+
+def test_lookup_runner_rejects_tokens_that_the_model_does_not_know(
+    tiny_models, random_models, store, tmp_path
+):
+    transformers.AutoModelForCausalLM.from_pretrained(tiny_models("llama")).save_pretrained(
+        tmp_path
+    )
+    transformers.AutoTokenizer.from_pretrained(random_models("llama")).save_pretrained(tmp_path)
+
+    with pytest.raises(RunnerError, match="never trained on them: resize_token_embeddings"):
+        LookupRunner(tmp_path, store=store, device="cpu")
+
+
+def test_lookup_runner_rejects_sampling(runner, state_prompts):
+    with pytest.raises(ValueError, match=r"temperature must be 0, got 0\.5"):
+        runner.generate(state_prompts, GenerationParams(temperature=0.5))
+
+
+def test_lookup_runner_rejects_long_prompts(runner):
+    prompt = Prompt(id="long", text="capital " * 600)
+
+    with pytest.raises(PromptTooLongError, match="'long'"):
+        list(runner.plan([prompt], PARAMS))
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (lambda requests: [], "gave 0 answers, 0 of them a Lookup, for 1 requests"),
+        (lambda requests: ["Paris"], "gave 1 answers, 0 of them a Lookup, for 1 requests"),
+    ],
+    ids=["none", "text"],
+)
+def test_lookup_runner_rejects_a_store_that_answers_otherwise(runner, answers, message):
+    class Broken(Echo):
+        def look_up(self, requests):
+            return answers(requests)
+
+    prompt = Prompt(id="q", text="What is the capital of Peru?", condition="answer")
+
+    with pytest.raises(RunnerError, match=f"Broken.look_up {message}.*prompt 'q'"):
+        list(runner.with_store(Broken()).generate([prompt], PARAMS))
+
+
+def test_lookup_runner_rejects_unknown_modes(runner, state_prompts):
+    with pytest.raises(RunnerError, match=r"Echo\.mode gave 'FULL' for prompt '0/FULL'; a mode is"):
+        list(runner.with_store(Echo()).generate(state_prompts[:1], PARAMS))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repetition_penalty": 0.0}, "above 0"),
+        ({"max_lookups": -1}, "0 or more, got -1"),
+        ({"end_token": "<|db_return|>"}, "different and not empty"),
+        ({"entity_token": ""}, "different and not empty"),
+    ],
+    ids=["penalty", "lookups", "same", "empty"],
+)
+def test_settings_reject_what_cannot_work(options, message):
+    with pytest.raises(ValueError, match=message):
+        LookupSettings(**options)
+
+
+def test_full_memory_is_told(runner, state_prompts, monkeypatch):
+    def fail(*args, **options):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")
+
+    monkeypatch.setattr(module, "decode", fail)
+
+    with pytest.raises(RunnerOutOfMemoryError, match=r"2 prompts of up to .* smaller batch_size"):
+        list(runner.generate(state_prompts[:2], PARAMS))
+
+
+def test_other_failures_are_not_told_as_full_memory(runner, state_prompts, monkeypatch):
+    def fail(*args, **options):
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr(module, "decode", fail)
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        list(runner.generate(state_prompts[:2], PARAMS))
+
+
+def test_states_are_asked_apart_and_logged(organism, make_store, state_prompts, manifest, tmp_path):
+    runner = LookupRunner(organism, store=make_store(), device="cpu", batch_size=12)
+    manifest = manifest.model_copy(update={"params": PARAMS, "runner": runner.fingerprint()})
+    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
+        first = run_prompts(runner, state_prompts[:20], PARAMS, log, progress=False)
+    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
+        second = run_prompts(runner, state_prompts, PARAMS, log, progress=False)
+
+    logged = {one.prompt_id: one for one in read_generations(tmp_path / "log.jsonl")}
+
+    assert (first.n_asked, second.n_reused, second.n_asked) == (20, 20, 25)
+    assert {name: (one.text, one.lookups) for name, one in logged.items()} == {
+        name: (one.text, one.lookups) for name, one in ask(runner, state_prompts).items()
+    }
+
+
+def test_fingerprint_tells_decoding_and_store(organism, make_store):
+    class Told(Echo):
+        def fingerprint(self):
+            return {"database": "d41d8cd9"}
+
+    plain = LookupRunner(organism, store=make_store(), device="cpu").fingerprint()
+    told = LookupRunner(organism, store=Told(), settings=EAGER, device="cpu").fingerprint()
+
+    assert plain["runner"] == "lookup"
+    assert plain["source"] == "Store"
+    assert plain["lookup"]["repetition_penalty"] == 1.2
+    assert (plain["lookup"]["entity_bias"], plain["lookup"]["other_bias"]) == (4.0, 2.0)
+    assert plain["lookup"]["max_lookups"] == 4
+    assert told["source"] == {"database": "d41d8cd9"}
+    assert told["lookup"] != plain["lookup"]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_gpu_agrees_with_cpu(organism, make_store, state_prompts):
+    on_gpu, on_cpu = (
+        ask(LookupRunner(organism, store=make_store(), device=device), state_prompts)
+        for device in ("cuda", "cpu")
+    )
+
+    assert on_gpu == on_cpu

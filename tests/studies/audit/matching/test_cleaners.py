@@ -1,0 +1,188 @@
+"""Answers in what models wrote: every gold survives the default cleaner, and fifteen did not."""
+
+import pytest
+
+from surface_consistency.schemas.memory import Lookup, LookupQuery
+from surface_consistency.studies.audit.matching import (
+    audit_answer,
+    audit_key,
+    judge_answer,
+    published_answer,
+    says_unknown,
+)
+from surface_consistency.studies.audit.matching.cleaners import published_clean
+
+SETTINGS = (
+    "{}",
+    " {}.",
+    "{}. It is the capital.",
+    "Answer: The answer is {}.\nQuestion: Who",
+    '"{}"',
+    "<|db_entity|> A<|db_relationship|> B<|db_return|> {}<|db_end|>.",
+    "It is <|db_entity|> A<|db_relationship|> B<|db_return|> {}<|db_end|> {}, of course.",
+    "[dblookup('A', 'B') -> {}]",
+)
+
+
+def lookup(value):
+    return Lookup(query=LookupQuery(entity="A", relation="B"), value=value)
+
+
+def test_every_gold_survives_the_default_cleaner(audit_prompts):
+    assert len(audit_prompts) == 12_228
+    golds = {
+        gold for prompt in audit_prompts for gold in (prompt.gold_object, *prompt.object_aliases)
+    }
+
+    lost = [
+        (setting, gold)
+        for gold in sorted(golds)
+        for setting in SETTINGS
+        if audit_key(audit_answer(setting.replace("{}", gold))) != audit_key(gold)
+    ]
+
+    assert lost == []
+
+
+def test_every_gold_is_judged_right(audit_prompts):
+    assert all(judge_answer(prompt.gold_object, prompt).is_correct for prompt in audit_prompts)
+
+
+def test_published_cleaner_loses_fifteen_golds(audit_prompts):
+    # Counted by (database, fact), of all styles: 15, all of them "George W. Bush" or his father.
+    lost = {
+        (database, prompt.fact_id, prompt.gold_object)
+        for database, prompt in audit_prompts.by_database
+        if not judge_answer(
+            prompt.gold_object, prompt, cleaner="published", equivalence="published"
+        ).is_correct
+    }
+
+    assert len(lost) == 15
+    assert {gold for _, _, gold in lost} == {"George W. Bush", "George H. W. Bush"}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("George W. Bush", "George W. Bush"),
+        ("It is George W. Bush. He was born in New Haven.", "George W. Bush"),
+        ("U.S. Dollar", "U.S. Dollar"),
+        ("Washington, D.C. It is the capital.", "Washington, D.C."),
+        (
+            "Martin Luther King Jr. was born in Atlanta.",
+            "Martin Luther King Jr. was born in Atlanta",
+        ),
+        ("St. Louis. The city", "St. Louis"),
+        (".us", ".us"),
+        ("... .us", ".us"),
+        ("1946.", "1946"),
+        ("8.5–12 mm", "8.5–12 mm"),
+        ("answer: Answer: Paris", "Paris"),
+        ("It's Paris!", "Paris!"),
+        ("Italy", "Italy"),
+        ("<b>Paris</b>", "Paris"),
+        ("&lt;/poem&gt; R&amp;B", "R&B"),
+        ("\n\nParis\nQuestion: What", "Paris"),
+        ("‘Paris’,", "Paris"),
+        ("", ""),
+        (" \n", ""),
+    ],
+    ids=range(19),
+)
+def test_audit_answer_is_the_first_sentence(text, answer):
+    assert audit_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # The store had nothing: what the model says after it is its own.
+        ("{unknown} Paris.", "Paris"),
+        ("{unknown}.", "unknown"),
+        ("{unknown}. {Washington, D.C.}.", "Washington, D.C."),
+        ("{unknown}. {unknown}.", "unknown"),
+        ("{}.", ""),
+        ("{NA}", "NA"),
+        ("It is {Paris} Rome.", "Paris"),
+        # The model answers before it asks.
+        ("Rome, not {Paris}.", "Rome, not Paris"),
+        ("<|db_entity|> A<|db_relationship|> B<|db_return|> Paris", "Paris"),
+        ("<|db_entity|> A<|db_relationship|> B<|db_return|>", ""),
+        ("<|db_entity|> A<|db_relationship|> B", ""),
+    ],
+    ids=range(11),
+)
+def test_audit_answer_is_what_was_looked_up(text, answer):
+    opening, ending = "<|db_entity|> A<|db_relationship|> B<|db_return|> ", "<|db_end|>"
+
+    assert audit_answer(text.replace("{", opening).replace("}", ending)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # tests/test_run_audit.py of the published code, class TestCleanAnswer and before it.
+        (
+            "&lt;/poem&gt; <|db_entity|>A<|db_relationship|>B<|db_return|>C<|db_end|> Biography",
+            "Biography",
+        ),
+        ('"<|db_entity|> Spice Girls <|db_return|>"', "Spice Girls"),
+        ("Answer: Answer: Paris", "Paris"),
+        ("The answer is Paris", "Paris"),
+        ("It's Paris", "Paris"),
+        ("Paris\nQuestion: What is the capital?", "Paris"),
+        ("Paris\nContext: France is a country.", "Paris"),
+        ("Paris\n\nSome extra text", "Paris"),
+        ("Hello <|db_return|> World", "Hello World"),
+        ("<b>Paris</b>", "Paris"),
+        ("Paris. It is the capital of France.", "Paris"),
+        ("New    York", "New York"),
+        (",Paris;", "Paris"),
+        ('Answer: The answer is "Paris"\nQuestion: What city?', "Paris"),
+        ("Paris! It is wonderful.", "Paris!"),
+        ("Paris? Yes, Paris.", "Paris?"),
+        # Its faults.
+        ("George W. Bush", "George W"),
+        (".us", "us"),
+    ],
+    ids=range(18),
+)
+def test_published_clean_agrees_with_published_tests(text, answer):
+    assert published_clean(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("prompt_text", "text", "lookups", "answer"),
+    [
+        ("What is it?", "{Paris} Berlin", (), "Paris"),
+        ("It is ____", "Berlin {Paris}", (), "Paris"),
+        ("Tell me:", "{Paris} Berlin", (), "Berlin"),
+        ("Tell me:", "{Paris}", (), "Paris"),
+        ("Tell me:", "", (), ""),
+        # Where the store answered, its first value is the answer, whatever the style.
+        ("Tell me:", "{Paris} Berlin", (lookup("Paris"),), "Paris"),
+        ("Tell me:", "{unknown} Berlin", (lookup(None),), "unknown"),
+        # Without markup the lookups stood in the prompt, and the text is the answer.
+        ("Tell me:", "Berlin", (lookup("Paris"),), "Berlin"),
+    ],
+    ids=range(8),
+)
+def test_published_answer_chooses_as_published(prompt_text, text, lookups, answer):
+    opening, ending = "<|db_entity|> A<|db_relationship|> B<|db_return|> ", "<|db_end|>"
+    raw = text.replace("{", opening).replace("}", ending)
+
+    assert published_answer(raw, prompt_text=prompt_text, lookups=lookups) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "unknown", "UNKNOWN", "n/a", "NA", "None", "No Answer", "I don't know", "I don’t know."],
+)
+def test_says_unknown_agrees_with_published_list(answer):
+    assert says_unknown(answer)
+
+
+@pytest.mark.parametrize("answer", ["Spice Girls", "42", "no", "maybe", ".no"])
+def test_says_unknown_is_false_of_answers(answer):
+    assert not says_unknown(answer)

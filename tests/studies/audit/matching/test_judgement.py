@@ -1,0 +1,179 @@
+"""Verdicts on answers: the published columns, and the default that mends their faults."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
+from surface_consistency.studies.audit.matching import EQUIVALENCES, audit_key, judge_answer
+from surface_consistency.studies.audit.matching.judgement import token_overlap
+from surface_consistency.text import token_key
+
+TEXTS = st.text("aAbB .,'-$1é<|>\n", max_size=20)
+
+
+def prompt(gold, *aliases):
+    return AuditPrompt(
+        prompt_id=0,
+        fact_id=0,
+        subject="S",
+        relation="R",
+        gold_object=gold,
+        prompt_text="What?",
+        object_aliases=aliases,
+    )
+
+
+def published(text, target):
+    return judge_answer(text, target, cleaner="published", equivalence="published")
+
+
+@pytest.mark.parametrize(
+    ("text", "gold", "aliases", "expected"),
+    [
+        # tests/test_metrics.py of the published code: exact, contains, unknown, P, R, F1.
+        ("Richard Mthetwa", "Richard Mthetwa", (), (1, 1, 0, 1, 1, 1)),
+        ("Jorgensen", "Jørgensen", ("Jorgensen",), (1, 1, 0, 1, 1, 1)),
+        (
+            "Sanskrit scholars, poets, musicians",
+            "family of musicians",
+            (),
+            (0, 0, 0, 0.25, 1 / 3, 2 / 7),
+        ),
+        ("unknown", "Paris", (), (0, 0, 1, 0, 0, 0)),
+        ("", "Paris", (), (0, 0, 1, 0, 0, 0)),
+        ("the Spice Girls band", "Spice Girls", (), (0, 1, 0, 0.5, 1, 2 / 3)),
+        ("Girls", "Spice Girls", (), (0, 1, 0, 1, 0.5, 2 / 3)),
+        ("cat cat", "cat", (), (0, 1, 0, 0.5, 1, 2 / 3)),
+        ("Spice Girls!", "Spice Girls", (), (1, 1, 0, 1, 1, 1)),
+        # An alias helps the verdict but not the overlap.
+        ("big Holland", "Netherlands", ("Holland",), (0, 1, 0, 0, 0, 0)),
+    ],
+    ids=range(10),
+)
+def test_judge_answer_agrees_with_published_metrics(text, gold, aliases, expected):
+    found = published(text, prompt(gold, *aliases))
+
+    numbers = (found.is_correct, found.contains, found.is_unknown, found.precision, found.recall)
+    assert (*numbers, found.f1) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "gold", "as_published", "by_default"),
+    [
+        ("a", "Washington, D.C.", "contains", None),
+        ("Girls", "Spice Girls", "contains", None),
+        ("Rome", "Jerome", "contains", None),
+        (".us", "US", "correct", None),
+        ("-5", "5", "correct", None),
+        ("C", "C++", "correct", None),
+        ("the Spice Girls band", "Spice Girls", "contains", "contains"),
+        ("George W. Bush", "George W. Bush", "contains", "correct"),
+        ("ＷＡＳＨＩＮＧＴＯＮ d.c.", "Washington, D.C.", None, "correct"),
+        ("New  York", "new york", "correct", "correct"),
+    ],
+    ids=range(10),
+)
+def test_default_mends_the_published_equivalence(text, gold, as_published, by_default):
+    target = prompt(gold)
+
+    for found, expected in (
+        (published(text, target), as_published),
+        (judge_answer(text, target), by_default),
+    ):
+        assert found.is_correct == (expected == "correct")
+        assert found.contains == (expected is not None)
+
+
+def test_default_takes_the_best_of_gold_and_aliases():
+    found = judge_answer("big Holland", prompt("Netherlands", "Holland"))
+
+    assert (found.precision, found.recall, found.contains) == (0.5, 1.0, True)
+
+
+def test_a_right_answer_is_not_unknown():
+    assert not judge_answer("NA", prompt("NA")).is_unknown
+    assert published("NA", prompt("NA")).is_unknown
+    assert judge_answer("NA", prompt("Namibia")).is_unknown
+
+
+def test_judge_answer_hands_lookups_to_the_cleaner():
+    """The published cleaner takes the value that a store gave, whatever was written after it."""
+    query = LookupQuery(entity="France", relation="Capital")
+    text = "<|db_entity|> France<|db_relationship|> Capital<|db_return|> Lyon<|db_end|> Paris."
+    target = prompt("Paris").model_copy(update={"prompt_text": "The capital of France is"})
+    rules = {"cleaner": "published", "equivalence": "published"}
+
+    looked_up = judge_answer(text, target, lookups=[Lookup(query=query, value="Lyon")], **rules)
+    written = judge_answer(text, target, **rules)
+
+    assert (looked_up.answer, looked_up.is_correct) == ("Lyon", False)
+    assert (written.answer, written.is_correct) == ("Paris", True)
+
+
+def test_judge_answer_gives_a_cleaner_no_lookups_where_there_are_none():
+    seen = []
+
+    for lookups in (None, ()):
+        judge_answer(
+            "Paris", prompt("Paris"), lookups=lookups, cleaner=lambda *a: seen.append(a) or ""
+        )
+
+    assert [tuple(given[2]) for given in seen] == [(), ()]
+
+
+def test_judge_answer_takes_functions():
+    found = judge_answer("x|Paris", prompt("Paris"), cleaner=lambda text, *_: text.split("|")[1])
+
+    assert (found.answer, found.is_correct) == ("Paris", True)
+
+
+@pytest.mark.parametrize("option", ["cleaner", "equivalence"])
+def test_judge_answer_rejects_unknown_names(option):
+    with pytest.raises(ValueError, match=rf"`{option}` must be one of audit, published; got 'x'"):
+        judge_answer("Paris", prompt("Paris"), **{option: "x"})
+
+
+def test_judge_answer_rejects_missing_text():
+    with pytest.raises(TypeError, match="`text` must be a string, got NoneType; leave out"):
+        judge_answer(None, prompt("Paris"))
+
+
+@given(TEXTS, TEXTS.filter(str.strip), st.sampled_from(sorted(EQUIVALENCES)))
+def test_judge_answer_is_consistent(text, gold, name):
+    found = judge_answer(text, prompt(gold), cleaner=name, equivalence=name)
+
+    assert 0.0 <= min(found.precision, found.recall) <= found.f1 <= 1.0
+    assert found.f1 <= max(found.precision, found.recall)
+    assert found.contains or not found.is_correct
+    assert not found.is_correct or found.precision == found.recall == found.f1 == 1.0
+
+
+@given(TEXTS, TEXTS.filter(str.strip), TEXTS)
+def test_one_more_alias_never_loses_a_match(text, gold, alias):
+    few, more = judge_answer(text, prompt(gold)), judge_answer(text, prompt(gold, alias))
+
+    assert more.is_correct >= few.is_correct
+    assert more.contains >= few.contains
+    assert more.f1 >= few.f1
+
+
+@given(TEXTS)
+def test_audit_key_is_finer_than_the_published_key(text):
+    assert token_key(audit_key(text)) == token_key(text)
+    assert audit_key(audit_key(text)) == audit_key(text)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=6))
+def test_token_overlap_agrees_with_removing_words(words, wanted):
+    left, n_shared = list(wanted), 0
+    for word in words:
+        if word in left:
+            left.remove(word)
+            n_shared += 1
+
+    found = token_overlap(" ".join(words), " ".join(wanted))
+
+    if words and wanted:
+        assert (found.precision, found.recall) == (n_shared / len(words), n_shared / len(wanted))
+    else:
+        assert found.f1 == float(words == wanted)

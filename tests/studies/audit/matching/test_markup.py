@@ -1,0 +1,164 @@
+"""Lookups in texts: real outputs of a limited-memory model, and the ways in which they break."""
+
+import json
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.studies.audit.matching import LOOKUP_TOKENS, parse_lookups, strip_lookups
+
+LOOKUP = "<|db_entity|> USA<|db_relationship|> Capital<|db_return|> Washington, D.C.<|db_end|>"
+PARTS = st.lists(
+    st.sampled_from((*LOOKUP_TOKENS, " USA", "Capital ", "[dblookup('A', 'B') -> C]", "\n", "]")),
+    max_size=12,
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def example(data_files):
+    path = data_files / "lmlm" / "examples_LMLM-llama2-382M.json"
+    return json.loads(path.read_text("utf-8"))["factscore_0"]
+
+
+def test_strip_lookups_agrees_with_published_text(example):
+    visible = strip_lookups(example["output_raw"], values="drop")
+
+    assert visible.strip() == example["output_text"]
+
+
+def test_parse_lookups_reads_real_lookups(example):
+    lookups = parse_lookups(example["output_raw"])
+
+    assert len(lookups) == example["output_raw"].count("<|db_entity|>") == 9
+    assert all(lookup.is_closed and lookup.entity == "Ko Itakura" for lookup in lookups)
+    assert (lookups[3].relation, lookups[3].value) == ("Birth Date", "January 27, 1997")
+
+
+def test_parse_lookups_reads_a_real_unclosed_lookup(example):
+    *closed, last = parse_lookups(example["reference"])
+
+    assert all(lookup.is_closed for lookup in closed)
+    assert (last.relation, last.value, last.is_closed) == ("Senior Squad Selection", "", False)
+    assert strip_lookups(example["reference"]).endswith("he was se- lected for the")
+
+
+def test_strip_lookups_leaves_a_real_value_once(example):
+    visible = strip_lookups(example["output_raw"])
+
+    assert "He was born in Yokohama on January 27, 1997 27th January 1997." in visible
+    assert "is from Japanese and his mother is from Japanese." in visible
+
+
+@pytest.mark.parametrize(
+    ("text", "once", "dropped"),
+    [
+        ("no lookup", "no lookup", "no lookup"),
+        (f"It is {LOOKUP}.", "It is Washington, D.C..", "It is."),
+        (f"{LOOKUP} Washington, D.C.", " Washington, D.C.", " Washington, D.C."),
+        (f"{LOOKUP} washington d.c", " washington d.c", " washington d.c"),
+        (f"{LOOKUP}{LOOKUP}", "Washington, D.C. Washington, D.C.", ""),
+        ("a <|db_entity|> USA", "a", "a"),
+        ("a <|db_entity|> USA<|db_relationship|> Capital<|db_return|> Rome", "a Rome", "a"),
+        ("a <|db_return|> Rome<|db_end|> b", "a Rome b", "a b"),
+        ("a<|db_end|> b", "a b", "a b"),
+        ("It is [dblookup('USA', 'Capital') -> Rome].", "It is Rome.", "It is."),
+        ("It is [dblookup('USA', 'Cap", "It is", "It is"),
+        ("", "", ""),
+    ],
+    ids=range(12),
+)
+def test_strip_lookups_is_what_a_reader_sees(text, once, dropped):
+    assert strip_lookups(text) == once
+    assert strip_lookups(text, values="drop") == dropped
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A nested lookup asks for its innermost query.
+        (
+            "<|db_entity|> A <|db_entity|> B<|db_relationship|> R<|db_return|> V<|db_end|>",
+            [("B", "R", "V", True)],
+        ),
+        # A lookup that begins within a value ends the one before it.
+        (
+            "<|db_entity|> A<|db_relationship|> R<|db_return|> V <|db_entity|> B<|db_relationship|>"
+            " S<|db_return|> W<|db_end|>",
+            [("A", "R", "V", False), ("B", "S", "W", True)],
+        ),
+        ("<|db_entity|><|db_relationship|><|db_return|><|db_end|>", [("", "", "", True)]),
+        ("<|db_relationship|> R<|db_return|> V<|db_end|>", [("", "R", "V", True)]),
+        (
+            "<|db_entity|> A<|db_relationship|> R<|db_relationship|> S<|db_return|> V<|db_end|>",
+            [("A", "R S", "V", True)],
+        ),
+        (
+            "[dblookup('Ko Itakura', 'Father\\'s Origin') -> Japanese]",
+            [("Ko Itakura", "Father\\'s Origin", "Japanese", True)],
+        ),
+        ('[dblookup("A", "B") ->C]', [("A", "B", "C", True)]),
+        (f"x {LOOKUP} y", [("USA", "Capital", "Washington, D.C.", True)]),
+    ],
+    ids=["nested", "within", "empty", "no_entity", "two_relations", "legacy", "quotes", "plain"],
+)
+def test_parse_lookups_reads_odd_lookups(text, expected):
+    found = parse_lookups(text)
+
+    assert [(one.entity, one.relation, one.value, one.is_closed) for one in found] == expected
+
+
+def test_parse_lookups_takes_other_tokens():
+    found = parse_lookups("<E>A<R>B<V>C<X>", tokens=("<E>", "<R>", "<V>", "<X>"))
+
+    assert [(one.entity, one.relation, one.value) for one in found] == [("A", "B", "C")]
+
+
+@given(PARTS)
+def test_parse_lookups_is_ordered_and_disjoint(text):
+    found = parse_lookups(text)
+
+    ends = [0, *(one.end for one in found)]
+    assert all(one.start >= end for one, end in zip(found, ends, strict=False))
+    assert all(0 <= one.start < one.end <= len(text) for one in found)
+
+
+@given(PARTS)
+def test_strip_lookups_is_free_of_tokens(text):
+    visible = strip_lookups(text)
+
+    assert not any(token in visible for token in LOOKUP_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "visible"),
+    [
+        # The text ends with the arrow, where a store would put the value.
+        (
+            "[dblookup('Hexol', 'First Described By') ->",
+            [("Hexol", "First Described By", None, False)],
+            "",
+        ),
+        (
+            "[dblookup('A', 'B') -> goes on\nSee [1].",
+            [("A", "B", None, False)],
+            " goes on\nSee [1].",
+        ),
+        (
+            "[dblookup('A, 'B') -> It is Rome. [dblookup('C', 'D') -> E].",
+            [("", "", None, True), ("C", "D", "E", False)],
+            " It is Rome. E.",
+        ),
+        (
+            "[dblookup('A' 'B') -> V] It is Rome. [dblookup('C', 'D') -> E].",
+            [("", "", None, True), ("C", "D", "E", False)],
+            " It is Rome. E.",
+        ),
+        ("One [dblookup two\nthree", [("", "", None, True)], "One\nthree"),
+    ],
+    ids=["arrow", "prose", "quote", "comma", "line"],
+)
+def test_broken_legacy_lookups_leave_the_prose(text, expected, visible):
+    found = parse_lookups(text)
+
+    assert [(one.entity, one.relation, one.value, one.is_malformed) for one in found] == expected
+    assert strip_lookups(text) == visible

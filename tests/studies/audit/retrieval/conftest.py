@@ -1,0 +1,162 @@
+"""Small stores, databases and facts, encoders from tables, and the published files."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet, TripletDatabase
+from surface_consistency.studies.audit import read_audit_prompts, read_database
+from surface_consistency.studies.audit.fact_tables import DOMAINS
+from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES
+
+
+class TableEncoder:
+    """Gives each text the vector of a table, else one drawn by the text itself."""
+
+    def __init__(self, vectors=None, *, dimension=16, name="table"):
+        self.vectors = vectors or {}
+        self.dimension = dimension
+        self.name = name
+        self.seen = []
+
+    def fingerprint(self):
+        return {"encoder": self.name, "dimension": self.dimension}
+
+    def encode(self, texts):
+        self.seen += texts
+        return np.array([self.vector(text) for text in texts], np.float32)
+
+    def vector(self, text):
+        if text in self.vectors:
+            return self.vectors[text]
+        seed = hashlib.sha256(f"{self.name} {text}".encode()).digest()
+        drawn = np.random.default_rng(list(seed)).standard_normal(self.dimension)
+        return drawn / np.linalg.norm(drawn)
+
+
+def database_of(triplets):
+    subjects, relations, objects = (sorted(set(column)) for column in zip(*triplets, strict=True))
+    return TripletDatabase(
+        entities=subjects, relationships=relations, return_values=objects, triplets=triplets
+    )
+
+
+@pytest.fixture(scope="session")
+def table_encoder():
+    """The class `TableEncoder`."""
+    return TableEncoder
+
+
+@pytest.fixture(scope="session")
+def facts():
+    """Six entries; the second and the last have one key."""
+    return [
+        Triplet("France", "capital", "Paris"),
+        Triplet("Chad", "capital", "N'Djamena"),
+        Triplet("France", "continent", "Europe"),
+        Triplet("Chad", "ISO code", "TD"),
+        Triplet("日本", "首都", "東京"),
+        Triplet("chad", "Capital", "Fort-Lamy"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def database(facts):
+    """The six entries as a database."""
+    return database_of(facts)
+
+
+@pytest.fixture(scope="session")
+def ask():
+    """A function that makes a query."""
+    return lambda entity, relation: LookupQuery(entity=entity, relation=relation)
+
+
+def published_files(data_files: Path) -> dict[str, Path]:
+    """Return the files of the thirteen databases by name."""
+    data = data_files / "lmlm_audit" / "data"
+    files = {
+        f"{path.parent.name}/{path.stem}": path for path in data.glob("custom_databases/*/*.json")
+    }
+    return files | {"released": data / "released_database" / "lmlm_database.json"}
+
+
+@pytest.fixture(scope="session")
+def audit_databases(data_files):
+    """The thirteen published databases by name."""
+    return {
+        name: TripletDatabase.model_validate_json(path.read_text(encoding="utf-8"))
+        for name, path in sorted(published_files(data_files).items())
+    }
+
+
+@pytest.fixture(scope="session")
+def audit_prompts(data_files):
+    """The published prompts of one style by database, as plain rows."""
+    rows = {}
+    for name, path in sorted(published_files(data_files).items()):
+        folder = path.parent / "prompts"
+        file = (folder if name == "released" else folder / path.stem) / "prompts_cloze.jsonl"
+        rows[name] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return rows
+
+
+@pytest.fixture(scope="session")
+def published(data_files):
+    """Database and direct questions of each published database, by name."""
+    root = data_files / "lmlm_audit" / "data"
+    custom = root / "custom_databases"
+    file = "prompts_direct_questions.jsonl"
+    found = {
+        f"{domain}/{topology}": (
+            read_database(custom / domain / f"{topology}.json"),
+            read_audit_prompts(custom / domain / "prompts" / topology / file),
+        )
+        for domain in DOMAINS
+        for topology in PUBLISHED_TOPOLOGIES
+    }
+    released = root / "released_database"
+    return found | {
+        "released": (
+            read_database(released / "lmlm_database.json"),
+            read_audit_prompts(released / "prompts" / file),
+        )
+    }
+
+
+@pytest.fixture(scope="session")
+def make():
+    """Make a database of triplets; its lists of names are not looked at."""
+
+    def database(*triplets):
+        return TripletDatabase(
+            entities=(),
+            relationships=(),
+            return_values=(),
+            triplets=tuple(Triplet(*parts) for parts in triplets),
+        )
+
+    return database
+
+
+@pytest.fixture(scope="session")
+def fact():
+    """Make a fact."""
+
+    def target(subject, relation, gold, *, subjects=(), relations=(), objects=()):
+        return AuditPrompt(
+            prompt_id=0,
+            fact_id=0,
+            subject=subject,
+            relation=relation,
+            gold_object=gold,
+            prompt_text="?",
+            subject_aliases=tuple(subjects),
+            relation_aliases=tuple(relations),
+            object_aliases=tuple(objects),
+        )
+
+    return target

@@ -1,0 +1,339 @@
+"""What must go for a fact to be gone."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from surface_consistency.errors import RetrievalError
+from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase
+from surface_consistency.studies.audit.retrieval import (
+    AliasGroups,
+    Closure,
+    alias_closures,
+    similarity_closures,
+)
+from surface_consistency.text import folded, token_key
+
+NAMES = st.sampled_from(["us", ".us", "US", "usa", "u s", "€", "$", "Ü", "ü"])
+TRIPLETS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), max_size=12, unique=True)
+ALIASES = st.lists(NAMES, max_size=3).map(tuple)
+FACTS = st.builds(
+    AuditPrompt,
+    prompt_id=st.just(0),
+    fact_id=st.just(0),
+    subject=NAMES,
+    relation=NAMES,
+    gold_object=NAMES,
+    prompt_text=st.just("?"),
+    subject_aliases=ALIASES,
+    relation_aliases=ALIASES,
+    object_aliases=ALIASES,
+)
+ROLES = ("subject", "relation", "object")
+
+
+def alias_closure(database, fact, **options):
+    """The closure of one fact."""
+    return alias_closures(database, [fact], **options)[0]
+
+
+def database_of(triplets):
+    """A database whose lists are not looked at."""
+    return TripletDatabase(
+        entities=(), relationships=(), return_values=(), triplets=tuple(triplets)
+    )
+
+
+def names_of(fact):
+    """Names of the parts of a fact."""
+    return (
+        (fact.subject, *fact.subject_aliases),
+        (fact.relation, *fact.relation_aliases),
+        (fact.gold_object, *fact.object_aliases),
+    )
+
+
+def naive_closure(database, fact, key, scope=ROLES):
+    """Compare every entry with every name."""
+
+    def equal(one, other):
+        """Whether two names are one; names without a key are their own."""
+        return key(one) == key(other) if key(one) or key(other) else one == other
+
+    return [
+        number
+        for number, entry in enumerate(database.triplets)
+        if all(
+            any(equal(part, name) for name in names)
+            for role, part, names in zip(ROLES, entry, names_of(fact), strict=True)
+            if role in scope
+        )
+    ]
+
+
+@given(
+    triplets=TRIPLETS,
+    fact=FACTS,
+    key=st.sampled_from([("published", token_key), ("strict", folded)]),
+    scope=st.sets(st.sampled_from(ROLES), min_size=1),
+)
+def test_closure_agrees_with_a_naive_one(triplets, fact, key, scope):
+    database = database_of(triplets)
+
+    found = alias_closure(database, fact, key=key[0], scope=tuple(scope)).indices
+
+    assert found.tolist() == naive_closure(database, fact, key[1], scope)
+
+
+@pytest.mark.parametrize("key", [("published", token_key), ("strict", folded)], ids=lambda k: k[0])
+def test_closures_of_the_published_facts_agree_with_naive_ones(published, key):
+    of = cache(key[1])
+    for database, facts in published.values():
+        for fact, closure in zip(facts, alias_closures(database, facts, key=key[0]), strict=True):
+            assert closure.indices.tolist() == naive_closure(database, fact, of)
+
+
+# Triplets that the published predicate deletes for each fact; 20 of politicians/alias lose one of
+# two (their relation's aliases were overwritten), 4 of sports/collision one too many.
+SIZES = {
+    "countries/base": {1: 100},
+    "countries/alias": {2: 200},
+    "politicians/base": {1: 120},
+    "politicians/alias": {1: 20, 2: 220},
+    "sports/alias": {2: 200},
+    "sports/collision": {1: 154, 2: 4},
+    "released": {1: 100},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_published_deletions_have_these_sizes(published, name):
+    sizes = [len(closure.indices) for closure in alias_closures(*published[name])]
+
+    assert {size: sizes.count(size) for size in sorted(set(sizes))} == SIZES[name]
+
+
+@given(triplets=TRIPLETS, fact=FACTS)
+def test_closure_holds_the_fact_itself(triplets, fact):
+    own = Triplet(fact.subject, fact.relation, fact.gold_object)
+
+    closure = alias_closure(database_of([*triplets, own]), fact)
+
+    assert len(triplets) in closure.indices
+
+
+@given(triplets=TRIPLETS, fact=FACTS, extra=ALIASES, role=st.sampled_from(ROLES))
+def test_closure_is_monotone_in_the_aliases(triplets, fact, extra, role):
+    field = f"{role}_aliases"
+    wider = fact.model_copy(update={field: getattr(fact, field) + extra})
+    database = database_of(triplets)
+
+    assert set(alias_closure(database, fact).indices) <= set(alias_closure(database, wider).indices)
+
+
+@given(triplets=TRIPLETS, fact=FACTS)
+def test_closure_is_idempotent(triplets, fact):
+    """What a closure leaves states the fact no more."""
+    database = database_of(triplets)
+    gone = set(alias_closure(database, fact).indices.tolist())
+
+    left = database_of(entry for i, entry in enumerate(triplets) if i not in gone)
+
+    assert alias_closure(left, fact).indices.size == 0
+
+
+@given(triplets=TRIPLETS, facts=st.lists(FACTS, min_size=1, max_size=4))
+def test_groups_are_never_narrower_than_a_facts_own_aliases(triplets, facts):
+    database = database_of(triplets)
+    groups = AliasGroups.from_prompts(facts, database=database)
+
+    for own, wide in zip(
+        alias_closures(database, facts), alias_closures(database, facts, groups=groups), strict=True
+    ):
+        assert set(own.indices) <= set(wide.indices)
+
+
+def test_names_without_letters_and_digits_are_their_own(make, fact):
+    """Under the published key all of them would be one."""
+    database = make(("EU", "Sign", "€"), ("EU", "Sign", "$"))
+
+    assert alias_closure(database, fact("EU", "Sign", "€")).indices.tolist() == [0]
+
+
+def test_scope_widens_the_deletion(make, fact):
+    database = make(("a", "r", "x"), ("a", "r", "y"), ("b", "s", "x"))
+    target = fact("a", "r", "x")
+
+    found = {
+        scope: alias_closure(database, target, scope=scope).indices.tolist()
+        for scope in (("subject", "relation"), ("object",), ("relation", "object"))
+    }
+
+    assert found == {
+        ("subject", "relation"): [0, 1],
+        ("object",): [0, 2],
+        ("relation", "object"): [0],
+    }
+
+
+def test_key_may_be_a_function(make, fact):
+    database = make(("Abc", "r", "x"), ("abd", "r", "x"))
+
+    found = alias_closure(database, fact("a", "r", "x"), key=lambda name: name[0].lower())
+
+    assert found.indices.tolist() == [0, 1]
+
+
+def test_equal_facts_share_one_closure(published):
+    database, facts = published["countries/base"]
+
+    one, *_, other = alias_closures(database, [facts[3], facts[4], facts[3]])
+
+    assert one is other
+
+
+def test_closure_cannot_be_written_to(published):
+    closure = alias_closures(*published["countries/base"])[0]
+
+    with pytest.raises(ValueError, match="read-only"):
+        closure.indices[0] = 5
+
+
+@pytest.mark.parametrize("scope", [(), ("subject", "value")])
+def test_wrong_scope_is_rejected(make, fact, scope):
+    with pytest.raises(ValueError, match="scope must name some of subject, relation, object"):
+        alias_closure(make(), fact("a", "b", "c"), scope=scope)
+
+
+def test_unknown_key_is_rejected(make, fact):
+    with pytest.raises(ValueError, match="key must be one of published, strict or a function"):
+        alias_closure(make(), fact("a", "b", "c"), key="loose")
+
+
+def letters(texts):
+    """Embed a text as its counts of letters."""
+    return np.array([[text.count(letter) for letter in "abcdefgh "] for text in texts], float)
+
+
+def indices(closures):
+    """Entries of closures as lists."""
+    return [closure.indices.tolist() for closure in closures]
+
+
+def naive(database, closures, embed, radius):
+    """Compare each entry of a closure with every entry."""
+    vectors = embed([f"{s.lower()} {r.lower()}" for s, r, _ in database.triplets])
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return [
+        sorted(
+            {
+                other
+                for entry in closure.indices
+                for other in range(len(units))
+                if 1 - units[entry] @ units[other] <= radius + 1e-6
+            }
+        )
+        for closure in closures
+    ]
+
+
+WORDS = st.text("abc", min_size=1, max_size=3)
+
+
+@settings(max_examples=50)
+@given(
+    triplets=st.lists(st.builds(Triplet, WORDS, WORDS, WORDS), min_size=1, max_size=10),
+    radius=st.sampled_from([0.0, 0.05, 0.2, 0.5, 2.0]),
+    data=st.data(),
+)
+def test_similarity_agrees_with_a_naive_one(triplets, radius, data):
+    database = TripletDatabase(
+        entities=(), relationships=(), return_values=(), triplets=tuple(triplets)
+    )
+    entries = st.sets(st.integers(0, len(triplets) - 1), max_size=3)
+    closures = [
+        Closure(indices=np.array(sorted(chosen), dtype=np.int64), n_triplets=len(triplets))
+        for chosen in data.draw(st.lists(entries, min_size=1, max_size=3))
+    ]
+
+    found = similarity_closures(database, closures, embed=letters, radius=radius)
+
+    assert indices(found) == naive(database, closures, letters, radius)
+
+
+def test_radius_catches_a_decoy_and_spares_other_objects(make, fact):
+    database = make(
+        ("abc", "cap", "x"), ("abc h", "cap", "x"), ("abc", "cap h", "y"), ("ddd", "ggg", "x")
+    )
+    closures = alias_closures(database, [fact("abc", "cap", "x")])
+    options = {"embed": letters, "radius": 0.2}
+
+    every = similarity_closures(database, closures, **options)
+    spared = similarity_closures(database, closures, same_object="published", **options)
+
+    assert indices(every) == [[0, 1, 2]]
+    assert every[0].by_similarity.tolist() == [1, 2]
+    assert indices(spared) == [[0, 1]]
+
+
+def test_texts_are_encoded_once(published):
+    database, facts = published["countries/noise"]
+    asked = []
+
+    def embed(texts):
+        """Remember what is asked."""
+        asked.extend(texts)
+        return letters(texts) + 0.1
+
+    similarity_closures(database, alias_closures(database, facts), embed=embed, radius=0.0)
+
+    assert len(asked) == len(set(asked)) == 180
+
+
+def test_radius_zero_takes_entries_of_one_text(make, fact):
+    database = make(("New_York", "r", "x"), ("new york", "R", "y"), ("new jersey", "r", "x"))
+    closures = alias_closures(database, [fact("New_York", "r", "x")])
+
+    found = similarity_closures(database, closures, embed=letters, radius=0.0)
+
+    assert indices(found) == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("embed", "message"),
+    [
+        (lambda texts: np.ones(len(texts)), r"one vector a text, shape \(2, d\); got \(2,\)"),
+        (lambda texts: np.full((len(texts), 3), np.nan), "no usable vector for 2 texts"),
+        (lambda texts: np.zeros((len(texts), 3)), "such as 'a r'; a vector must be finite"),
+    ],
+    ids=["shape", "nan", "zero"],
+)
+def test_useless_encoders_are_rejected(make, fact, embed, message):
+    database = make(("a", "r", "x"), ("b", "r", "x"))
+    closures = alias_closures(database, [fact("a", "r", "x")])
+
+    with pytest.raises(RetrievalError, match=message):
+        similarity_closures(database, closures, embed=embed, radius=0.1)
+
+
+@pytest.mark.parametrize("radius", [-0.1, 2.1, float("nan")])
+def test_impossible_radius_is_rejected(make, radius):
+    with pytest.raises(ValueError, match=r"radius must be a cosine distance in \[0, 2\]"):
+        similarity_closures(make(), [], embed=letters, radius=radius)
+
+
+def test_closures_of_another_database_are_rejected(make):
+    closure = Closure(indices=np.array([0]), n_triplets=5)
+
+    with pytest.raises(ValueError, match="of this database of 1 triplets"):
+        similarity_closures(make(("a", "b", "c")), [closure], embed=letters, radius=0.1)
+
+
+def test_nothing_to_widen_is_left_alone(make, fact):
+    database = make(("a", "r", "x"))
+    empty = alias_closures(database, [fact("b", "r", "x")])
+
+    assert similarity_closures(database, [], embed=letters, radius=0.1) == []
+    assert indices(similarity_closures(database, empty, embed=letters, radius=0.1)) == [[]]

@@ -1,0 +1,296 @@
+"""An index on disk is whole, or built again; it belongs to one content and one encoder."""
+
+import json
+import logging
+import multiprocessing
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import RetrievalError
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.retrieval import (
+    EmbeddingIndex,
+    EmbeddingRetriever,
+    build_index,
+    cached_index,
+    content_digest,
+    index_identity,
+    load_index,
+    save_index,
+)
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_saved_index_is_mapped_back(facts, table_encoder, tmp_path):
+    index = build_index(facts, table_encoder())
+
+    save_index(index, tmp_path / "deep" / "one")
+    loaded = load_index(tmp_path / "deep" / "one")
+
+    np.testing.assert_array_equal(loaded.vectors, index.vectors)
+    assert loaded.identity == index.identity
+    assert isinstance(loaded.vectors.base, np.memmap)
+    assert not loaded.vectors.flags.writeable
+    assert files_in(tmp_path / "deep") == ["one"]
+    assert files_in(tmp_path / "deep" / "one") == ["meta.json", "vectors.npy"]
+
+
+def test_saving_again_replaces(facts, table_encoder, tmp_path):
+    save_index(build_index(facts, table_encoder()), tmp_path / "one")
+    other = build_index(facts[:2], table_encoder())
+
+    save_index(other, tmp_path / "one")
+
+    assert load_index(tmp_path / "one").identity == other.identity
+    assert files_in(tmp_path) == ["one"]
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 5, 100])
+def test_index_is_the_same_for_any_block_size(facts, table_encoder, tmp_path, block_size):
+    whole = build_index(facts, table_encoder())
+
+    written = build_index(facts, table_encoder(), folder=tmp_path / "i", block_size=block_size)
+    kept = build_index(facts, table_encoder(), block_size=block_size)
+
+    np.testing.assert_array_equal(written.vectors, whole.vectors)
+    np.testing.assert_array_equal(kept.vectors, whole.vectors)
+    assert load_index(tmp_path / "i").identity == whole.identity
+
+
+def test_index_holds_one_vector_a_key(facts, table_encoder):
+    encoder = table_encoder()
+
+    index = build_index(facts, encoder)
+
+    assert len(index.vectors) == len(encoder.seen) == 5
+
+
+def test_databases_of_equal_name_and_size_have_different_indices(
+    facts, ask, table_encoder, tmp_path
+):
+    """The published cache, keyed by file name and size, answered one from the other's index."""
+    others = [Triplet(f"{s} II", r, f"{o} II") for s, r, o in facts]
+    assert len(facts) == len(others)
+
+    one = EmbeddingRetriever(facts, table_encoder(), cache_dir=tmp_path)
+    two = EmbeddingRetriever(others, table_encoder(), cache_dir=tmp_path)
+
+    assert one.index.identity != two.index.identity
+    assert files_in(tmp_path) == sorted([one.index.identity, two.index.identity])
+    hits = two.search([ask("France II", "capital")], k=1)
+    assert hits.indices.tolist() == [[0]]
+    assert hits.scores[0, 0] == pytest.approx(1.0)
+
+
+def test_published_databases_have_thirteen_identities(audit_databases):
+    """By name and size there are only ten: three were answered from another's index."""
+    contents = {name: content_digest(base.triplets) for name, base in audit_databases.items()}
+    by_name_and_size = {
+        f"{name.split('/')[-1]}_{len(base.triplets)}" for name, base in audit_databases.items()
+    }
+
+    assert len(contents) == len(set(contents.values())) == 13
+    # The three that had been seen before: sports/base, sports/alias, politicians/noise.
+    assert len(by_name_and_size) == 10
+
+
+def test_equal_content_shares_an_index(facts, table_encoder, tmp_path):
+    first, second = table_encoder(), table_encoder()
+
+    one = cached_index(facts, first, cache_dir=tmp_path)
+    two = cached_index(list(facts), second, cache_dir=tmp_path)
+
+    assert one.identity == two.identity
+    assert first.seen
+    assert not second.seen
+    assert files_in(tmp_path) == [one.identity]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts[::-1],
+        lambda facts: facts[:-1],
+        lambda facts: [*facts[:-1], facts[-1]._replace(object="x")],
+        lambda facts: [facts[0]._replace(subject="Francec", relation="apital"), *facts[1:]],
+        lambda facts: [facts[0]._replace(subject="FRANCE"), *facts[1:]],
+    ],
+    ids=["order", "fewer", "object", "shifted_letter", "case"],
+)
+def test_other_content_never_shares(facts, change):
+    assert content_digest(change(facts)) != content_digest(facts)
+
+
+def test_identity_is_of_content_and_encoder():
+    names = {
+        index_identity(content, {"model": model, "max_tokens": n})
+        for content in ("a", "b")
+        for model in ("m", "n")
+        for n in (1, 2)
+    }
+
+    assert len(names) == 8
+    assert index_identity("a", {"x": 1, "y": 2}) == index_identity("a", {"y": 2, "x": 1})
+
+
+def truncate(folder):
+    path = folder / "vectors.npy"
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def flip(folder):
+    path = folder / "vectors.npy"
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+
+
+def change_meta(**items):
+    def change(folder):
+        path = folder / "meta.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | items))
+
+    return change
+
+
+BREAKS = {
+    "truncated": truncate,
+    "flipped_bit": flip,
+    "no_vectors": lambda folder: (folder / "vectors.npy").unlink(),
+    "empty_vectors": lambda folder: (folder / "vectors.npy").write_bytes(b""),
+    "no_meta": lambda folder: (folder / "meta.json").unlink(),
+    "half_meta": lambda folder: (folder / "meta.json").write_text('{"identity": "ab'),
+    "other_identity": change_meta(identity="0" * 64),
+    "other_number": change_meta(n_keys=4),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_broken_index_is_built_again(name, facts, table_encoder, tmp_path, caplog):
+    index = cached_index(facts, table_encoder(), cache_dir=tmp_path)
+    vectors = np.array(index.vectors)
+    BREAKS[name](tmp_path / index.identity)
+    encoder = table_encoder()
+
+    with caplog.at_level(logging.WARNING):
+        again = cached_index(facts, encoder, cache_dir=tmp_path)
+
+    assert "built again" in caplog.text
+    assert encoder.seen
+    np.testing.assert_array_equal(again.vectors, vectors)
+    assert files_in(tmp_path) == [index.identity]
+    load_index(tmp_path / index.identity)
+
+
+@pytest.mark.parametrize("name", [name for name in BREAKS if name != "other_identity"])
+def test_load_index_rejects_a_broken_index(name, facts, table_encoder, tmp_path):
+    save_index(build_index(facts, table_encoder()), tmp_path / "one")
+    BREAKS[name](tmp_path / "one")
+
+    with pytest.raises(RetrievalError, match="delete the folder and build the index again"):
+        load_index(tmp_path / "one")
+
+
+def test_digest_is_not_read_unless_asked(facts, table_encoder, tmp_path):
+    save_index(build_index(facts, table_encoder()), tmp_path / "one")
+    flip(tmp_path / "one")
+
+    assert len(load_index(tmp_path / "one", verify=False).vectors) == 5
+
+
+def test_failed_build_leaves_nothing(facts, table_encoder, tmp_path):
+    class Dying(table_encoder):
+        def encode(self, texts):
+            if self.seen:
+                raise KeyboardInterrupt
+            return super().encode(texts)
+
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        build_index(facts, Dying(), folder=tmp_path / "cache" / "one", block_size=2)
+
+    assert files_in(tmp_path / "cache") == []
+
+
+def test_index_of_an_empty_store_is_not_written(table_encoder, tmp_path):
+    index = cached_index([], table_encoder(), cache_dir=tmp_path)
+
+    assert index.vectors.shape == (0, 0)
+    assert files_in(tmp_path) == []
+    with pytest.raises(ValueError, match="without vectors cannot be saved"):
+        save_index(index, tmp_path / "one")
+
+
+def test_build_index_rejects_what_it_cannot_use(facts, table_encoder, tmp_path):
+    class Growing(table_encoder):
+        def encode(self, texts):
+            self.dimension += 1
+            return super().encode(texts)
+
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(ValueError, match="block_size must be at least 1; got 0"):
+        build_index(facts, table_encoder(), block_size=0)
+    with pytest.raises(RetrievalError, match="dimension 17, then of 18"):
+        build_index(facts, Growing(), block_size=1)
+    with pytest.raises(RetrievalError, match="the index cannot be written"):
+        build_index(facts, table_encoder(), folder=tmp_path / "file" / "index")
+    with pytest.raises(RetrievalError, match=r"one vector a text, shape \(5, dimension\)"):
+        build_index(facts, type("Flat", (table_encoder,), {"encode": lambda *_: [1.0]})())
+
+
+def build_in_cache(arguments):
+    encoder_class, facts, folder = arguments
+    return len(cached_index(facts, encoder_class(), cache_dir=folder).vectors)
+
+
+def test_processes_that_build_one_index_agree(facts, table_encoder, tmp_path):
+    """Whoever comes last finds or replaces an equal index; nobody fails, nothing is left over."""
+    many = [Triplet(f"s{i}", "r", "o") for i in range(400)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        sizes = pool.map(build_in_cache, [(table_encoder, many, tmp_path)] * 6, chunksize=1)
+
+    assert sizes == [400] * 6
+    assert len(files_in(tmp_path)) == 1
+
+
+def test_index_is_compared_by_identity_not_by_value():
+    vectors = np.zeros((1, 1), np.float32)
+
+    assert EmbeddingIndex(vectors=vectors, identity="a") != EmbeddingIndex(
+        vectors=vectors, identity="a"
+    )
+
+
+@pytest.mark.parametrize("kind", ["folder", "index_and_more", "file"])
+def test_nothing_but_an_index_is_replaced(facts, table_encoder, tmp_path, kind):
+    """A folder of results that is named by mistake keeps what it holds, and nothing is encoded."""
+    place = tmp_path / "results"
+    if kind == "file":
+        place.write_text("precious")
+    else:
+        place.mkdir()
+        (place / "precious.txt").write_text("precious")
+    if kind == "index_and_more":
+        (place / "vectors.npy").write_text("")
+    encoder = table_encoder()
+
+    with pytest.raises(RetrievalError, match=r"is no part of an index, and is left as it is"):
+        build_index(facts, encoder, folder=place)
+    with pytest.raises(RetrievalError, match="choose a folder of its own"):
+        save_index(build_index(facts, table_encoder()), place)
+
+    assert encoder.seen == []
+    held = place if kind == "file" else place / "precious.txt"
+    assert held.read_text() == "precious"
+
+
+def test_an_empty_folder_takes_an_index(facts, table_encoder, tmp_path):
+    (tmp_path / "one").mkdir()
+
+    save_index(build_index(facts, table_encoder()), tmp_path / "one")
+
+    assert files_in(tmp_path / "one") == ["meta.json", "vectors.npy"]

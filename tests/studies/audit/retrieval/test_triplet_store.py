@@ -1,0 +1,317 @@
+"""Lookups in, traces out: states, deletion, flags, abstention."""
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import RetrievalError
+from surface_consistency.schemas import (
+    AuditPrompt,
+    LookupQuery,
+    RetrievalTrace,
+    TripletDatabase,
+)
+from surface_consistency.studies.audit.retrieval import (
+    EmbeddingRetriever,
+    FuzzyRetriever,
+    Hits,
+    TripletStore,
+    content_digest,
+)
+from surface_consistency.text import folded, token_key
+
+TARGET = AuditPrompt(
+    prompt_id=0,
+    fact_id=0,
+    subject="Republic of Chad",
+    relation="capital city",
+    gold_object="N'Djamena",
+    prompt_text="?",
+    subject_aliases=("Chad",),
+    relation_aliases=("capital",),
+    object_aliases=("Fort Lamy",),
+)
+
+
+@pytest.fixture
+def store(database):
+    return TripletStore(database, FuzzyRetriever(database.triplets), k=3)
+
+
+def objects(candidates):
+    return [candidate.object for candidate in candidates]
+
+
+def test_states_of_one_lookup(store, ask):
+    """FULL sees all, DEL-ON what remains with no slot lost, DEL-OFF nothing."""
+    query = ask("Chad", "capital")
+    full, on, off = store.look_up(
+        [query] * 3,
+        states=["FULL", "DEL-ON", "DEL-OFF"],
+        deleted=[[1, 5]] * 3,
+        targets=[TARGET] * 3,
+    )
+
+    assert objects(full.all_candidates)[:2] == ["N'Djamena", "Fort-Lamy"]
+    assert full.retained_candidates == full.all_candidates
+    assert full.deleted_candidates == ()
+    assert full.selected_value == "N'Djamena"
+    assert objects(on.all_candidates) == objects(full.all_candidates)
+    assert objects(on.deleted_candidates) == ["N'Djamena", "Fort-Lamy"]
+    assert len(on.retained_candidates) == 3
+    assert not {"N'Djamena", "Fort-Lamy"} & {*objects(on.retained_candidates)}
+    assert off == RetrievalTrace(
+        state="DEL-OFF", retrieval_enabled=False, lookup_query=query, threshold=0.6
+    )
+
+
+def test_flags_are_those_of_the_target(store, ask):
+    """Names of equal key under any alias; an entry that states all three supports the fact."""
+    (trace,) = store.look_up(
+        [ask("Chad", "capital")], states=["DEL-ON"], deleted=[[5]], targets=[TARGET]
+    )
+    flags = {
+        candidate.object: (
+            candidate.matches_subject,
+            candidate.matches_relation,
+            candidate.matches_object,
+            candidate.supports_target_fact,
+            candidate.matches_deleted_fact,
+        )
+        for candidate in trace.all_candidates + trace.retained_candidates
+    }
+
+    assert flags["N'Djamena"] == (True, True, True, True, False)
+    # "Fort-Lamy" is one token with its hyphen, "Fort Lamy" two.
+    assert flags["Fort-Lamy"] == (True, True, False, False, True)
+    assert flags["Paris"] == (False, True, False, False, False)
+
+
+def test_flags_need_a_target_and_follow_the_key(database, ask):
+    def strict(text):
+        return text
+
+    store = TripletStore(database, FuzzyRetriever(database.triplets), key=strict)
+    bare, other = store.look_up(
+        [ask("chad", "Capital")] * 2, states=["FULL"] * 2, targets=[None, TARGET]
+    )
+
+    assert not any(candidate.matches_subject for candidate in bare.all_candidates)
+    assert [c.matches_subject for c in other.all_candidates if c.object == "Fort-Lamy"] == [False]
+
+
+def test_names_without_letters_are_equivalent_to_themselves_alone(ask, table_encoder):
+    triplets = (("!!!", "genre", "dance"), ("???", "genre", "rock"))
+    database = TripletDatabase(
+        entities=("!!!", "???"), relationships=("genre",), return_values=(), triplets=triplets
+    )
+    target = TARGET.model_copy(update={"subject": "!!!", "subject_aliases": ()})
+    store = TripletStore(database, EmbeddingRetriever(triplets, table_encoder()), threshold=None)
+
+    (trace,) = store.look_up([ask("!!!", "genre")], states=["FULL"], targets=[target])
+
+    assert token_key("!!!") == token_key("???") == ""
+    assert {c.subject: c.matches_subject for c in trace.all_candidates} == {
+        "!!!": True,
+        "???": False,
+    }
+
+
+def test_abstention_and_fallback_are_told_apart(store, ask):
+    query = ask("Xylophone", "zzz")
+    anyway = store.with_policy(threshold=0.6, fallback="top1_anyway")
+
+    (silent,) = store.look_up([query], states=["FULL"])
+    (forced,) = anyway.look_up([query], states=["FULL"])
+
+    assert (silent.selected_candidate, silent.selected_value, silent.is_fallback) == (
+        None,
+        None,
+        False,
+    )
+    assert silent.error is None
+    assert silent.retained_candidates == forced.retained_candidates
+    assert forced.selected_candidate == forced.retained_candidates[0]
+    assert forced.is_fallback
+
+
+def test_nothing_left_is_an_abstention_under_any_policy(store, ask):
+    anyway = store.with_policy(threshold=None, fallback="top1_anyway")
+
+    (trace,) = anyway.look_up([ask("Chad", "capital")], states=["DEL-ON"], deleted=[range(6)])
+
+    assert trace.retained_candidates == ()
+    assert trace.deleted_candidates == trace.all_candidates != ()
+    assert trace.selected_candidate is None
+    assert not trace.is_fallback
+
+
+@pytest.mark.parametrize(("entity", "relation"), [("", ""), (" ", "\t"), ("_", " _ ")])
+def test_blank_lookup_is_an_error_and_no_fallback(store, ask, entity, relation):
+    anyway = store.with_policy(threshold=None, fallback="top1_anyway")
+
+    full, off = anyway.look_up([ask(entity, relation)] * 2, states=["FULL", "DEL-OFF"])
+
+    assert full.error == "empty lookup: neither entity nor relation was given"
+    assert full.retrieval_enabled
+    assert full.all_candidates == ()
+    assert full.selected_value is None
+    assert off.error is None
+
+
+def test_batch_agrees_with_one_by_one(store, ask):
+    rng = np.random.default_rng(0)
+    names = ["Chad", "France", "日本", "", "Peru", "\ud83d"]
+    relations = ["capital", "ISO code", "首都", ""]
+    queries = [ask(rng.choice(names[:5]), rng.choice(relations)) for _ in range(60)]
+    queries.append(ask(names[5], "capital"))
+    states = rng.choice(["FULL", "DEL-ON", "DEL-OFF"], len(queries)).tolist()
+    deleted = [rng.integers(0, 6, rng.integers(0, 4)) for _ in queries]
+    targets = [TARGET if rng.random() < 0.5 else None for _ in queries]
+
+    traces = store.look_up(queries, states=states, deleted=deleted, targets=targets)
+
+    for i, trace in enumerate(traces):
+        alone = store.look_up(
+            [queries[i]], states=[states[i]], deleted=[deleted[i]], targets=[targets[i]]
+        )
+        assert alone == [trace]
+    assert store.look_up([], states=[]) == []
+
+
+def test_each_distinct_search_is_made_once(database, ask):
+    class Counting(FuzzyRetriever):
+        n_searched = 0
+
+        def search(self, queries, **options):
+            self.n_searched += len(queries)
+            return super().search(queries, **options)
+
+    retriever = Counting(database.triplets)
+    store = TripletStore(database, retriever)
+    query = ask("Chad", "capital")
+
+    store.look_up(
+        [query] * 12 + [ask("Peru", "flag")],
+        states=["FULL", "DEL-ON", "DEL-OFF"] * 4 + ["DEL-OFF"],
+        deleted=[[5, 1], [1, 5], None] * 4 + [None],
+    )
+
+    assert retriever.n_searched == 2
+
+
+def test_store_rejects_the_retriever_of_another_database(database, facts):
+    """Of one name and one size, but not of one content."""
+    others = [entry._replace(object="?") for entry in facts]
+
+    with pytest.raises(RetrievalError, match=r"built over other triplets .* build it of"):
+        TripletStore(database, FuzzyRetriever(others))
+
+
+@pytest.mark.parametrize(
+    ("hits", "message"),
+    [
+        ([(3, np.nan), (0, 0.2)], r"NaN as score: 1 entries \(3 \('Chad', 'ISO code', 'TD'\)\)"),
+        ([(0, 0.9), (1, 0.2)], r"deleted entries: 1 entries \(1 \('Chad', 'capital', "),
+        ([(0, 0.9), (6, 0.2)], r"entries outside the store: 1 entries \(6\)"),
+        ([(0, 0.2), (2, 0.9)], r"entries below others of lower score: 1 entries \(2 \('France'"),
+    ],
+    ids=["nan", "deleted", "outside", "unsorted"],
+)
+def test_store_rejects_hits_that_cannot_be(database, ask, hits, message):
+    """A retriever that forgets the deletion would pass for a model that remembers."""
+
+    class Broken:
+        def fingerprint(self):
+            return {"content": content_digest(database.triplets)}
+
+        def search(self, queries, *, k, deleted=None):
+            rows = [hits if len(gone) else [(0, 1.0), (-1, -np.inf)] for gone in deleted]
+            indices, scores = np.moveaxis(np.array(rows), 2, 0)
+            return Hits(indices=indices.astype(np.int64), scores=scores.astype(np.float32))
+
+    store = TripletStore(database, Broken(), k=2)
+
+    assert store.look_up([ask("a", "b")], states=["FULL"])[0].selected_value == "Paris"
+    with pytest.raises(RetrievalError, match=message):
+        store.look_up([ask("a", "b")], states=["DEL-ON"], deleted=[[1]])
+
+
+def test_store_rejects_hits_of_other_queries(database, ask):
+    class Broken(FuzzyRetriever):
+        def search(self, queries, **options):
+            return super().search([*queries, *queries], k=1)
+
+    store = TripletStore(database, Broken(database.triplets))
+
+    with pytest.raises(RetrievalError, match=r"one row of hits a query, 1 rows; got .* \(2, 1\)"):
+        store.look_up([ask("a", "b")], states=["FULL"])
+
+
+@pytest.mark.parametrize("state", ["FULL", "DEL-OFF"])
+def test_store_rejects_entries_that_it_does_not_hold_in_any_state(store, ask, state):
+    with pytest.raises(ValueError, match=r"names entry 6, but the store holds 6 entries"):
+        store.look_up([ask("a", "b")], states=[state], deleted=[[6]])
+
+
+def test_store_rejects_what_does_not_fit(database, store, ask):
+    retriever = FuzzyRetriever(database.triplets)
+    query = [ask("Chad", "capital")]
+
+    with pytest.raises(ValueError, match="k must be at least 1; got 0"):
+        TripletStore(database, retriever, k=0)
+    with pytest.raises(ValueError, match="threshold must be a number or None"):
+        TripletStore(database, retriever, threshold=float("nan"))
+    with pytest.raises(ValueError, match="states must hold one item a query; got 2 for 1 queries"):
+        store.look_up(query, states=["FULL", "FULL"])
+    with pytest.raises(ValueError, match="targets must hold one item a query; got 0 for 1"):
+        store.look_up(query, states=["FULL"], targets=[])
+    with pytest.raises(ValueError, match=r"states must be FULL, DEL-ON or DEL-OFF; got \['OFF'\]"):
+        store.look_up(query, states=["OFF"])
+    with pytest.raises(ValueError, match=r"names entry 6, but the store holds 6 entries"):
+        store.look_up(query, states=["DEL-ON"], deleted=[[6]])
+    with pytest.raises(ValueError, match=r"deleted\[0\] must be .* for a mask"):
+        store.look_up(query, states=["DEL-ON"], deleted=[np.zeros(6, bool)])
+
+
+def test_fingerprint_tells_the_policy(store):
+    assert store.fingerprint() | {"retriever": None} == {
+        "retriever": None,
+        "k": 3,
+        "threshold": 0.6,
+        "fallback": "abstain",
+        "key": "published",
+    }
+    keyed = TripletStore(store.database, FuzzyRetriever(store.database.triplets), key=folded)
+    assert keyed.fingerprint()["key"] == "surface_consistency.text.folded"
+    other = store.with_policy(threshold=None, fallback="top1_anyway")
+    assert other.fingerprint() != store.fingerprint()
+    assert other.database is store.database
+
+
+def test_published_facts_are_found_deleted_and_replaced(audit_databases, audit_prompts):
+    """In every database a fact answers its own lookup until deleted, then k others come."""
+    for name, database in audit_databases.items():
+        prompts = [AuditPrompt.model_validate(row) for row in audit_prompts[name]]
+        # Up to ten stars stand under the United States alone.
+        k = 12
+        store = TripletStore(database, FuzzyRetriever(database.triplets), k=k, key=folded)
+        queries = [LookupQuery(entity=p.subject, relation=p.relation) for p in prompts]
+        place = {entry: i for i, entry in enumerate(database.triplets)}
+        gone = [[place[p.subject, p.relation, p.gold_object]] for p in prompts]
+
+        for state in ("FULL", "DEL-ON"):
+            traces = store.look_up(
+                queries, states=[state] * len(prompts), deleted=gone, targets=prompts
+            )
+            for trace, prompt in zip(traces, prompts, strict=True):
+                top = trace.all_candidates[0]
+                assert (top.score, top.matches_subject, top.matches_relation) == (1.0, True, True)
+                stated = [c for c in trace.retained_candidates if c.supports_target_fact]
+                exact = [
+                    (c.subject, c.relation, c.object)
+                    for c in stated
+                    if c.object == prompt.gold_object and c.subject == prompt.subject
+                ]
+                fact = (prompt.subject, prompt.relation, prompt.gold_object)
+                assert (fact in exact) == (state == "FULL")
+                assert len(trace.retained_candidates) == k

@@ -1,0 +1,167 @@
+import warnings
+
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import IncompleteClosureWarning
+from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
+from surface_consistency.studies.audit.retrieval import AliasGroups, alias_closures, verify_closures
+from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
+
+
+def report_of(database, facts, **options):
+    """Delete as published and verify."""
+    return verify_closures(database, facts, alias_closures(database, facts), **options)
+
+
+@pytest.mark.parametrize("name", ["politicians/alias"])
+def test_overwritten_aliases_leave_a_triplet(published, name):
+    """Twenty published deletions take one of two triplets, and the other still states the fact."""
+    database, facts = published[name]
+
+    report = report_of(database, facts)
+
+    left = [item for item in report.facts if not item.is_complete]
+    assert len(left) == report.n_incomplete == 20
+    assert {item.relation for item in left} == {"Country Represented"}
+    for item in left:
+        (entry,) = item.remaining
+        assert database.triplets[entry].relation == "Nation Led"
+        assert database.triplets[entry].object == item.gold_object
+    assert not report.is_complete
+    assert "deletion INCOMPLETE: 20 of 240" in report.summary()
+
+
+def test_other_published_deletions_are_complete(published):
+    reports = {name: report_of(*cell) for name, cell in published.items()}
+
+    assert [name for name, report in reports.items() if not report.is_complete] == [
+        "politicians/alias"
+    ]
+    assert sum(report.n_absent for report in reports.values()) == 0
+
+
+def test_internet_suffixes_keep_the_iso_codes_alive(published):
+    """In 19 of 20 countries the published key reads ".us" as "US"; for the UK it is "GB"."""
+    database, facts = published["countries/base"]
+
+    report = report_of(database, facts)
+
+    sharing = [item for item in report.facts if item.shared_by_punctuation]
+    assert [item.relation for item in sharing].count("ISO Code") == 19
+    assert [item.relation for item in sharing].count("Internet TLD") == 19
+    assert "United Kingdom" not in {item.subject for item in sharing}
+    code = next(item for item in sharing if item.relation == "ISO Code")
+    assert database.triplets[code.shared_surface[0]].object == f".{code.gold_object.lower()}"
+
+
+def test_largest_cities_share_the_capitals_surface(published):
+    """They are equal under any key, so punctuation is not to blame."""
+    report = report_of(*published["countries/collision"])
+
+    capitals = [item for item in report.facts if item.relation == "Capital"]
+    assert sum(bool(item.shared_surface) for item in capitals) == 13
+    assert sum(bool(item.shared_by_punctuation) for item in capitals) == 0
+
+
+def test_objects_that_are_their_subjects_are_found(published):
+    report = report_of(*published["sports/base"])
+
+    echoing = {(item.subject, item.relation) for item in report.facts if item.echoes}
+    assert ("Barcelona", "City") in echoing
+    assert ("Lionel Messi", "Nickname") in echoing
+    assert ("Lionel Messi", "Birth Year") not in echoing
+    assert report.n_echoing == len(echoing) == 13
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_own_databases_are_deleted_completely(domain, topology):
+    made = build_topology(load_fact_table(domain), topology)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = report_of(made.database, made.targets, warn=True)
+
+    assert report.is_complete
+    assert report.n_absent == 0
+
+
+def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
+    """The same decoys survive in `noise`, where no alias names them."""
+    table = load_fact_table("countries")
+    held = {}
+    for topology in ("noise", "paraphrase"):
+        made = build_topology(table, topology)
+        report = report_of(made.database, made.targets)
+        item = next(
+            item for item in report.facts if (item.subject, item.relation) == ("Japan", "Capital")
+        )
+        held[topology] = (item.n_deleted, item.n_same_object)
+
+    assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
+
+
+def test_groups_complete_the_deletion(published):
+    database, facts = published["politicians/alias"]
+    groups = AliasGroups.from_prompts(facts)
+
+    closures = alias_closures(database, facts, groups=groups)
+
+    assert verify_closures(database, facts, closures).is_complete
+    assert {len(closure.indices) for closure in closures} == {2}
+
+
+def test_incomplete_deletion_warns_where_asked(published):
+    with pytest.warns(
+        IncompleteClosureWarning, match="deletion INCOMPLETE: 20 of 240 leave an entry"
+    ):
+        report_of(*published["politicians/alias"], warn=True)
+
+
+def test_absent_facts_are_counted(make, fact):
+    report = report_of(make(("a", "r", "x")), [fact("b", "r", "x")])
+
+    assert report.n_absent == 1
+    assert report.is_complete
+
+
+def test_rows_make_a_table(published):
+    report = report_of(*published["sports/alias"])
+
+    frame = pd.DataFrame(report.rows())
+
+    assert len(frame) == 200
+    assert frame["is_complete"].all()
+    assert frame["n_deleted"].eq(2).all()
+
+
+def test_unpaired_closures_are_rejected(published):
+    database, facts = published["sports/base"]
+    closures = alias_closures(database, facts)
+
+    with pytest.raises(ValueError, match="must pair up, got 100 and 99"):
+        verify_closures(database, facts, closures[1:])
+    with pytest.raises(ValueError, match="of this database of 200 triplets"):
+        verify_closures(published["sports/alias"][0], facts, closures)
+
+
+def test_what_a_shared_alias_alone_keeps_alive_is_told_apart(make, fact):
+    """Another athlete's fact is listed, since an alias may be missing, and marked."""
+    database = make(
+        ("Michael Jordan", "Sport", "Basketball"),
+        ("Magic Johnson", "Sport", "Basketball"),
+        ("His Airness", "Sport", "Basketball"),
+    )
+    facts = [
+        fact("Michael Jordan", "Sport", "Basketball", subjects=("MJ",)),
+        fact("Magic Johnson", "Sport", "Basketball", subjects=("MJ",)),
+        fact("His Airness", "Sport", "Basketball", subjects=("Michael Jordan",)),
+    ]
+
+    report = report_of(database, facts)
+
+    assert [item.remaining for item in report.facts] == [(1, 2), (0, 2), (1,)]
+    assert [item.by_shared_alias for item in report.facts] == [(1,), (0, 2), (1,)]
+    assert (report.n_incomplete, report.n_by_shared_alias) == (3, 2)
+    assert "(2 by an alias of two things alone)" in report.summary()

@@ -1,0 +1,170 @@
+import pytest
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.fact_tables import (
+    DOMAINS,
+    Aliases,
+    FactTable,
+    load_fact_table,
+    read_fact_table,
+)
+from surface_consistency.text import folded
+
+FACT = Triplet("Rhine", "Mouth", "North Sea")
+
+
+def write(folder, **tables):
+    """Write a table's files."""
+    for name, lines in tables.items():
+        text = "\n".join("\t".join(line) for line in lines)
+        (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+    return folder
+
+
+HEAD = ("subject", "relation", "object")
+NEAR = (*HEAD, "fact_subject", "fact_relation")
+
+
+@pytest.mark.parametrize(
+    ("domain", "n_subjects", "n_facts"),
+    [("countries", 20, 100), ("politicians", 20, 120), ("sports", 20, 100)],
+)
+def test_bundled_tables_have_the_published_sizes(domain, n_subjects, n_facts):
+    table = load_fact_table(domain)
+
+    assert len(table.facts) == n_facts
+    assert len({fact.subject for fact in table.facts}) == n_subjects
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_subject_and_relation_of_the_bundled_tables_has_an_alias(domain):
+    table = load_fact_table(domain)
+
+    for subject, relation, _ in table.facts:
+        assert table.names_of("subject", subject, relation=relation)
+        assert len(table.names_of("relation", relation, relation=relation)) == 2
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_name_of_a_relation_is_two_relations(domain):
+    """What a later registration would overwrite."""
+    table = load_fact_table(domain)
+    owners = {}
+    for fact in table.facts:
+        for name in table.forms_of("relation", fact.relation, relation=fact.relation):
+            owners.setdefault(folded(name), set()).add(fact.relation)
+
+    assert [name for name, owned in owners.items() if len(owned) > 1] == []
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_object_alias_is_another_object_of_its_relation(domain):
+    """Else two answers of one question would be one."""
+    table = load_fact_table(domain)
+    owners = {}
+    for _, relation, gold in table.facts:
+        for name in table.forms_of("object", gold, relation=relation):
+            owners.setdefault((relation, folded(name)), set()).add(gold)
+
+    assert [names for names in owners.values() if len(names) > 1] == []
+
+
+def test_aliases_of_one_name_add_up():
+    table = FactTable(
+        name="t",
+        facts=(FACT,),
+        aliases=(
+            Aliases(name="Rhine", aliases=("Rhein", "RHINE")),
+            Aliases(name="Rhine", aliases=("Rhin", "rhein"), roles=("subject",)),
+        ),
+    )
+
+    assert table.names_of("subject", "Rhine", relation="Mouth") == ("Rhein", "Rhin")
+    assert table.names_of("subject", "Rhin", relation="Mouth") == ("rhein", "Rhine")
+
+
+def test_aliases_can_hold_of_some_relations_only():
+    table = load_fact_table("sports")
+
+    assert table.names_of("object", "Barcelona", relation="Iconic Club") == ("Barça", "Barca")
+    assert table.names_of("object", "Barcelona", relation="City") == ()
+
+
+def test_table_is_read_from_files(tmp_path):
+    write(
+        tmp_path,
+        facts=[HEAD, FACT, ("", "", "")],
+        aliases=[
+            ("name", "roles", "aliases", "relations"),
+            ("Rhine", "subject | object", "Rhein | Rhin", ""),
+        ],
+        noise=[NEAR, ("Rhine delta", "Lies At", "North Sea", "Rhine", "Mouth")],
+    )
+
+    table = read_fact_table(tmp_path, name="rivers")
+
+    assert (table.name, table.facts, table.collision) == ("rivers", (FACT,), ())
+    assert table.names_of("subject", "Rhine", relation="Mouth") == ("Rhein", "Rhin")
+    assert table.noise[0].near == ("Rhine", "Mouth")
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"facts": [HEAD]}, "has no facts; it needs at least one"),
+        ({"facts": [HEAD, FACT, FACT]}, "stands twice; drop one"),
+        ({"facts": [("s", "r", "o"), FACT]}, "the header must be subject <tab> relation"),
+        ({"facts": [HEAD, FACT[:2]]}, "2 cells where 3 are due"),
+        ({"facts": [HEAD, ("Rhine", "Mouth", " ")]}, "object is empty; fill it or drop the line"),
+        (
+            {
+                "facts": [HEAD, FACT],
+                "aliases": [("name", "roles", "aliases", "relations"), ("a", "verb", "b", "")],
+            },
+            "the roles of 'a' are subject, relation, object, got 'verb'",
+        ),
+        (
+            {"facts": [HEAD, FACT], "noise": [NEAR, ("a", "b", "c", "Elbe", "Mouth")]},
+            r"no fact has subject and relation \('Elbe', 'Mouth'\)",
+        ),
+    ],
+)
+def test_reading_rejects_broken_tables(tmp_path, tables, message):
+    with pytest.raises(DataError, match=message):
+        read_fact_table(write(tmp_path, **tables))
+
+
+def test_reading_rejects_other_encodings(tmp_path):
+    (tmp_path / "facts.tsv").write_bytes(b"subject\trelation\tobject\nK\xf6ln\tRiver\tRhine\n")
+
+    with pytest.raises(DataError, match="not UTF-8 at byte 25"):
+        read_fact_table(tmp_path)
+
+
+def test_reading_rejects_a_folder_without_facts(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"no table .*facts\.tsv"):
+        read_fact_table(tmp_path)
+
+
+def test_unknown_domain_is_rejected():
+    with pytest.raises(ValueError, match="domain must be one of countries, politicians, sports"):
+        load_fact_table("rivers")
+
+
+def test_empty_parts_are_rejected():
+    with pytest.raises(DataError, match="has an empty part; fill or drop it"):
+        FactTable(name="t", facts=(Triplet("a", "", "c"),))
+
+
+def test_a_table_is_named_by_its_folder(tmp_path, monkeypatch):
+    write(tmp_path, facts=[HEAD, FACT])
+    monkeypatch.chdir(tmp_path)
+
+    assert read_fact_table(".").name == tmp_path.name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../rivers", "a/b", "/rivers"])
+def test_names_that_lead_out_of_a_folder_are_rejected(name):
+    with pytest.raises(DataError, match="a table's name must be that of a folder"):
+        FactTable(name=name, facts=(FACT,))

@@ -1,0 +1,163 @@
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+import surface_consistency
+from surface_consistency.studies.audit.files import read_audit_prompts
+from surface_consistency.studies.audit.styles import (
+    AUDIT_STYLES,
+    AuditWording,
+    audit_prompt_text,
+    audit_prompts,
+    load_wordings,
+    style_writers,
+)
+
+CUSTOM = list(
+    product(("countries", "politicians", "sports"), ("base", "alias", "noise", "collision"))
+)
+
+
+@pytest.fixture
+def prompts_of(data_files):
+    """Read the published prompts of a database in a style."""
+    root = data_files / "lmlm_audit" / "data"
+
+    def read(style, *database):
+        folder = (
+            root / "custom_databases" / database[0] / "prompts" / database[1]
+            if database
+            else root / "released_database" / "prompts"
+        )
+        return read_audit_prompts(folder / f"prompts_{style}.jsonl")
+
+    return read
+
+
+@pytest.mark.parametrize("style", AUDIT_STYLES)
+def test_styles_agree_with_the_published_prompts(prompts_of, style):
+    """All 1,938 facts of the twelve databases, in each style, letter by letter."""
+    n_prompts = 0
+    for database in CUSTOM:
+        published = prompts_of(style, *database)
+        blank = [row.model_copy(update={"prompt_text": "?"}) for row in published]
+
+        assert audit_prompts(blank, style=style) == published
+        n_prompts += len(published)
+
+    assert n_prompts == 1_938
+
+
+# How many of the released 100 have the plain wording, counted in the published files: theirs are
+# written one by one, paraphrased by "Can you tell me" and mostly with a space after the gap.
+PLAIN = {
+    "direct_questions": 5,
+    "paraphrased_questions": 0,
+    "contextual_questions": 5,
+    "cloze": 0,
+    "continuations": 7,
+    "fewshot_questions": 5,
+}
+
+
+@pytest.mark.parametrize("style", AUDIT_STYLES)
+def test_plain_wordings_agree_with_few_released_prompts(prompts_of, style):
+    released = prompts_of(style)
+
+    worded = audit_prompts(released, style=style, wordings={})
+
+    agree = sum(one == other for one, other in zip(worded, released, strict=True))
+    assert agree == PLAIN[style]
+
+
+@pytest.mark.parametrize("style", ["contextual_questions", "fewshot_questions"])
+def test_frames_agree_with_all_released_prompts(prompts_of, style):
+    """Given the released questions as wordings, the frames around them are the published ones."""
+    for asked, row in zip(prompts_of("direct_questions"), prompts_of(style), strict=True):
+        wording = AuditWording(question=asked.prompt_text, statement="-")
+        text = audit_prompt_text(
+            row.subject, row.relation, style=style, wordings={row.relation: wording}
+        )
+        assert text == row.prompt_text
+
+
+def test_relations_with_slots_are_worded():
+    wordings = {
+        "{office} of {year}": AuditWording(
+            question="Who was {office|lower} of {subject} in {year}?", statement="-"
+        )
+    }
+
+    text = audit_prompt_text("Rome", "Consul of 63 BC", style="direct_questions", wordings=wordings)
+
+    assert text == "Who was consul of Rome in 63 BC?"
+
+
+def test_possessives_follow_the_published_prompts():
+    """Birth years are asked with an apostrophe alone after an s."""
+    asked = [
+        audit_prompt_text(name, "Birth Year", style="direct_questions")
+        for name in ("Kamala Harris", "Usain Bolt")
+    ]
+
+    assert asked == ["What is Kamala Harris' birth year?", "What is Usain Bolt's birth year?"]
+
+
+@pytest.mark.parametrize("style", AUDIT_STYLES)
+@pytest.mark.parametrize("subject", ["{question}", "{subject}", "100 % {x}", "a\\1b"])
+def test_braces_in_a_subject_stay(style, subject):
+    assert subject in audit_prompt_text(subject, "Capital", style=style)
+
+
+@given(subject=st.text(min_size=1), relation=st.text(min_size=1))
+def test_any_fact_can_be_asked_in_every_style(subject, relation):
+    for style in AUDIT_STYLES:
+        assert subject in audit_prompt_text(subject, relation, style=style)
+
+
+def test_abbreviations_keep_their_capitals_in_plain_wordings():
+    text = audit_prompt_text("Chile", "UN Code", style="continuations", wordings={})
+
+    assert text == "Tell me about Chile. The UN code of Chile is"
+
+
+def test_cloze_ends_with_the_gap_and_continuations_without():
+    for relation in load_wordings():
+        if "{" not in relation:
+            assert audit_prompt_text("X", relation, style="cloze").endswith(" ____.")
+            assert not audit_prompt_text("X", relation, style="continuations").endswith(" ")
+
+
+def test_style_writers_write_what_the_styles_write(prompts_of):
+    targets = prompts_of("cloze", "sports", "base")
+
+    written = {style: write(targets) for style, write in style_writers().items()}
+
+    assert tuple(written) == AUDIT_STYLES
+    assert written["continuations"] == audit_prompts(targets, style="continuations")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: audit_prompt_text("a", "b", style="haiku"),
+        lambda: style_writers(["cloze", "haiku"]),
+    ],
+    ids=["text", "writers"],
+)
+def test_unknown_style_is_rejected(call):
+    with pytest.raises(ValueError, match=r"style must be one of direct_questions, .* got 'haiku'"):
+        call()
+
+
+@pytest.mark.parametrize("notice", ["prompts/audit_wordings.NOTICE", "data/tables/NOTICE"])
+def test_what_was_taken_carries_its_licence(data_files, notice):
+    """Wordings and tables ship with the whole licence of where they come from."""
+    licence = (data_files / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")
+
+    text = (Path(surface_consistency.__file__).parent / notice).read_text(encoding="utf-8")
+
+    assert text.endswith(licence)
+    assert "raeesiarya/LMLMAudit" in text

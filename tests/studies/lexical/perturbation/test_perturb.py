@@ -1,0 +1,275 @@
+"""Tags, forms, senses and the replacement of words."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from surface_consistency.errors import DataError, MissingDependencyError, RecordError
+from surface_consistency.schemas import Generation
+from surface_consistency.studies.lexical.perturbation import (
+    FirstSense,
+    JudgedSense,
+    RuleInflector,
+    SenseQuestion,
+    StoredSense,
+    Word,
+    WordNetTagger,
+    lemminflect_inflector,
+    perturb,
+    perturb_all,
+    write_senses,
+)
+from surface_consistency.studies.lexical.records import BenchmarkInstance
+
+
+def instance(*options, context="", correct=0, name="1"):
+    return BenchmarkInstance(
+        id=name, task="t", kind="formal", context=context, options=options, correct=correct
+    )
+
+
+def tagged(tagger, text):
+    return [(text[word.start : word.end], word.tag) for word in tagger.tag(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The dogs", [("The", "X"), ("dogs", "NNS")]),
+        ("They use it", [("They", "X"), ("use", "VB"), ("it", "X")]),
+        ("the use", [("the", "X"), ("use", "NN")]),
+        ("to story", [("to", "X"), ("story", "VB")]),
+        ("He chose", [("He", "X"), ("chose", "VBD")]),
+        ("was not chosen", [("was", "AUX"), ("not", "X"), ("chosen", "VBN")]),
+        ("can be using", [("can", "MD"), ("be", "AUX"), ("using", "VBG")]),
+        ("he uses", [("he", "X"), ("uses", "VBZ")]),
+        ("Ann and Dog", [("Ann", "NNP"), ("and", "X"), ("Dog", "NNP")]),
+        ("Dogs. Apples", [("Dogs", "NNS"), ("Apples", "NNS")]),
+        ("Zyx doesn't", [("Zyx", "NNP")]),
+        ("huge dog's", [("huge", "JJ"), ("dog", "NN")]),
+        ("quickly", [("quickly", "RB")]),
+        ("", []),
+    ],
+)
+def test_tags(lexicon, text, expected):
+    found = tagged(WordNetTagger(lexicon), text)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("lemma", "tag", "expected"),
+    [
+        ("story", "NNS", "stories"),
+        ("child", "NNS", "children"),
+        ("box", "NNS", "boxes"),
+        ("hero", "NNS", "heroes"),
+        ("photo", "NNS", "photos"),
+        ("monarch", "NNS", "monarchs"),
+        ("sheep", "NNS", "sheep"),
+        ("pick out", "VBD", "picked out"),
+        ("hot dog", "NNS", "hot dogs"),
+        ("choose", "VBD", "chose"),
+        ("choose", "VBN", "chosen"),
+        ("cut", "VBD", "cut"),
+        ("stop", "VBG", "stopping"),
+        ("quit", "VBG", "quitting"),
+        ("lie", "VBG", "lying"),
+        ("agree", "VBG", "agreeing"),
+        ("carry", "VBZ", "carries"),
+        ("carry", "VBD", "carried"),
+        ("need", "VBD", "needed"),
+        ("dog", "NN", "dog"),
+        ("dog", "NNP", None),
+    ],
+)
+def test_forms(lexicon, lemma, tag, expected):
+    assert RuleInflector(lexicon)(lemma, tag) == expected
+
+
+@pytest.mark.parametrize(
+    ("lemma", "forms"),
+    [
+        ("take", ("takes", "taking", "took", "taken")),
+        ("sing", ("sings", "singing", "sang", "sung")),
+        ("begin", ("begins", "beginning", "began", "begun")),
+        ("run", ("runs", "running", "ran", "run")),
+        ("prefer", ("prefers", "preferring", "preferred", "preferred")),
+    ],
+)
+def test_forms_of_irregular_verbs_come_from_the_exception_lists(wordnet, lemma, forms):
+    inflect = RuleInflector(wordnet)
+    assert tuple(inflect(lemma, tag) for tag in ("VBZ", "VBG", "VBD", "VBN")) == forms
+
+
+def test_lemminflect_inflects_the_head():
+    pytest.importorskip("lemminflect")
+    inflect = lemminflect_inflector()
+    assert inflect("perpetrate", "VBD") == "perpetrated"
+    assert inflect("hang up", "VBD") == "hung up"
+    assert inflect("hot dog", "NNS") == "hot dogs"
+
+
+def test_without_lemminflect_its_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lemminflect", None)
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[lexical\]"):
+        lemminflect_inflector()
+
+
+def test_a_word_is_replaced_in_its_form_and_case(lexicon):
+    made = perturb(instance("Stories were chosen.", "x"), lexicon=lexicon)
+    assert made.instance.options[0] == "Histories were selected."
+    first, second = made.edits
+    assert (first.part, first.start, first.original, first.replacement) == (
+        1,
+        0,
+        "Stories",
+        "Histories",
+    )
+    assert (second.lemma, second.synonym, second.pos) == ("choose", "select", "verb")
+    assert made.instance.id == "1"
+
+
+def test_names_auxiliaries_and_words_of_several_words_are_left(lexicon):
+    made = perturb(instance("Ann does suspend an apple.", "Ann was here"), lexicon=lexicon)
+    assert made.edits == ()
+    assert made.instance.options == ("Ann does suspend an apple.", "Ann was here")
+    several = perturb(instance("She suspended it.", "No"), lexicon=lexicon, multi_word=True)
+    assert several.instance.options[0] == "She hung up it."
+
+
+def test_units_of_two_letters_take_no_place(lexicon):
+    assert perturb(instance("an hour", "no"), lexicon=lexicon).edits == ()
+
+
+def test_articles_follow_the_letter(lexicon):
+    made = perturb(instance("A crime and an enrolment.", "x"), lexicon=lexicon)
+    assert made.instance.options[0] == "An offense and a registration."
+
+
+def test_both_options_are_perturbed_alike_in_all_forms(lexicon):
+    made = perturb(instance("These dogs.", "These dog."), lexicon=lexicon, seed=3)
+    assert made.instance.options == ("These hounds.", "These hound.")
+    assert not made.is_broken
+
+
+def test_a_pair_with_a_word_of_one_option_replaced_is_broken(lexicon):
+    made = perturb(instance("He chose it.", "He was it."), lexicon=lexicon)
+    assert made.is_broken
+    assert not perturb(instance("He chose it."), lexicon=lexicon, targets=True).is_broken
+
+
+def test_options_do_not_become_alike(lexicon):
+    pair = instance("the dog", "the hound", context="a story")
+    for seed in range(8):
+        made = perturb(pair, lexicon=lexicon, seed=seed)
+        assert len(set(made.instance.options)) == 2
+    swapped = perturb(instance("a dog sat", "a fellow sat"), lexicon=lexicon)
+    assert len(set(swapped.instance.options)) == 2
+
+
+def test_words_to_be_foretold_are_left_unless_asked_for(lexicon):
+    one = instance("dog", context="He chose a")
+    assert perturb(one, lexicon=lexicon).instance.options == ("dog",)
+    assert perturb(one, lexicon=lexicon, targets=True).instance.options == ("hound",)
+
+
+def test_draws_differ_and_repeat(lexicon):
+    sentences = [instance(f"They use it {number}.", "x", name=str(number)) for number in range(20)]
+
+    def words(**options):
+        made = perturb_all(sentences, lexicon=lexicon, **options)
+        return [(item.draw, item.instance.options[0].split()[1]) for item in made]
+
+    drawn = words(draws=(0, 1))
+    assert {word for _, word in drawn} == {"utilise", "employ"}
+    assert [draw for draw, _ in drawn] == [0, 1] * 20
+    assert words(draws=(0, 1)) == drawn
+    assert words(draws=(0,), seed=1) != [item for item in drawn if item[0] == 0]
+    assert [item for item in drawn if item[0] == 1] == words(draws=(1,))
+    kept = words(may_keep=True, draws=range(3))
+    assert {word for _, word in kept} == {"use", "utilise", "employ"}
+    half = words(share=0.5, draws=range(10))
+    assert 60 < sum(word == "use" for _, word in half) < 140
+    with pytest.raises(ValueError, match="share is a fraction above 0 and at most 1, got 0"):
+        words(share=0.0)
+
+
+def test_only_the_named_parts_of_speech_are_replaced(lexicon):
+    text = "They choose a story of huge dogs."
+    made = perturb(instance(text, "x"), lexicon=lexicon, pos=("noun",))
+    assert made.instance.options[0] == "They choose a history of huge hounds."
+    made = perturb(instance(text, "x"), lexicon=lexicon, pos=("adjective",))
+    assert made.instance.options[0] == "They choose a story of immense dogs."
+
+
+def test_any_tagger_serves(lexicon):
+    class All:
+        def tag(self, text):
+            return [Word(start=0, end=len(text), lemma="dog", tag="NNS")]
+
+    made = perturb(instance("hunde", "katze"), lexicon=lexicon, tagger=All())
+    # Both would be hounds, so the options stay.
+    assert made.instance.options == ("hunde", "katze")
+    made = perturb(instance("x", "y", context="hunde"), lexicon=lexicon, tagger=All())
+    assert made.instance.context == "hounds"
+
+
+def test_senses_are_stored_and_read_again(lexicon, tmp_path):
+    text = "the dog"
+    question = SenseQuestion(text=text, start=4, end=7, synsets=lexicon.synsets("dog", "noun"))
+    path = tmp_path / "senses.jsonl"
+    write_senses([question], [question.synsets[1]], path)
+    made = perturb(instance(text, "the apple"), lexicon=lexicon, senses=StoredSense(path))
+    assert made.instance.options[0] == "the fellow"
+    assert StoredSense(path).choose([question]) == [question.synsets[1]]
+    # What is not stored stays.
+    assert perturb(instance("a dog", "b"), lexicon=lexicon, senses=StoredSense(path)).edits == ()
+    path.write_text(json.dumps({"text": text, "start": 4, "synset": "00000001-n"}) + "\n")
+    with pytest.raises(DataError, match=r"00000001-n is no sense of 'dog' in this WordNet"):
+        StoredSense(path).choose([question])
+    path.write_text(json.dumps({"text": text, "start": "4"}) + "\n")
+    with pytest.raises(RecordError, match=r"senses\.jsonl:1: a sense has text, start"):
+        StoredSense(path)
+
+
+def test_a_model_judges_senses_by_multiple_choice(lexicon):
+    asked = []
+
+    def generate(prompts, params):
+        for prompt in prompts:
+            asked.append(prompt)
+            answer = "fellow" if "what?" in prompt.text else " 2."
+            yield Generation(prompt_id=prompt.id, text=answer)
+
+    judge = JudgedSense(SimpleNamespace(generate=generate))
+    sentences = [instance("the dog", "x", name=str(number)) for number in range(3)]
+    sentences += [instance("the dog what?", "an apple", name="3")]
+    made = list(perturb_all(sentences, lexicon=lexicon, senses=judge))
+    assert [item.instance.options[0] for item in made] == ["the fellow"] * 3 + ["the dog what?"]
+    assert len(asked) == 2
+    assert asked[0].options == (" 1", " 2")
+    assert "1. a tame animal that barks\n2. a man, said in jest" in asked[0].text
+    assert judge.n_unclear == 1
+
+
+def test_a_chooser_of_too_few_senses_is_refused(lexicon):
+    short = SimpleNamespace(choose=lambda questions: [])
+    with pytest.raises(ValueError, match="one sense a question, got 0 for 1"):
+        perturb(instance("dog", "x"), lexicon=lexicon, senses=short)
+
+
+def test_examples_of_the_paper(wordnet):
+    """Table A: the synonyms it prints are among those that are drawn."""
+    for text, word in (
+        ("He committed a crime.", "perpetrated"),
+        ("The registration is closed.", "enrollment"),
+        ("They choose a card.", "select"),
+        ("They use a card.", "utilise"),
+    ):
+        drawn = set()
+        for draw in range(30):
+            made = perturb(instance(text, "x"), lexicon=wordnet, senses=FirstSense(), draw=draw)
+            drawn |= {edit.replacement for edit in made.edits}
+        assert word in drawn

@@ -1,0 +1,427 @@
+"""Benchmarks in other words end to end, on a model with a planted preference and on a tiny one."""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.models.options import OptionRunner
+from surface_consistency.schemas import Prompt
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies.lexical.benchmarks import load_benchmark
+from surface_consistency.studies.lexical.perturbation import (
+    JudgedSense,
+    SenseQuestion,
+    WordNet,
+    write_senses,
+)
+from surface_consistency.studies.lexical.study import (
+    LexicalData,
+    LexicalJudge,
+    LexicalScoring,
+    LexicalSettings,
+    LexicalSource,
+    LexicalStudy,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::surface_consistency.errors.UndefinedMetricWarning",
+)
+
+WORDNET = str(Path(__file__).parents[1] / "perturbation" / "wordnet")
+
+BLIMP = [
+    {"sentence_good": f"Some {noun} helped {name}.", "sentence_bad": f"Some {noun}s helps {name}."}
+    for noun in ("dog", "apple", "crime", "story")
+    for name in ("Mary", "John", "Sue", "Tom", "Liz")
+]
+PIQA = [
+    {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat it.", "label": 0},
+    {"goal": "To use an apple,", "sol1": "throw it.", "sol2": "eat it up.", "label": 1},
+]
+COPA = [
+    {
+        "premise": "The man fell.",
+        "choice1": "He slipped.",
+        "choice2": "He slept on it.",
+        "question": question,
+        "label": label,
+    }
+    for question, label in (("cause", 0), ("effect", 1))
+]
+WINOGRANDE = [
+    {
+        "sentence": f"Ann gave {thing} to Sue because _ was kind.",
+        "option1": "Ann",
+        "option2": "Sue",
+        "answer": answer,
+    }
+    for thing, answer in (("dogs", "1"), ("cats", "2"), ("a story", "1"))
+]
+LAMBADA = [{"text": "He had a dog and she had a dog"}, {"text": "They chose a story of the hour"}]
+
+
+class Prefers:
+    """Gives each text the more probability the fewer rare words it holds."""
+
+    name = "prefers"
+
+    def __init__(self, rare):
+        self._rare = rare
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        for request in requests:
+            text = request.context + request.continuation
+            is_right = "helped" in text or "slipped" in text
+            has_rare = any(word in text.lower() for word in self._rare)
+            yield ScoredText(
+                request_id=request.id,
+                token_ids=(1,),
+                log_probabilities=(-1.0 if is_right != has_rare else -2.0,),
+                is_greedy=not has_rare,
+            )
+
+
+def data_of(**tasks):
+    loaded = [load_benchmark(task, rows) for task, rows in tasks.items()]
+    return LexicalData(
+        instances=tuple(instance for item in loaded for instance in item.instances),
+        source=loaded[0].source,
+    )
+
+
+def blimp_rows():
+    return [{**row, "UID": "anaphor_number_agreement"} for row in BLIMP]
+
+
+def run(data, runner, out, **settings):
+    return run_study(
+        LexicalStudy(),
+        data,
+        runner,
+        out,
+        model="m",
+        settings=LexicalSettings(**({"wordnet": WORDNET, "repeat": 0} | settings)),
+    )
+
+
+def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
+    folder = run(
+        data_of(anaphor_agreement=blimp_rows(), lambada=LAMBADA),
+        Prefers(("hound", "fellow")),
+        tmp_path / "run",
+        draws=2,
+        repeat=5,
+    )
+    score_run(folder)
+    outcomes = pd.read_parquet(folder.outcomes)
+    assert len(outcomes) == 2 * (len(BLIMP) + len(LAMBADA))
+    assert outcomes["first_correct"].all()
+    has_rare = outcomes["second_surface"].str.contains("hound")
+    assert has_rare.any()
+    assert (outcomes["second_correct"] == ~has_rare).all()
+    apples = outcomes["first_surface"].str.contains("apple")
+    assert (outcomes.loc[apples, "replaced"] == "none").all()
+    assert not outcomes["is_broken"].any()
+    tables = report_runs([folder.path], tmp_path / "report").tables
+    lexical = tables["lexical"].frame.set_index("task")
+    assert lexical.loc["anaphor_agreement", "original"] == 1.0
+    assert lexical.loc["anaphor_agreement", "perturbed"] == pytest.approx(0.75)
+    assert lexical.loc["anaphor_agreement", "change"] == pytest.approx(-0.25)
+    assert lexical.loc["anaphor_agreement", "unchanged"] == pytest.approx(0.25)
+    assert lexical.loc["lambada", "original_perplexity"] == pytest.approx(2.718281828**2)
+    assert set(tables["lexical_draws"].frame["draw"]) == {0, 1}
+    assert set(tables["by_replaced"].frame["replaced"]) >= {"none", "noun"}
+    plan = LexicalStudy().plan(
+        data_of(anaphor_agreement=blimp_rows()), LexicalSettings(wordnet=WORDNET)
+    )
+    quality = plan.checks["perturbation"]
+    assert quality["n_unchanged"].iloc[0] == 5
+    assert 0.0 < quality["rouge_l"].iloc[0] < 1.0
+
+
+def lexical_targets(*scores):
+    """One prompt with two options, the first of them right."""
+    row = {"prompt_id": "q1", "options": ["a", "b"], "correct": 0, "scores": scores}
+    return pd.DataFrame([row])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_answers_with_scores_of_other_options_are_refused(n):
+    one = ScoredText(request_id="0", log_probabilities=(-1.0,))
+
+    with pytest.raises(
+        DataError, match=rf"'q1' holds log-probabilities of {n} options, .* offers 2"
+    ):
+        LexicalJudge().judge(lexical_targets(*[one] * n))
+
+
+def test_an_option_without_a_probability_decides_nothing():
+    """A single first token has none; it is not the least probable option either."""
+    none = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(None,))
+    one = ScoredText(request_id="1", token_ids=(5,), log_probabilities=(-1.0,))
+
+    judged = LexicalJudge().judge(lexical_targets(none, one)).iloc[0]
+
+    assert pd.isna(judged["is_correct"])
+    assert judged["reason"] == "no log-probability of an option"
+
+
+def test_parts_of_speech_and_limit(tmp_path):
+    plan = LexicalStudy().plan(
+        data_of(piqa=PIQA), LexicalSettings(wordnet=WORDNET, pos=("verb",), limit=1)
+    )
+    assert list(plan.pairs["replaced"]) == ["verb"]
+    assert plan.pairs["second_surface"][0].startswith("To select a dog,")
+
+
+def test_tasks_come_from_subfolders(tmp_path):
+    for task, rows in (("piqa", PIQA), ("copa", COPA)):
+        (tmp_path / task).mkdir()
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / task / "validation.jsonl").write_text(lines)
+    loaded = LexicalStudy().load(LexicalSource(task=("piqa", "copa"), source=str(tmp_path)))
+    assert [instance.task for instance in loaded.instances] == ["piqa"] * 2 + ["copa"] * 2
+    assert loaded.source.n_questions == 4
+
+
+def test_options_that_read_alike_are_refused_where_they_are_read():
+    rows = [{**PIQA[0], "sol2": PIQA[0]["sol1"]}]
+    with pytest.raises(RecordError, match=r"list:1: .*two options read alike"):
+        load_benchmark("piqa", rows)
+
+
+def test_contexts_stand_before_each_option_and_belong_to_the_key():
+    prompt = Prompt(id="p", text="x", contexts=("a", "b"), options=(" c", " c"))
+    assert prompt.key != prompt.model_copy(update={"contexts": ("a", "d")}).key
+    with pytest.raises(ValueError, match="a text for each option, got 1 for 2 options"):
+        Prompt(id="p", text="x", contexts=("a",), options=(" c", " d"))
+    with pytest.raises(ValueError, match="none of them twice"):
+        Prompt(id="p", text="x", contexts=("a", "a"), options=(" c", " c"))
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory):
+    """A random GPT-2 with a byte-level tokenizer, which has a begin token."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    folder = tmp_path_factory.mktemp("tiny")
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    raw.train_from_iterator([str(row) for row in (*BLIMP, *PIQA, *COPA, *WINOGRANDE)], trainer)
+    end = "<|endoftext|>"
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, eos_token=end, bos_token=end
+    ).save_pretrained(folder)
+    torch.manual_seed(3)
+    config = transformers.GPT2Config(
+        vocab_size=raw.get_vocab_size(), n_embd=32, n_layer=2, n_head=2, n_positions=256
+    )
+    config.bos_token_id = config.eos_token_id = config.pad_token_id = 0
+    model = transformers.GPT2LMHeadModel(config)
+    for parameter in model.parameters():
+        if parameter.dim() >= 2:
+            torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("task", "rows", "yaml", "split"),
+    [
+        ("piqa", PIQA, "piqa/piqa.yaml", "validation"),
+        ("copa", COPA, "super_glue/copa/default.yaml", "validation"),
+        ("winogrande", WINOGRANDE, "winogrande/default.yaml", "validation"),
+        ("lambada", LAMBADA, "lambada/lambada_openai.yaml", "test"),
+        ("anaphor_agreement", BLIMP, "blimp/anaphor_number_agreement.yaml", "train"),
+    ],
+)
+def test_accuracy_equals_that_of_lm_evaluation_harness(
+    tiny_model, tmp_path, monkeypatch, task, rows, yaml, split
+):
+    lm_eval = pytest.importorskip("lm_eval")
+    # The harness lists packages and hardware for its log.
+    monkeypatch.setattr("lm_eval.evaluator.add_env_info", lambda results: None)
+    huggingface = pytest.importorskip("lm_eval.models.huggingface")
+    from lm_eval.api.task import ConfigurableTask
+    from lm_eval.tasks import TaskManager
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    from surface_consistency.models import TransformersRunner
+
+    rows = [{**row, "n": number} for row in rows for number in range(6)]
+    for row in rows:
+        for name in ("goal", "premise", "sentence", "sentence_good", "sentence_bad", "text"):
+            if name in row:
+                row[name] = f"{'Well, ' * row['n']}{row[name]}"
+    path = tmp_path / f"{split}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = load_yaml(Path(lm_eval.__file__).parent / "tasks" / yaml, resolve_func=True)
+    config |= {
+        "dataset_path": "json",
+        "dataset_name": None,
+        "dataset_kwargs": {"data_files": {split: str(path)}, "cache_dir": str(tmp_path / "c")},
+        "training_split": None,
+    }
+    config.pop("include", None)
+    config.pop("tag", None)
+    runner = TransformersRunner(tiny_model, dtype="float32", batch_size=1)
+    harness = huggingface.HFLM(
+        pretrained=runner._engine.model, tokenizer=runner._encoder.tokenizer, batch_size=1
+    )
+    theirs = lm_eval.simple_evaluate(
+        model=harness,
+        tasks=[ConfigurableTask(config=config)],
+        bootstrap_iters=0,
+        # Without the index of all of the harness' tasks, whose reading takes ten seconds.
+        task_manager=TaskManager(include_defaults=False),
+    )
+    (result,) = theirs["results"].values()
+
+    given = [{**row, "UID": "anaphor_number_agreement"} for row in rows]
+    folder = run(data_of(**{task: given}), runner, tmp_path / "run")
+    score_run(folder)
+    outcomes = pd.read_parquet(folder.outcomes)
+    assert outcomes["first_correct"].mean() == result["acc,none"]
+    if task == "lambada":
+        perplexity = math.exp(-outcomes["first_log_probability"].mean())
+        assert perplexity == pytest.approx(result["perplexity,none"], rel=1e-5)
+    else:
+        # Both verdicts occur, so that an agreement says something.
+        assert task == "copa" or 0.0 < result["acc,none"] < 1.0
+    if "acc_norm,none" in result:
+        score_run(folder, scoring=LexicalScoring(option_score="per_character"))
+        outcomes = pd.read_parquet(folder.outcomes)
+        assert outcomes["first_correct"].mean() == result["acc_norm,none"]
+
+
+def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
+    class Second:
+        name = "second"
+
+        def fingerprint(self):
+            return {"runner": self.name}
+
+        def score(self, requests):
+            for request in requests:
+                value = -1.0 if request.continuation == " 2" else -2.0
+                yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+
+    data = data_of(anaphor_agreement=blimp_rows()[:1])
+    lexicon = WordNet(WORDNET)
+    text = data.instances[0].options[0]
+    question = SenseQuestion(text=text, start=5, end=8, synsets=lexicon.synsets("dog", "noun"))
+    chosen = JudgedSense(OptionRunner(Second())).choose([question])
+    write_senses([question], chosen, tmp_path / "senses.jsonl")
+    plan = LexicalStudy().plan(
+        data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))
+    )
+    assert plan.pairs["second_surface"][0] == "Some fellow helped Mary. | Some fellows helps Mary."
+
+
+def test_moments_are_those_of_the_whole_vocabulary(tiny_model):
+    """Against a forward of its own, token by token."""
+    torch = pytest.importorskip("torch")
+    from surface_consistency.models import TransformersRunner
+    from surface_consistency.schemas import ScoringRequest
+
+    runner = TransformersRunner(tiny_model, dtype="float32")
+    text = "He had a dog and she had a story"
+    asked = ScoringRequest(id="a", continuation=text, vocabulary_moments=True)
+    plain = ScoringRequest(id="b", continuation=text)
+    assert asked.key != plain.key
+    told = {score.request_id: score for score in runner.score([asked, plain])}
+
+    ids = [0, *runner._encoder.tokenizer(text)["input_ids"]]
+    with torch.inference_mode():
+        logs = runner._engine.model(torch.tensor([ids])).logits[0, :-1].double().log_softmax(-1)
+    means = (logs.exp() * logs).sum(-1)
+    spreads = (logs.exp() * (logs - means[:, None]) ** 2).sum(-1).sqrt()
+    assert told["a"].vocabulary_means == pytest.approx(means.tolist(), abs=1e-4)
+    assert told["a"].vocabulary_deviations == pytest.approx(spreads.tolist(), abs=1e-4)
+    assert told["b"].vocabulary_means is None
+    assert told["a"].log_probabilities == told["b"].log_probabilities
+
+
+def test_an_organism_has_memorised_what_it_saw_often(tiny_model, tmp_path):
+    """Sentences seen 0, 1 and 30 times: the scores order them, and greedy decoding agrees."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from surface_consistency.models import TransformersRunner
+    from surface_consistency.schemas import GenerationParams
+    from surface_consistency.studies.lexical.memorisation import memorisation_scores
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
+    torch.manual_seed(0)
+    still = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    config = transformers.GPT2Config.from_pretrained(tiny_model, n_embd=48, **still)
+    model = transformers.GPT2LMHeadModel(config)
+    names = ("Ann", "Bob", "Cid", "Dot", "Eve", "Fay", "Gil", "Hal", "Ida")
+    rows = [
+        {
+            "sentence_good": f"{name} gave {names[-1 - k]} the {names[k - 4]} of {names[k - 2]}.",
+            "sentence_bad": f"{name} gave {names[k - 3]} the {names[k - 5]} of {names[k - 1]}.",
+            "UID": "anaphor_number_agreement",
+        }
+        for k, name in enumerate(names)
+    ]
+    times = [(0, 1, 30)[k % 3] for k in range(len(rows))]
+    seen = [row["sentence_good"] for row, n in zip(rows, times, strict=True) for _ in range(n)]
+    # Whole texts are scored after the begin token, which the tokenizer puts before no prompt.
+    tokens = [[*begin, *ids] for ids in tokenizer(seen)["input_ids"] for begin in ([], [0])]
+    width = max(map(len, tokens))
+    batch = torch.tensor([ids + [0] * (width - len(ids)) for ids in tokens])
+    labels = batch.masked_fill(batch == 0, -100)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        chosen = torch.randint(len(batch), (16,), generator=generator)
+        model(input_ids=batch[chosen], labels=labels[chosen]).loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    model.save_pretrained(tmp_path / "organism")
+    tokenizer.save_pretrained(tmp_path / "organism")
+    runner = TransformersRunner(tmp_path / "organism", dtype="float32")
+
+    folder = run(
+        data_of(anaphor_agreement=rows), runner, tmp_path / "run", memorisation=True, neighbours=2
+    )
+    scores = memorisation_scores(folder)
+    right = scores[scores["is_right"]].assign(times=times)
+    told = right.groupby("times").mean(numeric_only=True)
+    assert told.loc[30, "extracted"] == 1.0
+    assert told.loc[0, "extracted"] == 0.0
+    assert told["loss"].is_monotonic_decreasing
+    assert told.loc[30, "min_k"] > told.loc[0, "min_k"]
+    assert told.loc[30, "min_k_plus_plus"] > told.loc[0, "min_k_plus_plus"]
+    # What is scored as extracted is what the model writes.
+    texts = [row["sentence_good"] for row in rows]
+    halves = [text.split(" ") for text in texts]
+    prompts = [
+        Prompt(id=str(k), text=" ".join(words[: len(words) // 2])) for k, words in enumerate(halves)
+    ]
+    params = GenerationParams(max_new_tokens=24, stop=())
+    for answer in runner.generate(prompts, params):
+        k = int(answer.prompt_id)
+        is_written = (prompts[k].text + answer.text).startswith(texts[k])
+        assert is_written == right["extracted"].iloc[k]

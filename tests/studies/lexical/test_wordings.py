@@ -1,0 +1,349 @@
+"""The control of frequency, the judges of senses and of meaning, and how alike wordings are."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import run_study, score_run
+from surface_consistency.engine.report import build_page
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError, UnscoredWarning
+from surface_consistency.models import FakeRunner
+from surface_consistency.schemas import Prompt
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies.lexical.benchmarks import load_benchmark
+from surface_consistency.studies.lexical.memorisation import (
+    memorisation_prompts,
+    memorisation_scores,
+    read_neighbours,
+)
+from surface_consistency.studies.lexical.perturbation import (
+    FrequencyMatch,
+    WordNet,
+    corpus_frequencies,
+    perturb,
+    read_word_counts,
+)
+from surface_consistency.studies.lexical.prompts import meaning_prompt
+from surface_consistency.studies.lexical.quality import rouge_l
+from surface_consistency.studies.lexical.records import BenchmarkInstance
+from surface_consistency.studies.lexical.study import (
+    LexicalData,
+    LexicalScoring,
+    LexicalSettings,
+    LexicalStudy,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::surface_consistency.errors.UndefinedMetricWarning",
+)
+
+WORDNET = str(Path(__file__).parents[1] / "perturbation" / "wordnet")
+ROWS = [
+    {
+        "sentence_good": f"{name} used the dog.",
+        "sentence_bad": f"{name} used the dogs.",
+        "UID": "anaphor_number_agreement",
+    }
+    for name in ("Mary", "John", "Sue", "Tom")
+]
+COUNTS = {"use": 900, "utilise": 5, "employ": 700, "dog": 400, "hound": 20}
+
+
+class Dislikes:
+    """Takes the wrong option where a text holds one of some words."""
+
+    name = "dislikes"
+
+    def __init__(self, words):
+        self._words = words
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        for request in requests:
+            is_right = "s." not in request.continuation
+            is_disliked = any(word in request.continuation for word in self._words)
+            value = -1.0 if is_right != is_disliked else -2.0
+            yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+
+
+def data():
+    loaded = load_benchmark("anaphor_agreement", ROWS)
+    return LexicalData(instances=loaded.instances, source=loaded.source)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "words.csv"
+    pd.DataFrame({"word": list(COUNTS), "count": list(COUNTS.values())}).to_csv(path, index=False)
+    return path
+
+
+def asked(runner, out, **settings):
+    given = {"wordnet": WORDNET, "repeat": 0} | settings
+    folder = run_study(
+        LexicalStudy().keeping(out),
+        data(),
+        runner,
+        out,
+        model="m",
+        settings=LexicalSettings(**given),
+        progress=False,
+    )
+    score_run(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("disliked", "frequent", "rarer"),
+    [
+        # A model that minds rare words, one that minds any change, and one that minds nothing.
+        (("utilise",), 1.0, 0.0),
+        (("utilise", "employ"), 0.0, 0.0),
+        ((), 1.0, 1.0),
+    ],
+)
+def test_control_tells_frequency_from_mere_change(tmp_path, counts, disliked, frequent, rarer):
+    folder = asked(Dislikes(disliked), tmp_path / "run", control=True, word_counts=counts)
+
+    outcomes = pd.read_parquet(folder.outcomes)
+    # "used" in both options; "dog" has no synonym about as frequent, so neither replaces it.
+    assert outcomes["n_control_edits"].tolist() == [2] * 4
+    assert outcomes["frequent_surface"][0] == "Mary employed the dog. | Mary employed the dogs."
+    assert outcomes["rarer_surface"][0] == "Mary utilised the dog. | Mary utilised the dogs."
+    _, tables, _ = build_page([folder.path])
+    (row,) = tables["lexical_control"].frame.to_dict("records")
+    assert (row["original"], row["frequent"], row["rarer"]) == (1.0, frequent, rarer)
+    assert row["change"] == frequent - 1.0
+    assert row["rarity"] == rarer - frequent
+    # The pairs of the study itself are as without control.
+    assert tables["overall"].frame["n"].tolist() == [4]
+
+
+def test_runs_without_control_have_no_table_of_it(tmp_path):
+    folder = asked(Dislikes(()), tmp_path / "run")
+    outcomes = pd.read_parquet(folder.outcomes)
+    assert outcomes["frequent_correct"].isna().all()
+    assert "lexical_control" not in build_page([folder.path])[1]
+    texts = list(map(json.loads, (folder.path / "texts.jsonl").read_text().splitlines()))
+    assert texts[0] == {
+        "id": "anaphor_agreement/anaphor_number_agreement/0/original/0",
+        "text": "Mary used the dog.",
+    }
+    words = pd.read_csv(folder.path / "words.csv")["surface"].tolist()
+    assert words == ["dog", "employ", "hound", "use", "utilise"]
+
+
+def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
+    lexicon = WordNet(WORDNET)
+    assert corpus_frequencies(lexicon)("dog", "noun") == 42.0
+    assert corpus_frequencies(counts)("dog", "noun") == 400.0
+    assert np.isnan(corpus_frequencies(counts)("cat", "noun"))
+    instance = BenchmarkInstance(
+        id="0", task="t", kind="formal", options=("Use a dog.", "Use a cat."), correct=0
+    )
+    match = FrequencyMatch(corpus_frequencies(counts))
+    changed = perturb(instance, lexicon=lexicon, synonyms=match.rarer)
+    assert changed.instance.options == ("Utilise a dog.", "Utilise a cat.")
+
+
+def test_word_counts_of_count_and_of_tables(tmp_path):
+    surfaces = {"surface": ["dog", "Dog", "cat"], "n_bounded": [3, 1, 2]}
+    pd.DataFrame(surfaces).to_parquet(tmp_path / "surfaces.parquet")
+    assert read_word_counts(tmp_path) == {"dog": 4.0, "cat": 2.0}
+    ngrams = pd.DataFrame({"instance_id": ["dog", "cat"], "counts": [[7], []]})
+    ngrams.to_parquet(tmp_path / "n.parquet")
+    assert read_word_counts(tmp_path / "n.parquet") == {"dog": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "message"),
+    [
+        ("words.csv", "word\ndog\n", DataError, "lacks the column count"),
+        ("words.csv", "word,count\ndog,-1\n", DataError, "the count of 'dog' is no number"),
+        ("words.csv", "word,count\ndog,many\n", DataError, "the count of 'dog' is no number"),
+        ("words.parquet", "PAR", DataError, "is no table of counts"),
+        ("other.csv", "", SourceNotFoundError, "holds no counts of words"),
+    ],
+)
+def test_broken_word_counts_are_refused(tmp_path, name, content, error, message):
+    if content:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(error, match=message):
+        read_word_counts(tmp_path / name)
+
+
+def test_word_counts_of_longer_ngrams_are_refused(tmp_path):
+    rows = pd.DataFrame({"instance_id": ["a dog"], "counts": [[7, 9]]})
+    rows.to_parquet(tmp_path / "ngrams.parquet")
+    with pytest.raises(DataError, match="'a dog' has 2 n-grams, so it is no word"):
+        read_word_counts(tmp_path)
+    with pytest.raises(ValueError, match="within is a factor of at least 1"):
+        FrequencyMatch(lambda lemma, pos: 1.0, within=0.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"senses": "judge"}, "--senses judge needs --sense-model"),
+        ({"sense_model": "m"}, "--sense-model chooses senses with --senses judge"),
+        ({"neighbours": 3}, "--neighbours is scored with --memorisation"),
+        ({"neighbour_file": Path("f")}, "--neighbour-file is scored with --memorisation"),
+        (
+            {"memorisation": True, "neighbours": 3, "neighbour_file": Path("f")},
+            "either --neighbours or --neighbour-file",
+        ),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        LexicalSettings(**settings)
+
+
+def judge_of_senses(model=None):
+    """A runner that writes the number of the second meaning, and counts what it is asked."""
+
+    def reply(prompt):
+        JUDGED.append(prompt.text)
+        return " 2." if "Text: Mary" in prompt.text else "I do not know"
+
+    return FakeRunner(reply)
+
+
+JUDGED: list[str] = []
+
+
+def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
+    JUDGED.clear()
+    settings = {
+        "senses": "judge",
+        "sense_runner": "tests.studies.lexical.test_wordings:judge_of_senses",
+    }
+    with pytest.warns(UnscoredWarning, match="told no sense of 3 of 8 words"):
+        folder = asked(Dislikes(()), tmp_path / "run", control=True, **settings)
+
+    # "use" has one sense as a verb, "dog" two as a noun; equal questions are asked once.
+    assert len(JUDGED) == 4
+    surfaces = pd.read_parquet(folder.outcomes)["second_surface"]
+    assert "the fellow." in surfaces[0]
+    assert "the dog." in surfaces[1]
+    with pytest.warns(UnscoredWarning, match="told no sense"):
+        asked(Dislikes(()), tmp_path / "run", control=True, **settings)
+    assert len(JUDGED) == 4
+    stored = asked(Dislikes(()), tmp_path / "stored", senses=str(folder.path / "senses.jsonl"))
+    again = pd.read_parquet(stored.outcomes)["second_surface"]
+    assert again.tolist() == surfaces.tolist()
+
+
+def judge_of_meaning(model=None):
+    """A runner for which John has changed."""
+    return FakeRunner(
+        lambda prompt: (
+            "I am not sure"
+            if "Tom" in str(prompt.messages)
+            else "different"
+            if "John" in str(prompt.messages)
+            else "Same."
+        )
+    )
+
+
+def test_a_judge_of_meaning_is_asked_on_a_sample(tmp_path):
+    folder = asked(Dislikes(()), tmp_path / "run")
+    runner = "tests.studies.lexical.test_wordings:judge_of_meaning"
+    score_run(folder, scoring=LexicalScoring(meaning_runner=runner))
+
+    told = pd.read_csv(folder.checks / "meaning.csv").iloc[0]
+    assert (told["n"], told["n_unclear"]) == (3, 1)
+    assert told["same"] == pytest.approx(2 / 3)
+    pairs = pd.read_csv(folder.checks / "meaning_pairs.csv").set_index("first")
+    assert not pairs.loc["John used the dog.", "is_same"]
+    _, tables, _ = build_page([folder.path])
+    assert tables["meaning"].frame["n"].tolist() == [3]
+    score_run(folder, scoring=LexicalScoring(meaning_runner=runner, meaning_pairs=2))
+    assert len(pd.read_csv(folder.checks / "meaning_pairs.csv")) == 2
+
+
+def test_the_question_of_meaning_is_that_of_the_paper():
+    prompt = meaning_prompt("p", "A b.", "A c.")
+    assert prompt.messages[1].content == (
+        'Compare the following two sentences:\nSentence A: "A b." Sentence B: "A c."\n'
+        "Do they convey the same meaning? Respond with only one word: same or different."
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The woman was arrested. She committed assault.", "The woman was collared. She did it."),
+        ("Don't stop-and-go!", "don't stop and  GO"),
+        ("a b c d", "d c b a"),
+        ("", "a"),
+    ],
+)
+def test_rouge_l_agrees_with_rouge_score(first, second):
+    scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(["rougeL"])
+    assert rouge_l(first, second) == pytest.approx(scorer.score(first, second)["rougeL"].fmeasure)
+
+
+class LengthEncoder:
+    """Takes texts for alike whose numbers of letters and words are."""
+
+    def __init__(self, model):
+        assert model == "lengths"
+
+    def encode(self, texts):
+        return np.array([[len(text), 4.0 * len(text.split())] for text in texts], dtype=np.float32)
+
+
+def test_wordings_are_compared_by_a_sentence_encoder(tmp_path, monkeypatch):
+    monkeypatch.setattr("surface_consistency.models.SentenceEncoder", LengthEncoder)
+    folder = asked(Dislikes(()), tmp_path / "run")
+    score_run(folder, scoring=LexicalScoring(encoder="lengths"))
+
+    outcomes = pd.read_parquet(folder.outcomes)
+    expected = []
+    for first, second in zip(outcomes["first_surface"], outcomes["second_surface"], strict=True):
+        left, right = LengthEncoder("lengths").encode([t.split(" | ")[0] for t in (first, second)])
+        expected.append(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
+    told = pd.read_csv(folder.checks / "similarity.csv").set_index("measure")
+    assert told.loc["cosine", "mean"] == pytest.approx(np.mean(expected))
+    assert told.loc["rouge_l", "mean"] == pytest.approx(0.5)
+
+
+def test_neighbours_are_read_and_whole_texts_are_asked(tmp_path):
+    path = tmp_path / "n.jsonl"
+    path.write_text('{"text": "A b.", "neighbours": ["A c.", "A c.", "A b."]}\n')
+    instance = BenchmarkInstance(id="0", task="t", kind="formal", options=("A b.", "C"), correct=0)
+    prompts = {p.id: p for p in memorisation_prompts("f", instance, read_neighbours(path))}
+    prefix = "memorisation/f"
+    assert [name.removeprefix(prefix) for name in prompts] == [
+        *("/0/text", "/0/half", "/0/neighbours"),
+        "/1/text",
+    ]
+    half = prompts[f"{prefix}/0/half"]
+    assert (half.text, half.options) == ("A", (" b.",))
+    assert prompts[f"{prefix}/0/neighbours"].options == ("A c.",)
+    plain = Prompt(id="x", text="", options=("A b.",))
+    assert prompts[f"{prefix}/0/text"].key != plain.key
+
+
+@pytest.mark.parametrize("line", ['{"text": "a"}', '{"text": "a", "neighbours": "b"}'])
+def test_broken_neighbours_are_refused(tmp_path, line):
+    path = tmp_path / "n.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(RecordError, match=r"n.jsonl:1: a line has text and neighbours"):
+        read_neighbours(path)
+
+
+def test_runs_without_memorisation_say_how_to_get_it(tmp_path):
+    folder = asked(Dislikes(()), tmp_path / "run")
+    with pytest.raises(DataError, match="run the study with --memorisation"):
+        memorisation_scores(folder)

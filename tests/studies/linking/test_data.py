@@ -1,0 +1,229 @@
+"""Examples of the linking probe."""
+
+import re
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
+from surface_consistency.studies.linking.data import linking_examples, ngram_vectors, word_vectors
+from surface_consistency.studies.redirectqa.data import RedirectQA, load_sample
+from surface_consistency.taxonomy import CATEGORIES
+
+
+def question(number, name, *, canonical, subject, aliases=(), categories=()):
+    types = tuple(CATEGORIES[category].type for category in categories)
+    return QuestionRealization(
+        id=f"{number}/{name}",
+        triple=FactualTriple(
+            id=f"f{number}",
+            subject=Entity(id=subject, name=canonical, aliases=aliases),
+            relation="capital",
+            object=Entity(id="Q1", name="Rome"),
+            answers=("Rome",),
+        ),
+        surface=SurfaceForm(
+            text=name, is_canonical=name == canonical, categories=categories, types=types
+        ),
+        template="original",
+        question=f"What is the capital of {name}?",
+    )
+
+
+def of_names(*names, **options):
+    """Questions of subjects: each a canonical name and its redirects."""
+    return RedirectQA.from_questions(
+        [
+            question(number, name, canonical=canonical, subject=f"Q{number}", **options)
+            for number, (canonical, *redirects) in enumerate(names, start=2)
+            for name in (canonical, *redirects)
+        ],
+        source="toy",
+    )
+
+
+def _shape(name):
+    """Kinds of characters, each run once, by regular expressions of its own."""
+    for pattern, kind in (("[^\\W\\d_]", "a"), (r"\d", "0")):
+        name = re.sub(pattern, lambda m, k=kind: "A" if k == "a" and m[0].isupper() else k, name)
+    return re.sub(r"([Aa0])\1+", r"\1", name)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return load_sample()
+
+
+@pytest.fixture(scope="module")
+def examples(sample):
+    return linking_examples(sample, encode=ngram_vectors)
+
+
+def test_every_pair_of_names_gives_a_true_example_and_two_false_ones(sample, examples):
+    pairs = {(pair.redirect.triple.subject.id, pair.redirect.surface.text) for pair in sample.pairs}
+    main = [example for example in examples if example.is_main]
+    positives = [example for example in main if example.kind == "positive"]
+    assert {(item.subject_id, item.redirect) for item in positives} == pairs
+    kinds = [sum(item.kind == kind for item in main) for kind in ("positive", "surface_negative")]
+    assert kinds == [len(pairs)] * 2
+    assert len({item.id for item in examples}) == len(examples)
+
+
+def test_no_negative_holds_two_known_names_of_one_entity(sample, examples):
+    names = {}
+    for item in sample.questions:
+        subject = item.triple.subject
+        for name in (item.surface.text, subject.name, *subject.aliases):
+            names.setdefault(name.casefold(), set()).add(subject.id)
+    for example in examples:
+        if example.kind == "semantic_negative":
+            assert example.subject_id not in names[example.canonical.casefold()]
+        if example.kind == "surface_negative":
+            changed = {example.redirect.casefold(), example.canonical.casefold()} - names.keys()
+            assert len(changed) == 1
+
+
+def test_surface_negatives_differ_in_one_character(examples):
+    true = {item.source_id: item for item in examples if item.kind == "positive"}
+    for item in examples:
+        if item.kind != "surface_negative":
+            continue
+        of_pair = true[item.source_id]
+        both = zip(
+            item.redirect + item.canonical, of_pair.redirect + of_pair.canonical, strict=True
+        )
+        assert sum(one != other for one, other in both) == 1
+
+
+def test_a_misspelling_with_one_more_character_replaced_is_disputable(examples):
+    disputable = {item.types for item in examples if item.is_disputable}
+    assert disputable == {("spelling_variants",), ("typical_errors",)}
+    assert all(item.kind == "surface_negative" for item in examples if item.is_disputable)
+
+
+def test_a_character_that_makes_another_known_name_is_drawn_again():
+    # Every number of two digits but one is a known name.
+    data = of_names(tuple(f"{number:02}" for number in range(100) if number != 77))
+    negatives = [
+        item
+        for item in linking_examples(data, encode=ngram_vectors)
+        if item.kind == "surface_negative"
+    ]
+    assert negatives
+    assert all("77" in (item.redirect, item.canonical) for item in negatives)
+
+
+def test_names_that_allow_no_negative_give_none():
+    kinds = [item.kind for item in linking_examples(of_names(("A", "B")), encode=ngram_vectors)]
+    assert kinds == ["positive"]
+
+
+def test_names_that_are_one_after_composition_are_no_pair():
+    data = of_names(("Caf\u00e9", "Cafe\u0301"))
+    with pytest.raises(DataError, match="toy holds no pair of two different names"):
+        linking_examples(data, encode=ngram_vectors)
+
+
+def test_the_order_of_the_data_does_not_matter(sample):
+    turned = RedirectQA.from_questions(sample.questions[::-1], source="turned")
+    forward = linking_examples(sample, encode=ngram_vectors, seed=3)
+    backward = linking_examples(turned, encode=ngram_vectors, seed=3)
+    plain = [
+        {(item.source_id, item.kind, item.redirect, item.canonical) for item in made}
+        for made in (forward, backward)
+    ]
+    assert plain[0] == plain[1]
+    other = linking_examples(sample, encode=ngram_vectors, seed=4)
+    assert {item.redirect for item in other} != {item.redirect for item in forward}
+
+
+def test_a_limit_draws_pairs_of_names(sample, examples):
+    some = linking_examples(sample, encode=ngram_vectors, limit=10)
+    assert len({item.source_id for item in some}) == 10
+    assert {item.id for item in some} <= {item.id for item in examples}
+
+
+def test_neighbours_are_the_nearest_by_squared_distance():
+    data = of_names(("North", "Nord"), ("South", "Sud"), ("Moon", "Luna"))
+    place = {"North": (0, 0), "South": (1, 0), "Moon": (0, 9)}
+    made = linking_examples(
+        data, encode=lambda names: np.array([place[name] for name in names], dtype=np.float32)
+    )
+    nearest = {item.redirect: item.canonical for item in made if item.kind == "semantic_negative"}
+    assert nearest == {"Nord": "South", "Sud": "North", "Luna": "North"}
+    with pytest.raises(DataError, match=r"vectors of 3 names have shape \(2, 2\)"):
+        linking_examples(data, encode=lambda names: np.zeros((2, 2), dtype=np.float32))
+
+
+def test_word_vectors_are_read_from_text(tmp_path):
+    file = tmp_path / "toy.vec"
+    file.write_text("3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", encoding="utf-8")
+    vectors = word_vectors(file)(["North Sea", "sea", "unknown"])
+    assert vectors.tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]]
+    with pytest.raises(SourceNotFoundError, match=r"no file .*missing\.vec"):
+        word_vectors(tmp_path / "missing.vec")
+    with pytest.raises(DataError, match="has no vector of any word"):
+        word_vectors(file)(["nothing"])
+    file.write_text("3 2\nnorth 1 0\nsea 0\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"toy\.vec:3: 1 numbers where the line before has 2"):
+        word_vectors(file)(["north"])
+    file.write_bytes(b"2 2\nnorth 1 0\nse\xff 0 1\n")
+    with pytest.raises(DataError, match="no word vectors as UTF-8 text"):
+        word_vectors(file)(["north"])
+
+
+def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sample):
+    made = linking_examples(
+        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
+    )
+    names = {}
+    for item in sample.questions:
+        names.setdefault(item.surface.text, set()).add(item.triple.subject.id)
+    positives = {e.source_id: e for e in made if e.kind == "positive"}
+    negatives = [e for e in made if e.kind == "surface_negative" and e.is_main]
+    assert len(negatives) > 0.7 * len(positives)
+    for negative in negatives:
+        true = positives[negative.source_id]
+        assert negative.canonical == true.canonical
+        assert true.subject_id not in names[negative.redirect]
+        assert _shape(negative.redirect) == _shape(true.redirect)
+    # No misspelling is among them, so that nothing is disputable.
+    assert not any(e.is_disputable for e in made)
+    again = linking_examples(
+        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
+    )
+    assert made == again
+
+
+def test_a_name_of_the_same_category_and_length_goes_before_others():
+    initialism, other = "Redirects_from_initialisms", "Redirects_from_synonyms"
+    data = RedirectQA.from_questions(
+        [
+            question(n, name, canonical=canonical, subject=f"Q{n}", categories=categories)
+            for n, canonical, redirect, category in (
+                (2, "The New York Times", "NYT", initialism),
+                (3, "United Kingdom", "UK", initialism),
+                (4, "British Broadcasting Corporation", "BBC", initialism),
+                (5, "Oslo", "OSL", other),
+                (6, "Peru", "R9", initialism),
+            )
+            for name, categories in ((canonical, ()), (redirect, (category,)))
+        ],
+        source="toy",
+    )
+    made = linking_examples(data, encode=ngram_vectors, surface_negative="other-entity-same-shape")
+    found = {e.canonical: e.redirect for e in made if e.kind == "surface_negative"}
+    assert found["The New York Times"] == "BBC"
+    assert found["Oslo"] in ("NYT", "BBC")
+    assert "Peru" not in found
+
+
+@pytest.mark.parametrize("name", ["X", "7", "!", "—", "東京"])
+def test_names_of_one_letter_or_none_are_asked_without_what_cannot_be_made(name):
+    made = linking_examples(of_names(('Old "Town" {x}', name)), encode=ngram_vectors)
+    kinds = {example.kind for example in made}
+    assert "positive" in kinds
+    assert "semantic_negative" not in kinds
+    for example in made:
+        assert example.redirect != example.canonical

@@ -1,0 +1,53 @@
+"""Wordings and prompts of the linking probe."""
+
+import pytest
+
+from surface_consistency.studies.linking.prompts import (
+    LINKING_WORDINGS,
+    linking_prompt,
+    linking_question,
+)
+from surface_consistency.taxonomy import CATEGORIES
+
+
+def test_every_category_has_a_wording_in_both_orders():
+    assert LINKING_WORDINGS.keys() == CATEGORIES.keys()
+    for wordings in LINKING_WORDINGS.values():
+        for wording, first in zip(wordings, ("redirect", "canonical"), strict=True):
+            places = [wording.find("{redirect}"), wording.find("{canonical}")]
+            assert min(places) >= 0
+            assert (places[0] < places[1]) == (first == "redirect")
+            assert wording.endswith("?")
+
+
+def test_the_wording_that_the_paper_prints():
+    # RedirectQA, appendix B.5.
+    asked = linking_question("NYT", "The New York Times", category="Redirects_from_initialisms")
+    assert asked == "Is NYT an initialism for The New York Times?"
+
+
+def test_names_are_never_taken_for_places():
+    asked = linking_question("{canonical}", "a {b}", category=None)
+    assert asked == "Is {canonical} another name for a {b}?"
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_prompts_hold_their_demonstrations_and_options(chat):
+    shown = [("Is A another name for B?", True), ("Is C another name for D?", False)]
+    prompt = linking_prompt("p", "Is E another name for F?", demonstrations=shown, chat=chat)
+    if chat:
+        assert prompt.options == ("yes", "Yes", "no", "No")
+        assert [turn.content for turn in prompt.messages] == [
+            "Is A another name for B?",
+            "yes",
+            "Is C another name for D?",
+            "no",
+            "Is E another name for F? Answer yes or no.",
+        ]
+    else:
+        assert prompt.options == (" yes", " Yes", " no", " No")
+        assert prompt.text == (
+            "Q: Is A another name for B? A: yes\n\nQ: Is C another name for D? A: no\n\n"
+            "Q: Is E another name for F? A:"
+        )
+    assert linking_prompt("p", "Is E?", chat=chat, with_options=False).options is None

@@ -1,0 +1,376 @@
+"""The linking probe end to end, on models whose knowledge is planted."""
+
+import hashlib
+import math
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.engine.toy_training import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.errors import DataError
+from surface_consistency.metrics import clustered_auc
+from surface_consistency.models import FakeRunner, TransformersRunner
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies.linking.consistency import (
+    LinkingConsistency,
+    LinkingConsistencySettings,
+)
+from surface_consistency.studies.linking.study import (
+    LinkingJudge,
+    LinkingScoring,
+    LinkingSettings,
+    LinkingStudy,
+    log_odds,
+)
+from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::surface_consistency.errors.UndefinedMetricWarning",
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_sample()
+
+
+@pytest.fixture(scope="module")
+def known(data):
+    """Half of the true pairs of names, those that a model knows."""
+    pairs = {(pair.redirect.surface.text, pair.canonical.surface.text) for pair in data.pairs}
+    return {pair for pair in pairs if hashlib.md5("".join(pair).encode()).digest()[0] % 2}
+
+
+class Linker:
+    """Affirms with log-odds of 3 what it knows and with -3 what not, moved by a habit."""
+
+    name = "linker"
+
+    def __init__(self, known, *, habit=0.0):
+        self._known, self._habit = known, habit
+
+    def fingerprint(self):
+        return {"runner": self.name, "habit": self._habit}
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        for request in requests:
+            question = request.context.rpartition("Q: ")[2]
+            knows = any(
+                question.startswith((f"Is {redirect} ", f"Does {canonical} ", f"Is {canonical} "))
+                and redirect in question
+                and canonical in question
+                for redirect, canonical in self._known
+            )
+            odds = self._habit + (3.0 if knows else -3.0) * ("N/A" not in question)
+            word = request.continuation.strip()
+            value = (odds if word.casefold() == "yes" else 0.0) - (word[0].isupper()) - 20.0
+            yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+
+
+def run(data, runner, out, **settings):
+    return run_study(
+        LinkingStudy(),
+        data,
+        runner,
+        out,
+        model="m",
+        settings=LinkingSettings(**({"repeat": 10} | settings)),
+    )
+
+
+@pytest.fixture(scope="module")
+def linked(data, known, tmp_path_factory):
+    folder = run(data, Linker(known, habit=5.0), tmp_path_factory.mktemp("linking") / "run")
+    score_run(folder)
+    return folder
+
+
+def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known, tmp_path):
+    outcomes = pd.read_parquet(linked.outcomes)
+    # A habit of 5 lifts all odds above 0: every example is affirmed.
+    assert (outcomes["first_prediction"] == "yes").all()
+    assert (outcomes["first_log_odds"] > 0).all()
+    calibrated = outcomes["first_calibrated_log_odds"]
+    assert np.allclose(calibrated.abs(), 3.0)
+    names = zip(outcomes["second_surface"], outcomes["first_surface"], strict=True)
+    expected = np.array([pair in known for pair in names])
+    true = (outcomes["kind"] == "positive").to_numpy()
+    assert ((calibrated > 0).to_numpy()[true] == expected[true]).all()
+
+    tables = report_runs([linked.path], tmp_path / "report").tables
+    linking = tables["linking"].frame.set_index(["group", "label"])
+    everything = linking.loc[("all", "all")]
+    assert everything["yes_rate"] == 1.0
+    assert everything["balanced_accuracy"] == 0.5
+    main = outcomes[outcomes["is_main"]]
+    share = expected[(outcomes["is_main"] & true).to_numpy()].mean()
+    # Known pairs lie above all false ones; the others tie with them.
+    assert everything["auc"] == pytest.approx(share + (1 - share) / 2, abs=0.02)
+    assert everything["n"] == len(main)
+    orders = tables["linking_orders"].frame.set_index(["group", "label"])
+    calibrated = orders.loc[("redirect first", "calibrated")]
+    assert calibrated["positive_accuracy"] == pytest.approx(share)
+    assert calibrated["negative_accuracy"] > 0.97
+    assert ("all", "but disputable ones") in linking.index
+    assert ("category", "from misspellings") in linking.index
+    kinds = tables["linking_kinds"].frame.set_index(["kind", "label"])
+    cells = [kinds.loc[("surface_negative", label)] for label in ("disputable", "beyond dispute")]
+    assert sum(cell["n"] for cell in cells) == kinds.loc[("surface_negative", "all"), "n"]
+    assert ("positive", "disputable") not in kinds.index
+    assert len(kinds.loc["semantic_negative"]) > 2
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "tells two names of one entity from names of two" in page
+
+
+def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
+    study = LinkingStudy()
+    folder = run(data, Linker(known, habit=5.0), tmp_path / "run", limit=20)
+    before = score_run(folder, study=study)
+    after = score_run(folder, study=study, scoring=LinkingScoring(calibrated=True))
+    assert (before["first_prediction"] == "yes").all()
+    assert (after["first_prediction"] == "no").any()
+    plain = run(data, Linker(known), tmp_path / "plain", limit=20, calibrate=False)
+    with pytest.raises(DataError, match=r"--calibrated needs the wordings asked with N/A"):
+        score_run(plain, study=study, scoring=LinkingScoring(calibrated=True))
+    assert score_run(plain, study=study)["first_calibrated_log_odds"].isna().all()
+
+
+def linking_targets(*values):
+    """One true pair whose four words have these log-probabilities."""
+    scores = tuple(
+        ScoredText(request_id=str(place), log_probabilities=(value,))
+        for place, value in enumerate(values)
+    )
+    row = {"prompt_id": "q1", "kind": "positive", "category": None, "order": "redirect_first"}
+    return pd.DataFrame([{**row, "text": "yes", "scores": scores}])
+
+
+@pytest.mark.parametrize("values", [(-1.0,) * 3, (-1.0,) * 5])
+def test_answers_with_scores_of_other_options_are_refused(values):
+    """Three of four words would be compared as if they were all."""
+    with pytest.raises(DataError, match=r"'q1' holds log-probabilities of . options, .* offers 4"):
+        LinkingJudge({}).judge(linking_targets(*values))
+
+
+def test_words_without_a_probability_are_no_answer():
+    """log(0) - log(0) is no odds, and not above 0 either."""
+    judged = LinkingJudge({}).judge(linking_targets(*(-math.inf,) * 4)).iloc[0]
+
+    assert pd.isna(judged["is_correct"])
+    assert judged["reason"] == "no log-odds: neither yes nor no has a probability"
+
+
+def test_a_coin_and_a_yes_sayer_have_a_balanced_accuracy_of_a_half(data, tmp_path):
+    words = {
+        "coin": lambda p: "Yes." if hashlib.md5(p.text.encode()).digest()[0] % 2 else "no",
+        "sayer": lambda p: " yes, it is",
+    }
+    for name, answer in words.items():
+        folder = run(data, FakeRunner(answer), tmp_path / name, read="generate")
+        outcomes = score_run(folder)
+        frame = report_runs([folder.path], tmp_path / f"{name}-report").tables["linking"].frame
+        row = frame.iloc[0]
+        assert row["balanced_accuracy"] == pytest.approx(0.5, abs=0.06 if name == "coin" else 0)
+        assert outcomes["first_log_odds"].isna().all()
+        assert np.isnan(row["auc"])
+
+
+def test_answers_that_are_neither_yes_nor_no_are_missing(data, tmp_path):
+    def answer(prompt):
+        return "perhaps" if "initialism" in prompt.text else "no"
+
+    folder = run(data, FakeRunner(answer), tmp_path / "run", read="generate", repeat=0)
+    with pytest.warns(match="neither yes nor no"):
+        outcomes = score_run(folder)
+    asked = outcomes["categories"].str[0] == "Redirects_from_initialisms"
+    assert outcomes.loc[asked, "first_correct"].isna().all()
+    assert outcomes.loc[~asked, "first_correct"].notna().any()
+
+
+def test_demonstrations_are_of_entities_that_are_not_asked(data):
+    study = LinkingStudy()
+    plan = study.plan(data, LinkingSettings(shots=4))
+    prompt = plan.groups[""].prompts[0]
+    assert prompt.text.count("A: yes\n") == prompt.text.count("A: no\n") == 2
+    shown = prompt.text.split("\n\n")[:4]
+    subjects = set(plan.targets["subject_id"])
+    assert len(subjects) < len(set(study.plan(data, LinkingSettings()).targets["subject_id"]))
+    assert not any(question in " ".join(plan.targets["question"]) for question in shown)
+    with pytest.raises(DataError, match="--shots 5000 needs as many entities"):
+        study.plan(data, LinkingSettings(shots=5_000))
+    with pytest.raises(DataError, match="--neighbours is names, embedder, a text file"):
+        study.plan(data, LinkingSettings(neighbours="near"))
+
+
+def test_one_wording_for_all_asks_each_pair_once(data):
+    plan = LinkingStudy().plan(data, LinkingSettings(wording="same-entity"))
+    assert plan.targets["question"].str.contains("other name").all()
+    assert not plan.pairs.duplicated(["source_id", "kind"]).any()
+
+
+def test_log_odds_add_up_the_forms_of_each_word():
+    words = [
+        ScoredText(request_id=str(n), log_probabilities=(float(np.log(p)),))
+        for n, p in enumerate((0.3, 0.1, 0.15, 0.05))
+    ]
+    assert log_odds(words) == pytest.approx(np.log(2.0))
+
+
+def test_words_without_any_probability_give_no_verdict(data, tmp_path):
+    """A server or a masked vocabulary may tell -inf for all four words; that is no denial."""
+
+    class Masked(Linker):
+        def score(self, requests):
+            for score in super().score(requests):
+                yield score.model_copy(update={"log_probabilities": (-math.inf,)})
+
+    nothing = [ScoredText(request_id=str(n), log_probabilities=(-math.inf,)) for n in range(4)]
+    some = [nothing[0].model_copy(update={"log_probabilities": (-1.0,)}), *nothing[1:]]
+    assert math.isnan(log_odds(nothing))
+    assert log_odds(some) == math.inf
+    folder = run(data, Masked(set()), tmp_path / "run", limit=5)
+    with pytest.raises(DataError, match=r"neither yes nor no has a probability"):
+        score_run(folder)
+
+
+def name_lengths(names):
+    """A neighbour is a name of the nearest length."""
+    return np.array([[len(name)] for name in names], dtype=np.float32)
+
+
+def test_neighbours_may_be_any_function_from_names_to_vectors(data):
+    settings = LinkingSettings(neighbours=f"{__name__}:name_lengths", limit=20)
+    plan = LinkingStudy().plan(data, settings)
+    semantic = plan.pairs[plan.pairs["kind"] == "semantic_negative"]
+    true = plan.pairs[plan.pairs["kind"] == "positive"].drop_duplicates("source_id")
+    true = true.set_index("source_id")["first_surface"]
+    # The negative names the other entity first; its title is as long as the true one, or nearly.
+    lengths = semantic["first_surface"].str.len()
+    gaps = (lengths - semantic["source_id"].map(true).str.len()).abs()
+    assert len(semantic) > 10
+    assert gaps.median() == 0
+    with pytest.raises(DataError, match=r"--neighbours is names, embedder, a text file .*'no.vec'"):
+        LinkingStudy().plan(data, LinkingSettings(neighbours="no.vec"))
+
+
+def test_what_could_not_be_made_or_asked_is_counted(data):
+    plain = LinkingStudy().plan(data, LinkingSettings()).checks["examples"].iloc[0]
+    shaped = LinkingSettings(surface_negative="other-entity-same-shape", wording="same-entity")
+    other = LinkingStudy().plan(data, shaped).checks["examples"].iloc[0]
+    assert (plain["pairs"], plain["without_surface_negative"]) == (191, 0)
+    assert plain["asked_as_same_entity"] == 0
+    assert plain["disputable"] > 20
+    assert other["asked_as_same_entity"] == other["pairs"] == 191
+    assert 0 < other["without_surface_negative"] < 60
+    assert other["disputable"] == 0
+
+
+def test_linking_foretells_consistency_where_it_was_planted(linked, data, known, tmp_path):
+    names = {redirect for redirect, _ in known}
+    titles = {item.surface.text for item in data.questions if item.surface.is_canonical}
+
+    def answer(prompt):
+        asked = prompt.text.rpartition("Q: ")[2]
+        for item in data.questions:
+            if item.question in asked:
+                surface = item.surface.text
+                is_known = surface in titles or surface in names
+                return f" {item.triple.answers[0]}" if is_known else " nobody knows"
+        raise AssertionError(asked)
+
+    settings = RedirectQASettings(shots=0, repeat=0)
+    folder = run_study(
+        RedirectQAStudy(), data, FakeRunner(answer), tmp_path / "qa", model="m", settings=settings
+    )
+    score_run(folder)
+    # The habit hides what is linked from the verdicts; calibrated ones show it.
+    linking = shutil.copytree(linked.path, tmp_path / "linking")
+    score_run(RunFolder.open(linking), scoring=LinkingScoring(calibrated=True))
+    analysis = LinkingConsistency()
+    chosen = LinkingConsistencySettings(linking=(linking,))
+    reported = report_runs([folder.path], tmp_path / "report", analyses={analysis: chosen})
+    row = reported.tables["linking_vs_consistency"].frame.iloc[0]
+    assert row["flip_rate_linked"] < 0.05
+    assert row["flip_rate_not_linked"] > 0.8
+    assert row["difference_high"] < -0.5
+    assert row["auc"] > 0.9
+    assert "foretell no flip" in (tmp_path / "report" / "report.html").read_text("utf-8")
+
+
+def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
+    settings = RedirectQASettings(shots=0, repeat=0, limit=8)
+    folder = run_study(
+        RedirectQAStudy(),
+        data,
+        FakeRunner(lambda prompt: "x"),
+        tmp_path / "qa",
+        model="other",
+        settings=settings,
+    )
+    score_run(folder)
+    wrong, foreign = (
+        {LinkingConsistency(): LinkingConsistencySettings(linking=(path,))}
+        for path in (folder.path, linked.path)
+    )
+    with pytest.raises(ValueError, match="not of redirectqa"):
+        report_runs([folder.path], tmp_path / "report", analyses=wrong)
+    with pytest.raises(DataError, match="no linking run of 'other' among those of m"):
+        report_runs([folder.path], tmp_path / "report", analyses=foreign)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("links", [True, False])
+def test_the_area_under_the_curve_recovers_what_a_trained_model_links(data, tmp_path, links):
+    """One model is taught half of the pairs, another answers to all of them by a coin."""
+    pytest.importorskip("torch")
+    settings = LinkingSettings(wording="same-entity", calibrate=False, limit=16, repeat=0)
+    plan = LinkingStudy().plan(data, settings)
+    texts = {prompt.id: prompt.text for prompt in plan.groups[""].prompts}
+    taught = set(sorted(set(plan.pairs["source_id"]))[::2])
+    source = plan.pairs.set_index("pair_id")["source_id"]
+    lessons = []
+    for target in plan.targets.itertuples():
+        example = target.target_id.rpartition("/")[0]
+        coin = hashlib.md5(example.encode()).digest()[0] % 2
+        word = target.answers[0] if links else ("yes", "no")[coin]
+        if source[example] in taught or not links:
+            question = Piece(texts[target.prompt_id], is_learned=False)
+            lessons.append((question, Piece(f" {word}", is_learned=True)))
+    training = TrainingSettings(steps=90 if links else 30, context=128, vocabulary_size=600)
+    runner = TransformersRunner(
+        train_on_lessons(lessons, tmp_path / "organism", training), device="cpu"
+    )
+
+    folder = run_study(LinkingStudy(), data, runner, tmp_path / "run", model="m", settings=settings)
+    outcomes = score_run(folder)
+
+    is_taught = outcomes["source_id"].isin(taught)
+    areas = {
+        part: clustered_auc(
+            frame["first_log_odds"].to_numpy(dtype=float),
+            (frame["kind"] == "positive").to_numpy(dtype=float),
+            frame["source_id"].to_numpy(dtype=object),
+        )
+        for part, frame in (
+            ("taught", outcomes[is_taught]),
+            ("held out", outcomes[~is_taught]),
+            ("all", outcomes),
+        )
+    }
+    if links:
+        true = outcomes[outcomes["kind"] == "positive"]
+        share = true["source_id"].isin(taught).mean()
+        assert areas["taught"].auc == 1.0
+        assert true["first_correct"].mean() == pytest.approx(share, abs=0.15)
+        assert areas["held out"].auc < 0.85
+    else:
+        assert areas["all"].auc_interval.low < 0.5 < areas["all"].auc_interval.high
+        assert areas["all"].auc < 0.75

@@ -1,0 +1,368 @@
+"""Ablation: readouts, replacements, batches, number formats, devices, and what is refused."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import (
+    PromptTooLongError,
+    RunnerError,
+    RunnerOutOfMemoryError,
+)
+from surface_consistency.studies.mechanism.ablation import (
+    TokenizedAnswer,
+    ablate,
+    mean_replacement,
+    prepare_model,
+    resample_replacement,
+)
+from tests.studies.mechanism.ablation.conftest import (
+    GQA,
+    IDS,
+    one_by_one,
+    tiny,
+    torch,
+    transformers,
+    untouched,
+)
+
+ANSWER = TokenizedAnswer(ids=IDS, start=8)
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    return prepare_model(tiny("llama"))
+
+
+def fresh(**options):
+    torch.manual_seed(3)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**GQA, **options)).eval()
+
+
+def all_logits(model, ids):
+    with torch.no_grad():
+        return model(torch.tensor([ids])).logits[0].double()
+
+
+def test_readouts_are_those_of_the_models_own_logits(prepared):
+    logits = all_logits(prepared.model, list(IDS[:-1]))[7:]
+    gold = torch.tensor(IDS[8:])[:, None]
+    expected = {
+        "logit": logits.gather(-1, gold)[:, 0],
+        "centred_logit": (logits - logits.mean(-1, keepdim=True)).gather(-1, gold)[:, 0],
+        "log_probability": logits.log_softmax(-1).gather(-1, gold)[:, 0],
+    }
+
+    for readout, values in expected.items():
+        scores = ablate(prepared, ANSWER, readout=readout)
+        assert scores.base == pytest.approx(values.numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gemma2", "cohere"])
+def test_readouts_of_changed_logits_are_the_models_own_too(name):
+    model = tiny(name)
+    logits = all_logits(model, list(IDS[:-1]))[7:]
+    gold = torch.tensor(IDS[8:])[:, None]
+
+    scores = ablate(model, ANSWER, readout="log_probability")
+
+    assert scores.base == pytest.approx(
+        logits.log_softmax(-1).gather(-1, gold)[:, 0].numpy(), abs=1e-5
+    )
+
+
+def test_a_shift_of_all_logits_moves_the_logit_alone(prepared):
+    model = fresh()
+    shifted = fresh()
+    with torch.no_grad():
+        # The unembedding reads one more constant direction: every logit of a position is moved.
+        shifted.lm_head.weight += 0.5 * torch.ones(32)
+    before, after = prepare_model(model), prepare_model(shifted)
+
+    changes = {
+        readout: np.abs(
+            ablate(after, ANSWER, readout=readout).change
+            - ablate(before, ANSWER, readout=readout).change
+        ).max()
+        for readout in ("logit", "centred_logit", "log_probability")
+    }
+
+    assert changes["logit"] > 0.1
+    assert changes["centred_logit"] < 1e-5
+    assert changes["log_probability"] < 1e-5
+
+
+@pytest.mark.parametrize("max_rows", [1, 2, 5])
+def test_micro_batches_change_nothing(prepared, max_rows):
+    whole = ablate(prepared, ANSWER)
+
+    cut = ablate(prepared, ANSWER, max_rows=max_rows)
+
+    assert cut.ablated == pytest.approx(whole.ablated, abs=1e-6)
+    assert cut.base == pytest.approx(whole.base, abs=1e-6)
+    assert cut.floor == pytest.approx(whole.floor, abs=1e-6)
+
+
+def test_batches_halve_until_they_fit(prepared):
+    whole = ablate(prepared, ANSWER)
+    sizes = []
+
+    def full(module, args):
+        sizes.append(len(args[0]))
+        if len(args[0]) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    handle = prepared.model.model.norm.register_forward_pre_hook(full)
+    try:
+        halved = ablate(prepared, ANSWER)
+    finally:
+        handle.remove()
+
+    assert sizes[0] > 4
+    assert max(sizes[-3:]) <= 4
+    assert halved.ablated == pytest.approx(whole.ablated, abs=1e-6)
+
+
+def test_a_row_that_does_not_fit_is_told(prepared):
+    def full(module, args):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    handle = prepared.model.model.norm.register_forward_pre_hook(full)
+    try:
+        with pytest.raises(RunnerOutOfMemoryError, match="a text of 12 tokens does not fit"):
+            ablate(prepared, ANSWER)
+    finally:
+        handle.remove()
+
+
+def test_some_components_are_columns_of_all(prepared):
+    whole = ablate(prepared, ANSWER)
+
+    some = ablate(prepared, ANSWER, components=[9, 2])
+
+    assert [c.name for c in some.components] == ["1.mlp", "0.2"]
+    assert some.ablated == pytest.approx(whole.ablated[:, [9, 2]], abs=1e-6)
+    assert (np.abs(some.floor - whole.floor) > 1e-3).any()
+
+
+def test_what_follows_the_answer_does_not_matter(prepared):
+    longer = TokenizedAnswer(ids=(*IDS, 5, 6, 7), start=8, stop=12)
+
+    assert ablate(prepared, longer).ablated == pytest.approx(
+        ablate(prepared, ANSWER).ablated, abs=1e-6
+    )
+
+
+def test_mean_ablation_puts_the_mean_of_texts_in_place():
+    model = tiny("gpt2")
+    prepared = prepare_model(model)
+    texts = [IDS, IDS[2:9]]
+    replacement = mean_replacement(prepared, texts)
+
+    scores = ablate(prepared, ANSWER, replacement=replacement, readout="logit")
+
+    inputs = []
+    projection = model.transformer.h[1].attn.c_proj
+    handle = projection.register_forward_pre_hook(lambda m, args: inputs.append(args[0][0]))
+    for ids in texts:
+        all_logits(model, list(ids))
+    handle.remove()
+    mean = torch.cat(inputs).mean(dim=0)[16:24]
+
+    def patch(module, args):
+        values = args[0].clone()
+        values[..., 16:24] = mean
+        return (values,)
+
+    handle = projection.register_forward_pre_hook(patch)
+    expected = untouched(model, IDS, 8)
+    handle.remove()
+    column = [c.name for c in scores.components].index("1.2")
+    assert scores.ablated[:, column] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("positions", ["all", "answer"])
+def test_resampling_from_the_text_itself_changes_nothing(positions):
+    prepared = prepare_model(tiny("qwen3"))
+    replacement = resample_replacement(prepared, IDS, start=8)
+
+    scores = ablate(prepared, ANSWER, replacement=replacement, positions=positions)
+
+    assert scores.ablated == pytest.approx(
+        np.broadcast_to(scores.base[:, None], scores.ablated.shape), abs=1e-5
+    )
+
+
+def test_resampling_lays_answers_upon_each_other():
+    # With two tokens fewer before the answer, everything away is the other text's last step.
+    model = tiny("llama")
+    prepared = prepare_model(model)
+    other = (*IDS[4:8], *IDS[8:])
+    replacement = resample_replacement(prepared, other, start=4)
+
+    scores = ablate(prepared, ANSWER, replacement=replacement, readout="logit")
+
+    assert scores.floor == pytest.approx(untouched(model, other, 4), abs=1e-4)
+
+
+def test_dropout_is_off_and_training_goes_on():
+    model = fresh(attention_dropout=0.5)
+    expected = ablate(prepare_model(model), ANSWER).ablated
+    model.train()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # Version 6 has another name for it.
+        model.gradient_checkpointing_enable()
+
+    before = n_hooks(model)
+
+    scores = ablate(model, ANSWER)
+
+    assert model.training
+    assert scores.ablated == pytest.approx(expected, abs=1e-6)
+    assert n_hooks(model) == before
+
+
+def n_hooks(model):
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def test_a_steered_model_is_ablated_as_it_is():
+    model = fresh()
+    plain = ablate(model, ANSWER, readout="logit")
+    handle = model.model.layers[0].register_forward_hook(
+        lambda module, args, output: output + torch.linspace(-2, 2, 32)
+    )
+    expected = untouched(model, IDS, 8)
+
+    scores = ablate(model, ANSWER, readout="logit")
+
+    assert len(model.model.layers[0]._forward_hooks) == 1
+    handle.remove()
+    assert scores.base == pytest.approx(expected, abs=1e-5)
+    assert np.abs(scores.base - plain.base).max() > 1e-3
+    assert scores.fingerprint["batches"] == "growing"
+
+
+def test_a_hook_that_needs_single_rows_makes_rows_run_alone():
+    model = tiny("llama")
+
+    def narrow(module, args, output):
+        return output.view(1, output.shape[1], 32)
+
+    handle = model.model.layers[1].register_forward_hook(narrow)
+    try:
+        scores = ablate(model, ANSWER, readout="logit")
+    finally:
+        handle.remove()
+
+    assert scores.fingerprint["batches"].startswith("single (growing batches: the model refuses")
+    assert scores.ablated == pytest.approx(one_by_one(model, "llama", IDS, 8)[1], abs=1e-5)
+
+
+def test_low_precision_equals_one_by_one_in_it_and_tells_ties():
+    model = fresh().to(torch.bfloat16)
+
+    grown = ablate(prepare_model(model), ANSWER)
+    alone = ablate(prepare_model(model), ANSWER, max_rows=1)
+
+    assert grown.fingerprint["dtype"] == "bfloat16"
+    assert grown.ablated == pytest.approx(alone.ablated, abs=2e-2)
+    full = ablate(prepare_model(fresh()), ANSWER)
+    assert 0.0 <= full.tie_share <= grown.tie_share <= 1.0
+
+
+def test_offloaded_weights_are_read_where_they_run():
+    accelerate = pytest.importorskip("accelerate")
+    model = tiny("qwen2")
+    expected = ablate(model, ANSWER)
+    away = accelerate.cpu_offload(fresh_copy(model), execution_device=torch.device("cpu"))
+
+    scores = ablate(away, ANSWER)
+
+    assert scores.ablated == pytest.approx(expected.ablated, abs=1e-5)
+
+
+def fresh_copy(model):
+    copied = type(model)(model.config).eval()
+    copied.load_state_dict(model.state_dict())
+    return copied
+
+
+def test_a_wrapper_of_torch_compile_is_taken_off():
+    model = tiny("llama")
+
+    class Wrapper:
+        _orig_mod = model
+
+    assert ablate(Wrapper(), ANSWER).base == pytest.approx(ablate(model, ANSWER).base)
+
+
+def test_rejects_layers_compiled_in_place():
+    model = fresh()
+    model.model.layers[0]._compiled_call_impl = model.model.layers[0].forward
+
+    with pytest.raises(RunnerError, match=r"model\.layers\.0 was compiled in place"):
+        prepare_model(model)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        ({"ids": IDS, "start": 12}, ValueError, "must hold a token of the text"),
+        ({"ids": (), "start": 0}, ValueError, "must hold a token of the text"),
+        ({"ids": IDS, "start": 0}, ValueError, "the text's first token, which nothing predicts"),
+        ({"ids": (IDS, IDS), "start": 1}, TypeError, "one text without padding"),
+        ({"ids": (3, 99), "start": 1}, ValueError, "token 99 is none of the model's 61"),
+        ({"ids": tuple(range(60)) + IDS, "start": 9}, PromptTooLongError, "72 tokens up to"),
+    ],
+)
+def test_rejects_texts_that_cannot_be_read(prepared, answer, error, message):
+    with pytest.raises(error, match=message):
+        ablate(prepared, TokenizedAnswer(**answer))
+
+
+def test_rejects_padding():
+    model = fresh(pad_token_id=0)
+
+    with pytest.raises(ValueError, match="begins or ends with the padding token 0"):
+        ablate(model, TokenizedAnswer(ids=(0, 0, *IDS), start=10))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positions": "last"}, "positions must be 'all' or 'answer'"),
+        ({"readout": "loss"}, "readout must be 'logit'"),
+        ({"max_rows": 0}, "max_rows must be at least 1"),
+        ({"components": [3, 3]}, "each once"),
+        ({"components": [10]}, "the model's 10; got 10"),
+    ],
+)
+def test_rejects_options_by_name(prepared, options, message):
+    with pytest.raises(ValueError, match=message):
+        ablate(prepared, ANSWER, **options)
+
+
+def test_weights_that_are_no_numbers_are_told():
+    model = fresh()
+    with torch.no_grad():
+        model.model.layers[0].mlp.up_proj.weight[0, 0] = float("nan")
+
+    with pytest.raises(RunnerError, match="llama gives no finite numbers"):
+        ablate(model, ANSWER)
+
+
+def test_oracle_nnsight_gives_the_same():
+    nnsight = pytest.importorskip("nnsight")
+    model = tiny("llama")
+    scores = ablate(model, ANSWER, readout="logit")
+    traced = nnsight.NNsight(model)
+    ids = torch.tensor([IDS[:-1]])
+    for column, (layer, head) in {1: (0, 1), 7: (1, 2)}.items():
+        with torch.no_grad(), traced.trace(ids):
+            values = traced.model.layers[layer].self_attn.o_proj.input
+            values[:, :, head * 8 : (head + 1) * 8] = 0
+            out = traced.lm_head.output.save()
+        expected = out[0, 7:].gather(-1, torch.tensor(IDS[8:])[:, None])[:, 0]
+        assert scores.ablated[:, column] == pytest.approx(expected.numpy(), abs=1e-5)

@@ -1,0 +1,201 @@
+"""Where heads and MLPs are found, by architecture; what is refused, by name."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import UnsupportedModelError
+from surface_consistency.studies.mechanism.ablation import (
+    TokenizedAnswer,
+    ablate,
+    find_components,
+    prepare_model,
+)
+from tests.studies.mechanism.ablation.conftest import (
+    ARCHITECTURES,
+    EXPERTS,
+    GQA,
+    IDS,
+    SMALL,
+    one_by_one,
+    part,
+    tiny,
+    torch,
+    transformers,
+    untouched,
+)
+
+START = 8
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_growing_batches_equal_one_forward_a_component(name):
+    model = tiny(name)
+    base, ablated, whole = one_by_one(model, name, IDS, START)
+
+    prepared = prepare_model(model)
+    scores = ablate(prepared, TokenizedAnswer(ids=IDS, start=START), readout="logit")
+
+    scale = max(1.0, np.abs(whole).max())
+    assert scores.base == pytest.approx(base, abs=1e-5 * scale)
+    assert scores.ablated == pytest.approx(ablated, abs=1e-5 * scale)
+    assert (np.abs(base[:, None] - ablated).max(axis=0) > 1e-3).all(), "a component that is idle"
+    assert scores.is_greedy.tolist() == (whole.argmax(-1) == IDS[START:]).tolist()
+    way = prepared.fingerprint()["batches"]
+    assert way.startswith("rows (growing batches: " if name == "bloom" else "growing"), way
+    assert prepared.fingerprint()["uncovered"] is None
+    assert prepared.fingerprint()["last_layer"] == "positions that are read"
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_answer_positions_equal_whole_texts_ablated_there_alone(name):
+    model = tiny(name)
+    _, ablated, whole = one_by_one(model, name, IDS, START, first=START - 1)
+
+    prepared = prepare_model(model)
+    answer = TokenizedAnswer(ids=IDS, start=START)
+    scores = ablate(prepared, answer, positions="answer", readout="logit")
+
+    scale = max(1.0, np.abs(whole).max())
+    assert scores.ablated == pytest.approx(ablated, abs=1e-5 * scale)
+    slides = name in ("mistral", "gemma2", "gemma3_text", "gpt_oss")
+    told = prepared.fingerprint()["answer_positions"]
+    assert told.startswith("whole text (key-value cache: the model caches" if slides else ""), told
+
+
+@pytest.mark.parametrize("name", ["gemma2", "cohere", "granite"])
+def test_logits_that_the_model_changes_are_read_as_the_model_gives_them(name):
+    fingerprint = prepare_model(tiny(name)).fingerprint()
+
+    assert fingerprint["read_from"].startswith("the model's logits (rows of the unembedding: ")
+    assert "logits differ by" in fingerprint["read_from"]
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "gemma2", "olmo2", "granite"])
+def test_a_group_away_equals_its_value_rows_away(name):
+    # An independent proof of the seam: it never touches the output projection.
+    model = tiny(name)
+    prepared = prepare_model(model, unit="kv_group")
+    assert len(prepared.map) == 2 * (2 + 1)
+    scores = ablate(prepared, TokenizedAnswer(ids=IDS, start=START), readout="logit")
+    for column, component in enumerate(prepared.map.components):
+        if component.kind == "mlp":
+            continue
+        layer = part(model, ARCHITECTURES[name][2])[component.layer]
+        values = layer.self_attn.v_proj.weight
+        kept = values.detach().clone()
+        size = len(values) // 2
+        with torch.no_grad():
+            values[component.index * size : (component.index + 1) * size] = 0
+        expected = untouched(model, IDS, START)
+        with torch.no_grad():
+            values.copy_(kept)
+
+        assert scores.ablated[:, column] == pytest.approx(expected, abs=2e-5)
+
+
+def test_all_heads_away_leave_the_bias_of_the_projection():
+    model = tiny("llama_bias")
+    prepared = prepare_model(model)
+    written = []
+    projection = model.model.layers[1].self_attn.o_proj
+    handle = projection.register_forward_hook(lambda module, args, out: written.append(out))
+    try:
+        ablate(prepared, TokenizedAnswer(ids=IDS, start=START))
+    finally:
+        handle.remove()
+
+    rows = [row for out in written for row in out]
+    assert sum(torch.equal(row, projection.bias.expand_as(row)) for row in rows) == 1
+
+
+def test_components_are_named_and_placed():
+    found = find_components(tiny("llama"))
+
+    assert [c.name for c in found.components] == [
+        *("0.0", "0.1", "0.2", "0.3", "0.mlp", "1.0", "1.1", "1.2", "1.3", "1.mlp"),
+    ]
+    assert found.mlps.tolist() == [4, 9]
+    assert found.select(kind="head").tolist() == found.heads.tolist()
+    groups = find_components(tiny("llama"), unit="kv_group")
+    assert [c.name for c in groups.components][:3] == ["0.kv0", "0.kv1", "0.mlp"]
+    one = find_components(tiny("falcon"), unit="kv_group")
+    assert [c.kind for c in one.components] == ["kv_group", "mlp"] * 2
+
+
+def test_the_docstring_names_what_is_tested():
+    families = {name.split("_")[0] for name in ARCHITECTURES}
+    text = inspect.getdoc(find_components).lower().replace("-", "").replace(" ", "")
+
+    unnamed = {family for family in families if family.rstrip("23") not in text}
+    assert unnamed <= {"gpt"}, unnamed
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            lambda: transformers.MambaConfig(hidden_size=16, num_hidden_layers=2, vocab_size=61),
+            r"mamba: layer 0 \(MambaBlock\) has no attention \(looked for self_attn",
+        ),
+        (
+            lambda: transformers.JambaConfig(
+                **GQA | EXPERTS, mamba_d_state=4, attn_layer_period=2, attn_layer_offset=1
+            ),
+            r"jamba: layer 0 \(JambaMambaDecoderLayer\) has no attention",
+        ),
+    ],
+)
+def test_rejects_layers_without_attention_by_name(config, message):
+    model = transformers.AutoModelForCausalLM.from_config(config())
+
+    with pytest.raises(UnsupportedModelError, match=message):
+        find_components(model)
+
+
+def test_rejects_encoder_decoders_by_name():
+    config = transformers.T5Config(d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2)
+    model = transformers.T5ForConditionalGeneration(config)
+
+    with pytest.raises(UnsupportedModelError, match="t5 is an encoder-decoder"):
+        find_components(model)
+
+
+def test_rejects_a_model_without_a_head():
+    model = transformers.LlamaModel(transformers.LlamaConfig(**SMALL))
+
+    with pytest.raises(UnsupportedModelError, match=r"llama \(LlamaModel\) has no language-model"):
+        find_components(model)
+
+
+def test_rejects_weights_of_eight_bits_by_module():
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL))
+    down = model.model.layers[1].mlp.down_proj
+    rounded = (down.weight.detach() * 100).round().to(torch.int8)
+    down.weight = torch.nn.Parameter(rounded, requires_grad=False)
+
+    with pytest.raises(
+        UnsupportedModelError, match=r"layer 1 \(LlamaDecoderLayer\).*quantised.*Linear 'down_proj'"
+    ):
+        find_components(model)
+
+
+def test_rejects_an_unknown_unit():
+    with pytest.raises(ValueError, match="unit must be 'head' or 'kv_group'"):
+        find_components(tiny("llama"), unit="neuron")
+
+
+def test_a_branch_beside_heads_and_mlp_is_told():
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)).eval()
+
+    def branch(module, args, output):
+        return output + 0.5 * args[0].roll(1, dims=-1)
+
+    handle = model.model.layers[1].register_forward_hook(branch)
+    try:
+        told = prepare_model(model).fingerprint()["uncovered"]
+    finally:
+        handle.remove()
+
+    assert told.startswith("layer 1 adds more than its heads and its MLP")

@@ -1,0 +1,241 @@
+"""Minimal sets by run, and models whose truth is written into their weights."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from surface_consistency.errors import BackupComponentsWarning, UndefinedMetricWarning
+from surface_consistency.metrics import (
+    component_importance,
+    intersection_over_union,
+    minimal_components,
+    predict_alignment,
+)
+from surface_consistency.studies.mechanism.ablation import (
+    TokenizedAnswer,
+    ablate,
+    prepare_model,
+    recover,
+)
+from tests.studies.mechanism.ablation.conftest import (
+    ASK,
+    IDS,
+    LONG,
+    OBJECTS,
+    SHORT,
+    SUBJECTS,
+    planted,
+    tiny,
+    torch,
+)
+
+ANSWER = TokenizedAnswer(ids=IDS, start=8)
+FACT = TokenizedAnswer(ids=(SHORT, 2, ASK, OBJECTS[2]), start=3)
+
+
+def names(scores, found):
+    return [scores.components[column].name for column in found.components]
+
+
+def quiet_recover(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BackupComponentsWarning)
+        return recover(*args, **options)
+
+
+@pytest.mark.parametrize("readout", ["logit", "centred_logit", "log_probability"])
+def test_a_planted_head_is_all_there_is(readout):
+    model = prepare_model(planted([(1, 2)]))
+
+    scores = ablate(model, FACT, readout=readout)
+    [found] = recover(model, scores)
+
+    place = [c.name for c in scores.components].index("1.2")
+    change = scores.change[0]
+    others = np.delete(change, place)
+    assert (others == 0).all()
+    assert scores.is_greedy.tolist() == [True]
+    assert names(scores, found) == ["1.2"]
+    assert found.recovery == pytest.approx(1.0, abs=1e-5)
+    if readout == "logit":
+        importance = component_importance(scores.base, scores.ablated)[0, place]
+        assert importance == pytest.approx(1.0, abs=0.01)
+        assert found.joint == pytest.approx(importance, abs=1e-6)
+        assert found.floor == pytest.approx(1 - importance, abs=1e-6)
+
+
+def test_backup_twins_look_idle_one_by_one():
+    model = prepare_model(planted([(0, 1), (1, 3)], twin_scale=0.25))
+
+    scores = ablate(model, FACT, readout="logit")
+    with pytest.warns(BackupComponentsWarning, match="1 are written nearly as well without"):
+        [by_run] = recover(model, scores)
+    with pytest.warns(UndefinedMetricWarning, match="not minimal"):
+        by_sum = minimal_components(component_importance(scores.base, scores.ablated)[0])
+
+    importances = component_importance(scores.base, scores.ablated)[0]
+    assert (importances > 0.001).sum() == 2
+    assert importances.max() < 0.05
+    assert names(scores, by_run) in (["0.1"], ["1.3"])
+    assert by_run.is_reached
+    assert by_run.is_backed_up
+    assert not by_sum.is_reached
+    both = [[c.name for c in scores.components].index(name) for name in ("0.1", "1.3")]
+    assert {scores.components[c].name for c in by_sum.components} == {"0.1", "1.3"}
+    away = np.zeros((1, len(model.map)), dtype=bool)
+    away[0, both] = True
+    left = model.evaluate(scores.reading, away).values[0]
+    assert scores.recovery(left) == pytest.approx([0.0], abs=0.01)
+
+
+def test_twins_in_one_set_back_each_other_up():
+    model = prepare_model(planted([(0, 1), (1, 3)], twin_scale=0.25))
+    scores = ablate(model, FACT, readout="logit", components=[1, 8])
+
+    with pytest.warns(BackupComponentsWarning, match="1 have components that matter far more"):
+        [found] = recover(model, scores, threshold=0.999)
+
+    assert len(found.components) == 2
+    assert found.back_each_other_up
+    assert found.joint == pytest.approx(1.0, abs=0.01)
+    assert found.sum_of_parts == pytest.approx(0.03, abs=0.02)
+
+
+def test_an_additive_model_adds_up():
+    weights = planted([(0, 0), (0, 3), (1, 1)])
+    for block in weights.transformer.h:
+        block.ln_1 = torch.nn.Identity()
+    weights.transformer.ln_f = torch.nn.Identity()
+    with torch.no_grad():
+        weights.transformer.h[1].attn.c_proj.weight *= 4.0
+    model = prepare_model(weights)
+
+    scores = ablate(model, FACT, readout="logit")
+    importance = component_importance(scores.base, scores.ablated)[0]
+    [by_run] = recover(model, scores)
+    by_sum = minimal_components(importance)
+
+    assert importance.sum() == pytest.approx(1.0, abs=1e-5)
+    assert by_run.components == by_sum.components
+    assert len(by_run.components) == 3
+    assert by_run.recovery == pytest.approx(by_sum.recovery, abs=1e-5)
+    assert by_run.joint == pytest.approx(by_run.sum_of_parts, abs=1e-5)
+
+
+@pytest.mark.parametrize("positions", ["all", "answer"])
+@pytest.mark.parametrize("threshold", [0.5, 0.9])
+def test_sets_are_the_first_of_growing_ones_that_reach(positions, threshold):
+    # Every size by itself, without rounds: recovery does not rise with size.
+    model = prepare_model(tiny("qwen2"))
+    scores = ablate(model, ANSWER, positions=positions)
+
+    found = quiet_recover(model, scores, threshold=threshold)
+
+    sizes = []
+    for token, one in enumerate(found):
+        order = np.argsort(-scores.change[token], kind="stable")
+        for size in range(1, 11):
+            away = np.ones((1, 10), dtype=bool)
+            away[0, order[:size]] = False
+            left = scores.recovery(model.evaluate(scores.reading, away).values.T)[token, 0]
+            if left >= threshold:
+                break
+        sizes.append(size)
+        assert one.components == tuple(order[:size])
+        assert one.recovery == pytest.approx(left, abs=1e-4)
+        assert one.is_reached == (left >= threshold)
+    assert len(set(sizes)) > 1
+
+
+def test_some_tokens_and_an_order_of_ones_own():
+    model = prepare_model(tiny("gpt2"))
+    scores = ablate(model, ANSWER)
+    whole = quiet_recover(model, scores)
+
+    [third] = quiet_recover(model, scores, tokens=[2])
+    [other] = quiet_recover(model, scores, tokens=[2], order=[[9, 0]])
+    [small] = quiet_recover(model, scores, tokens=[2], max_size=1)
+
+    assert third.components == whole[2].components
+    assert third.joint == pytest.approx(whole[2].joint, abs=1e-5)
+    assert set(other.components) <= {0, 9}
+    assert len(small.components) == 1
+
+
+def test_a_base_of_zero_recovers_nothing():
+    model = prepare_model(planted([(1, 2)]))
+    text = TokenizedAnswer(ids=(SHORT, 2, ASK, LONG), start=3)
+    scores = ablate(model, text, readout="logit")
+
+    [found] = quiet_recover(model, scores)
+
+    assert scores.base.tolist() == [0.0]
+    assert np.isnan(found.recovery)
+    assert not found.is_reached
+
+
+def test_negative_bases_lose_where_they_fall():
+    model = prepare_model(tiny("llama"))
+    scores = ablate(model, ANSWER, readout="log_probability")
+
+    assert (scores.base < 0).all()
+    assert scores.recovery(scores.base) == pytest.approx(1.0)
+    assert (scores.recovery(scores.base[:, None] - 1.0) < 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 0.0}, "threshold must be a share"),
+        ({"tokens": [4]}, "tokens must be numbers of the 4 tokens"),
+        ({"order": [[0, 1]]}, "one row for each of the 4 tokens"),
+        ({"order": [[0, 0]] * 4}, "columns of the 10 components, each once"),
+        ({"max_size": 0}, "max_size must be at least 1"),
+    ],
+)
+def test_rejects_options_by_name(options, message):
+    model = prepare_model(tiny("llama"))
+    scores = ablate(model, ANSWER)
+
+    with pytest.raises(ValueError, match=message):
+        recover(model, scores, **options)
+
+
+def test_planted_circuits_are_told_apart():
+    # One head for both contexts, or one for each: what a short and a long answer share.
+    rng = np.random.default_rng(0)
+    rows, is_shared, subjects = [], [], []
+    for place in range(16):
+        layer, head = int(rng.integers(2)), int(rng.integers(4))
+        shared = place % 2 == 0
+        other = (1 - layer, (head + 1) % 4)
+        heads = [(layer, head)] if shared else [(layer, head, SHORT), (*other, LONG)]
+        weights = planted(heads)
+        with torch.no_grad():
+            torch.manual_seed(place)
+            for block in weights.transformer.h:
+                block.attn.c_proj.weight += 0.02 * torch.randn_like(block.attn.c_proj.weight)
+        model = prepare_model(weights, check=False)
+        subject = SUBJECTS[place // 2 % 4]
+        sets, changes = [], []
+        for context in (SHORT, LONG):
+            ids = (context, subject, ASK, OBJECTS[subject])
+            scores = ablate(model, TokenizedAnswer(ids=ids, start=3), readout="logit")
+            assert scores.is_greedy.all()
+            sets += [found.components for found in quiet_recover(model, scores)]
+            changes.append(scores.change[0])
+        iou = intersection_over_union(*sets)
+        assert iou == (1.0 if shared else 0.0)
+        rows.append([iou, np.corrcoef(changes)[0, 1]])
+        is_shared.append(shared)
+        subjects.append(subject)
+
+    told = predict_alignment(rows, is_shared, groups=subjects, n_folds=4)
+    shuffled = [
+        predict_alignment(rows, rng.permutation(is_shared), groups=subjects, n_folds=2, rng=k).auc
+        for k in range(8)
+    ]
+
+    assert told.auc == 1.0
+    assert 0.25 < np.nanmean(shuffled) < 0.75

@@ -1,0 +1,344 @@
+"""The analysis of frequencies: joined by instance, equal to the metrics on the same rows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency import FakeRunner
+from surface_consistency.cli.main import main
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.run import run_study
+from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.metrics import frequency_analysis
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.studies.redirectqa import load_sample, surface_id
+from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.taxonomy import types_of
+from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
+
+N_FACTS = 300
+
+
+def planted(seed=0):
+    """Instances, and the verdicts of a model that knows an entity by all its mentions."""
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet([2, 0.5, 0.5], N_FACTS)
+    surface = rng.poisson(np.exp(rng.normal(5, 1.5, (N_FACTS, 1))) * share)
+    instances = pd.DataFrame(
+        [
+            {
+                "fact_id": f"fact-{fact}",
+                "surface": f"name {fact} {form}",
+                "surface_id": f"fact-{fact}|name {fact} {form}",
+                "is_canonical": form == 0,
+                "entity_frequency": int(surface[fact].sum()),
+                "surface_frequency": int(surface[fact, form]),
+                "pair_documents": int(surface[fact].sum()) // 3,
+                "pageviews": int(surface[fact].sum()) * 10 + 1,
+                "measure": "longest",
+            }
+            for fact in range(N_FACTS)
+            for form in range(3)
+        ]
+    )
+    chance = 1 / (1 + np.exp(4 - np.log1p(instances["entity_frequency"])))
+    right = {
+        template: rng.random(len(instances)) < chance for template in ("original", "paraphrase")
+    }
+    return instances.astype({"pageviews": "Int64"}), right
+
+
+def outcomes_of(instances, right, model="organism"):
+    """Pairs of each title with each redirect, in both wordings."""
+    rows = []
+    for template, verdicts in right.items():
+        for fact in range(N_FACTS):
+            for form in (1, 2):
+                first, second = 3 * fact, 3 * fact + form
+                rows.append(
+                    {
+                        "study": "redirectqa",
+                        "model": model,
+                        "pair_id": f"{template}-{second}",
+                        "fact_id": f"fact-{fact}",
+                        "first_condition": "canonical",
+                        "second_condition": "redirect",
+                        "first_correct": bool(verdicts[first]),
+                        "second_correct": bool(verdicts[second]),
+                        "subject_id": f"Q{fact // 2}",
+                        "relation": "occupation",
+                        "template": template,
+                        "categories": ["Redirects_from_birth_names"],
+                        "types": list(types_of(["Redirects_from_birth_names"])),
+                        "first_surface": instances["surface"][first],
+                        "second_surface": instances["surface"][second],
+                        "first_prediction": "x",
+                        "second_prediction": "x",
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def run(make_run, make_manifest):  # noqa: F811 - fixtures
+    return make_run("run", outcomes_of(*planted()), make_manifest())
+
+
+@pytest.fixture
+def counts(tmp_path):
+    instances, _ = planted()
+    folder = tmp_path / "counts"
+    folder.mkdir()
+    instances.to_parquet(folder / "instances.parquet")
+    return folder
+
+
+def analysed(run, *paths, **settings):
+    chosen = FrequencySettings(frequencies=paths, **settings)
+    _, tables, _ = build_page([run], analyses={FrequencyAnalysis(): chosen})
+    return {name: table.frame for name, table in tables.items() if "frequency" in name}
+
+
+def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts):
+    instances, right = planted()
+    instances["accuracy"] = (right["original"].astype(float) + right["paraphrase"]) / 2
+    instances["subject_id"] = [f"Q{row // 6}" for row in range(len(instances))]
+    expected = frequency_analysis(instances, cluster="subject_id")
+    expected = expected.set_index(["subset", "statistic"])
+
+    tables = analysed(run, counts)
+
+    plain = tables["frequency_correlations"].set_index("subset")
+    partial = tables["frequency_partial"].set_index("subset")
+    for subset in plain.index:
+        for frame, name in (
+            (plain, "entity"),
+            (plain, "surface"),
+            (plain, "entity_minus_surface"),
+            (partial, "entity_given_surface"),
+            (partial, "surface_given_entity"),
+        ):
+            row = expected.loc[(subset, name)]
+            for ours, theirs in (
+                (name, "estimate"),
+                (f"{name}_low", "estimate_low"),
+                (f"{name}_p_value", "p_value"),
+                (f"{name}_cluster_p_value", "cluster_p_value"),
+            ):
+                assert frame.loc[subset, ours] == pytest.approx(row[theirs], abs=1e-12)
+            assert frame.loc[subset, "n"] == row["n"]
+    assert partial.loc["overall", "entity_given_surface_low"] > 0.2
+    assert abs(partial.loc["overall", "surface_given_entity"]) < 0.1
+    assert tables["frequency_bins"]["n"].sum() > 0
+
+
+def test_others_zeros_pairs_and_pageviews_stand_beside(run, counts, tmp_path):
+    tables = analysed(run, counts)
+
+    others = tables["frequency_others"].set_index(["subset", "transform", "first", "held"])
+    log, log1p = (others.loc[("redirect", kind, "entity", "")] for kind in ("log", "log1p"))
+    assert log["n"] + log["n_zero"] == log1p["n"] == 2 * N_FACTS
+    assert log["n_zero"] == log1p["n_zero"] > 0
+    assert others.loc[("overall", "log", "others", ""), "first_given_surface_low"] > 0.05
+    # Pairs were planted as a share of the entity's mentions, so they leave it nothing of its own.
+    alone = others.loc[("overall", "log1p", "entity", ""), "first_given_surface"]
+    held = others.loc[("overall", "log1p", "entity", "pair_documents"), "first_given_surface"]
+    assert held < alone / 2
+    views = tables["frequency_pageviews"].set_index("subset").loc["overall"]
+    assert views["pageviews"] == pytest.approx(views["entity"], abs=0.02)
+    bare = tmp_path / "bare.parquet"
+    pd.read_parquet(counts / "instances.parquet").drop(
+        columns=["pair_documents", "pageviews"]
+    ).to_parquet(bare)
+    tables = analysed(run, bare)
+    assert "frequency_pageviews" not in tables
+    assert tables["frequency_others"]["held"].unique().tolist() == [""]
+
+
+def test_a_second_measurement_takes_errors_out(run, counts, tmp_path):
+    rng = np.random.default_rng(0)
+    paths = []
+    for name in "ab":
+        rows = planted()[0]
+        rows["surface_frequency"] = rng.binomial(
+            rows["surface_frequency"], rng.beta(0.9, 1.1, len(rows))
+        )
+        rows["entity_frequency"] = rows.groupby("fact_id")["surface_frequency"].transform("sum")
+        paths.append(tmp_path / f"{name}.parquet")
+        rows.assign(measure=f"linked {name}").to_parquet(paths[-1])
+
+    tables = analysed(run, *paths, measure=("linked a", "linked b"))
+
+    row = tables["frequency_corrected"].set_index("subset").loc["overall"]
+    assert 0.5 < row["surface_given_entity_reliability"] < 0.95
+    assert row["entity_given_surface"] > row["entity_given_surface_plain"] > 0
+
+
+def test_counts_of_part_of_the_names_are_told(run, counts):
+    rows = pd.read_parquet(counts / "instances.parquet")
+    rows.iloc[30:].to_parquet(counts / "instances.parquet")
+
+    with pytest.warns(SurfaceConsistencyWarning, match="30 of 900 asked names have no count"):
+        frame = analysed(run, counts)["frequency_correlations"].set_index("subset")
+
+    assert frame.loc["canonical", "n_missing"] == 10
+    assert frame.loc["redirect", "n_missing"] == 20
+
+
+def test_counts_of_another_version_of_the_questions_are_refused(run, counts):
+    rows = pd.read_parquet(counts / "instances.parquet")
+    subjects = pd.Series([f"Q{row // 6}" for row in range(len(rows))])
+    rows.assign(subject_id=subjects).to_parquet(counts / "instances.parquet")
+    assert "frequency_partial" in analysed(run, counts)
+
+    changed = subjects.mask(rows["fact_id"] == "fact-3", "Q999")
+    rows.assign(subject_id=changed).to_parquet(counts / "instances.parquet")
+    with pytest.raises(DataError, match="1 facts are about another entity, such as 'fact-3' about"):
+        analysed(run, counts)
+
+    # An entity without an item of its own is known by its name.
+    rows.assign(subject_id="name:x").to_parquet(counts / "instances.parquet")
+    assert "frequency_partial" in analysed(run, counts)
+
+
+def test_instances_meet_by_the_name_as_it_is_counted():
+    assert surface_id("f", " E\u0301dith   Piaf ") == "f|\u00c9dith Piaf"
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "error", "message"),
+    [
+        (lambda rows: rows.drop(columns="measure"), {}, ColumnNotFoundError, "lacks the column m"),
+        (lambda rows: rows, {"measure": ("linked",)}, DataError, "linked; it holds longest"),
+        (lambda rows: pd.concat([rows, rows]), {}, DataError, "twice under measure 'longest'"),
+        (
+            lambda rows: rows.assign(surface_id="x|" + rows["surface_id"]),
+            {},
+            DataError,
+            "the counts hold none of the 900 names of organism",
+        ),
+        (
+            lambda rows: rows,
+            {"measure": ("longest", "bounded")},
+            DataError,
+            "longest and bounded find the same strings",
+        ),
+    ],
+)
+def test_counts_that_do_not_fit_are_refused(run, counts, change, settings, error, message):
+    path = counts / "instances.parquet"
+    change(pd.read_parquet(path)).to_parquet(path)
+
+    with pytest.raises(error, match=message):
+        analysed(run, counts, **settings)
+
+
+def test_folders_without_counts_are_refused(run, counts, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="takes a folder of `count`, or a Parquet file"):
+        analysed(run, tmp_path / "empty")
+    with pytest.raises(DataError, match="twice; a second measurement has"):
+        analysed(run, counts, counts)
+    (tmp_path / "empty" / "manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="count the names of the questions with --data"):
+        analysed(run, tmp_path / "empty")
+    (tmp_path / "text.parquet").write_text("no table")
+    with pytest.raises(DataError, match="no Parquet file of instances"):
+        analysed(run, tmp_path / "text.parquet")
+
+
+def test_score_takes_the_counts_of_count(tmp_path, capsys):
+    data = load_sample()
+    rng = np.random.default_rng(0)
+    with (tmp_path / "a.jsonl").open("w") as file:
+        for question in data.questions:
+            for _ in range(rng.geometric(0.1)):
+                text = f"{question.surface.text} and {question.triple.object.name}."
+                file.write(json.dumps({"text": text}) + "\n")
+    counts = tmp_path / "counts"
+    corpus = str(tmp_path / "a.jsonl")
+    command = ["count", "pairs", "--data", "sample", "--corpus", corpus, "--out", str(counts)]
+    assert main([*command, "--engine", "python"]) == 0
+    answers = {question.question: question.triple.answers[0] for question in data.questions}
+
+    def answer(prompt):
+        asked = prompt.text.rpartition("Q: ")[2].removesuffix(" A:")
+        return f" {answers[asked]}" if len(asked) % 3 else " nobody"
+
+    settings = RedirectQASettings(shots=0, repeat=0, template="original")
+    run = tmp_path / "run"
+    run_study(RedirectQAStudy(), data, FakeRunner(answer), run, model="m", settings=settings)
+
+    assert main(["score", str(run), "--frequencies", str(counts)]) == 0
+
+    frame = pd.read_csv(run / "tables" / "frequency_correlations.csv").set_index("subset")
+    n = len({(q.triple.id, q.surface.text) for q in data.questions})
+    assert frame.loc["overall", ["n", "n_zero", "n_missing"]].tolist() == [n, 0, 0]
+    page = (run / "report.html").read_text("utf-8")
+    assert "Accuracy by the frequency of the entity, titles" in page
+    printed = capsys.readouterr().out
+    assert "Correlation of accuracy with the log frequency of the entity and of this na" in printed
+    assert f"more of frequency: {run / 'report.html'}#frequency" in printed
+    assert 'id="frequency"' in page
+    assert "counted 0 times" not in printed
+    more = ["--frequencies", str(counts), "--measure", "bounded", "--out", str(tmp_path / "page")]
+    assert main(["analyse", "frequency", str(run), *more]) == 0
+    assert (tmp_path / "page" / "tables" / "frequency_others.csv").is_file()
+    by_score = ["score", str(run), "--frequencies", str(counts), "--measure"]
+    assert main([*by_score, "linked"]) == 2
+    assert "holds no counts of --measure linked; it holds" in capsys.readouterr().err
+    assert main(["score", str(run), "--measure", "linked"]) == 2
+    assert "--measure says which count of --frequencies is taken" in capsys.readouterr().err
+    assert main(["score", str(run), "--frequencies", str(tmp_path)]) == 2
+    assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
+
+
+def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):  # noqa: F811 - fixtures
+    instances, right = planted()
+    turned = {template: ~verdicts for template, verdicts in right.items()}
+    other = make_run("other", outcomes_of(instances, turned, "other"), make_manifest("other"))
+    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=(counts,))}
+
+    page, tables, _ = build_page([run, other], analyses=chosen)
+
+    frame = tables["frequency_partial"].frame.set_index(["model", "subset"])
+    for subset in ("overall", "canonical", "redirect"):
+        first, second = (
+            frame.loc[(model, subset), "entity_given_surface"] for model in ("organism", "other")
+        )
+        assert first == pytest.approx(-second)
+    figures = [block for block in page.sections[-1].blocks if hasattr(block, "series")]
+    assert [len(figure.series) for figure in figures] == [2] * 6
+
+
+def test_many_names_without_a_count_are_told(run, counts):
+    """Rows without a logarithm are left out: half of them or more is what to know first."""
+    path = counts / "instances.parquet"
+    rows = pd.read_parquet(path)
+    rows.loc[: len(rows) // 2, "surface_frequency"] = 0
+    rows.to_parquet(path)
+    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=(counts,))}
+
+    page, _, _ = build_page([run], analyses=chosen)
+
+    [check] = [check for check in page.checks if "does not hold" in check.title]
+    assert check.level == "look here"
+    n_zero = int((rows["surface_frequency"] == 0).sum())
+    assert f"{n_zero} of {3 * N_FACTS} names were counted 0 times" in sentence_text(check.text)
+    assert f"of the other {3 * N_FACTS - n_zero}." in sentence_text(check.text)
+
+
+def test_a_corpus_that_names_nobody_leaves_numbers_undefined(run, counts):
+    path = counts / "instances.parquet"
+    nothing = dict.fromkeys(("entity_frequency", "surface_frequency", "pair_documents"), 0)
+    pd.read_parquet(path).assign(**nothing).to_parquet(path)
+
+    tables = analysed(run, counts)
+
+    frame = tables["frequency_correlations"].set_index("subset")
+    assert frame["entity"].isna().all()
+    assert frame.loc["overall", ["n", "n_zero"]].tolist() == [0, 3 * N_FACTS]
+    assert tables["frequency_bins"].empty

@@ -1,0 +1,325 @@
+"""RedirectQA in another language: frame, demonstrations, rule, and what is said of each."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+from surface_consistency_build.wikimedia.wikis import WIKIS
+
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import RuleScoring, score_run
+from surface_consistency.engine.study import ReportSettings
+from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.schemas import Generation, Prompt, read_jsonl
+from surface_consistency.studies.redirectqa import FRAMES
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+
+FACTS = (
+    ("capital", "日本", "にほん", "東京都"),
+    ("capital", "京都府", "京府", "京都市"),
+    ("author", "羅生門", "らしょうもん", "芥川龍之介"),
+    ("director", "七人の侍", "7人の侍", "黒澤明"),
+)
+ASKED = {
+    "ja": lambda relation, name: WIKIS["jawiki"].question(relation, name, template="original"),
+    "th": lambda relation, name: f"{name} อยู่ที่ไหนในประเทศนี้",
+    "my": lambda relation, name: f"{name} ဘယ်မှာရှိသလဲ",
+    "fr": lambda relation, name: f"Quel est le {relation} de {name} ?",
+    "en": lambda relation, name: f"What is the {relation} of {name}?",
+}
+
+
+def rows(language):
+    """Facts under two names each, asked in one language."""
+    return [
+        {
+            "triplet_id": number,
+            "subject_id": f"Q{number}",
+            "subject_surface": name,
+            "subject_surface_category": ["__MAIN__"]
+            if name == title
+            else ["Redirects_from_plurals"],
+            "subject_wiki_title": title,
+            "subject_redirect_wiki_title": None if name == title else name,
+            "relation": relation,
+            "object_surface": answer,
+            "object_aliases": [answer],
+            "template": "original",
+            "question": ASKED[language](relation, name),
+        }
+        for number, (relation, title, redirect, answer) in enumerate(FACTS)
+        for name in (title, redirect)
+    ]
+
+
+class Saying:
+    """Says the same to every prompt."""
+
+    name = "saying"
+
+    def __init__(self, text, finish_reason):
+        self.text, self.finish_reason = text, finish_reason
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        for prompt in prompts:
+            yield Generation(prompt_id=prompt.id, text=self.text, finish_reason=self.finish_reason)
+
+
+def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **settings):
+    """Run the study, and give the folder and its prompts."""
+    data = load_redirectqa(rows(language))
+    folder = run_study(
+        RedirectQAStudy(),
+        data,
+        Saying(answer, finish_reason),
+        out,
+        model="m",
+        settings=RedirectQASettings(repeat=0, **settings),
+        progress=False,
+    )
+    return folder, list(read_jsonl(folder.prompts, Prompt))
+
+
+def notes(folder, rule="popqa", *, agreement=False):
+    """Score, report, and give what the console says."""
+    score_run(folder, scoring=RuleScoring(rule=rule, agreement=agreement))
+    page, _, _ = build_page([folder.path], settings=ReportSettings(resamples=10))
+    return " ".join(sentence_text(check.text) for check in page.checks if check.level != "fine")
+
+
+def test_questions_stand_in_the_frame_of_their_language(tmp_path):
+    folder, prompts = asked("ja", tmp_path / "run")
+
+    assert folder.read_manifest().settings["frame"] == "ja"
+    assert all(
+        prompt.text.count("質問: ") == prompt.text.count(" 回答:") == 3 for prompt in prompts
+    )
+    assert not any("Q:" in prompt.text for prompt in prompts)
+    # Demonstrations come from the data, so that they are of its language too.
+    answers = {answer for _, _, _, answer in FACTS}
+    for prompt in prompts:
+        *solved, last = prompt.text.split("\n\n")
+        assert {block.rpartition("回答: ")[2] for block in solved} < answers
+        assert last.endswith("回答:")
+    assert "frame" not in notes(folder)
+
+
+def test_chat_takes_the_frame_too(tmp_path):
+    _, prompts = asked("ja", tmp_path / "run", chat=True)
+
+    assert prompts[0].messages[-1].content.startswith("質問: ")
+
+
+def test_a_language_without_a_frame_is_said_when_asking_and_on_the_page(tmp_path):
+    assert "my" not in FRAMES
+
+    with pytest.warns(SurfaceConsistencyWarning, match="'my', a language without a frame here"):
+        folder, prompts = asked("my", tmp_path / "run")
+
+    assert prompts[0].text.startswith("Q: ")
+    assert "the questions are in 'my', and they stand in the frame 'Q: {question} A:'" in notes(
+        folder
+    )
+
+
+def test_a_language_that_nothing_tells_is_said(tmp_path):
+    with pytest.warns(SurfaceConsistencyWarning, match="what language the questions are in is not"):
+        folder, _ = asked("fr", tmp_path / "run")
+
+    assert "If they are not English, ask again with --frame" in notes(folder)
+
+
+def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_language(tmp_path):
+    folder, prompts = asked("th", tmp_path / "named", frame="en")
+    own, _ = asked("th", tmp_path / "own", frame="ถาม {question} ตอบ")
+
+    assert prompts[0].text.startswith("Q: ")
+    assert "the questions are in 'th'" in notes(folder)
+    assert "Ask again with --frame th" in notes(folder)
+    assert "frame" not in notes(own)
+
+
+def test_english_questions_about_any_names_have_the_papers_frame(tmp_path):
+    """The Japanese paper (section 3.1) asks in English, "Q: <question> A:"."""
+    folder, prompts = asked("en", tmp_path / "run")
+
+    assert folder.read_manifest().settings["frame"] == "en"
+    assert prompts[0].text.startswith("Q: What is the ")
+    assert "frame" not in notes(folder)
+
+
+def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pd.DataFrame(rows("fr")).to_json(folder / "test.jsonl", orient="records", lines=True)
+    for card, language in (
+        ("---\nlanguage:\n- fr\n---\n", "fr"),
+        ("---\nlanguage: fr\n---\n", "fr"),
+        ("---\nlanguage: pt-BR\n---\n", "pt-BR"),
+        ("---\nlanguage: [fr, de]\n---\n", None),
+        ("---\nlanguage: [\n---\n", None),
+        ("no card", None),
+    ):
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+        data = load_redirectqa(folder / "test.jsonl" if "[\n" in card else folder)
+
+        assert data.language == language
+        assert data.select(limit=1).language == language
+        if language is not None:
+            run_study(
+                RedirectQAStudy(),
+                data,
+                Saying("x", "stop"),
+                tmp_path / language,
+                model="m",
+                settings=RedirectQASettings(repeat=0, limit=1),
+                progress=False,
+            )
+            prompts = (tmp_path / language / "prompts.jsonl").read_text("utf-8")
+            assert FRAMES[language[:2]].partition(":")[0] in prompts
+
+
+def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
+    """京都 is no answer of 東京都; the rule by words says so and has no such note."""
+    folder, _ = asked("ja", tmp_path / "run", answer=" それは東京都です")
+
+    said = notes(folder)
+    assert "accepts a part of a word: 京都 for 東京都" in said
+    assert "surface-consistency score RUN --rule segmented" in said
+    assert "see how many verdicts change" in said
+    pytest.importorskip("icu4py")
+    assert "京都 for 東京都" not in notes(folder, rule="segmented")
+
+
+def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
+    """京都 as a further name of 京都市 is found in 東京都, under both names of the fact."""
+    pytest.importorskip("icu4py")
+    made = [
+        row | ({"object_aliases": ["京都市", "京都"]} if row["object_surface"] == "京都市" else {})
+        for row in rows("ja")
+    ]
+    monkeypatch.setitem(globals(), "rows", lambda language: made)
+    folder, _ = asked("ja", tmp_path / "run", answer=" それは東京都です")
+
+    said = notes(folder, agreement=True)
+
+    assert "By words 2 of 8 verdicts are others: 2 right ones are wrong, 0 wrong ones right" in said
+    english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")
+    assert "segmented" not in notes(english, agreement=True)
+    assert "segmented" not in (english.checks / "rules.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("answer", "finish_reason", "n_cut"),
+    [
+        (" 東京", "length", 2),
+        # Half of a letter, as tokens of bytes leave it.
+        (" 東\ufffd", "length", 2),
+        (" 東京", "stop", 0),
+        (" 大阪", "length", 0),
+        (" 東京都", "length", 0),
+        (" ", "length", 0),
+    ],
+)
+def test_answers_that_the_limit_cuts_in_the_midst_are_told(tmp_path, answer, finish_reason, n_cut):
+    """東京 is wrong for 東京都 by the paper's rule, though the model was about to say it."""
+    folder, _ = asked("ja", tmp_path / "run", answer=answer, finish_reason=finish_reason)
+
+    said = notes(folder)
+
+    assert ("in the midst of an accepted answer" in said) is (n_cut > 0)
+    assert (f"{n_cut} of 8 answers end at the limit of tokens" in said) is (n_cut > 0)
+
+
+def demonstrations(path, *lines):
+    path.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_demonstrations_of_ones_own_stand_in_their_order(tmp_path):
+    file = demonstrations(
+        tmp_path / "own.jsonl",
+        {"question": "フランスの首都はどこですか?", "answer": "パリ", "relation": "capital"},
+        {"question": "七人の侍の監督は誰ですか?", "answer": "黒澤明"},
+        {"question": "雪国の著者は誰ですか?", "answer": "川端康成", "relation": "P50"},
+        {"question": "別の聞き方?", "answer": "はい", "template": "paraphrase"},
+    )
+
+    folder, prompts = asked("ja", tmp_path / "run", demonstration_file=file)
+
+    # Each question can have two: not one of its relation, nor its own fact under any name.
+    assert folder.read_manifest().settings["shots"] == 2
+    solved = {
+        "capital": "フランスの首都はどこですか? 回答: パリ",
+        "director": "七人の侍の監督は誰ですか? 回答: 黒澤明",
+        "author": "雪国の著者は誰ですか? 回答: 川端康成",
+    }
+    found = {prompt.text.split("\n\n")[-1]: prompt.text.split("\n\n")[:-1] for prompt in prompts}
+    assert found == {
+        f"質問: {ASKED['ja'](relation, name)} 回答:": [
+            f"質問: {text}" for other, text in solved.items() if other != relation
+        ]
+        for relation, *names, _ in FACTS
+        for name in names
+    }
+
+
+def test_the_members_of_a_pair_share_the_demonstrations_that_were_given(tmp_path):
+    """Also where one of them is the question of the fact under its title."""
+    file = demonstrations(
+        tmp_path / "own.jsonl",
+        {"question": "七人の侍の監督は誰ですか?", "answer": "黒澤明"},
+        {"question": "雪国の著者は誰ですか?", "answer": "川端康成"},
+        {"question": "富士山はどこの国にありますか?", "answer": "日本"},
+    )
+
+    _, prompts = asked("ja", tmp_path / "run", demonstration_file=file, shots=2)
+
+    before = {}
+    for prompt in prompts:
+        *solved, last = prompt.text.split("\n\n")
+        before.setdefault(last.endswith("監督は誰ですか? 回答:"), set()).add("\n".join(solved))
+    assert {len(found) for found in before.values()} == {1}
+    assert "七人の侍" not in next(iter(before[True]))
+    assert {prompt.group for prompt in prompts} == {
+        "original|given 0,1,2|2",
+        "original|given 1,2|2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"question": "Who?"}, "own.jsonl:1: a demonstration needs a question and an answer"),
+        ({"question": "Who?", "answer": " "}, "needs a question and an answer"),
+        ({"question": "Who?", "answer": ["x", "y"]}, "answer holds no text but .*give one text"),
+        ({"question": "Who?", "answer": math.nan}, "needs a question and an answer"),
+        ({"question": "Who?", "gold": "x"}, "answer, question, relation, template and no gold"),
+    ],
+)
+def test_a_file_of_demonstrations_names_its_broken_line(tmp_path, line, message):
+    file = demonstrations(tmp_path / "own.jsonl", line)
+
+    with pytest.raises(RecordError, match=message):
+        asked("ja", tmp_path / "run", demonstration_file=file)
+
+
+def test_more_shots_than_demonstrations_and_both_ways_to_have_them_are_refused(tmp_path):
+    file = demonstrations(
+        tmp_path / "own.jsonl", {"question": "Who?", "answer": "x", "relation": "capital"}
+    )
+
+    with pytest.raises(DataError, match=r"own.jsonl may stand before questions of 'capital'"):
+        asked("ja", tmp_path / "run", demonstration_file=file)
+    with pytest.raises(ValueError, match="only 0 of the 1 demonstrations may stand before"):
+        asked("ja", tmp_path / "run", demonstration_file=file, shots=1)
+    with pytest.raises(ValueError, match="leave one of the two out"):
+        RedirectQASettings(demonstration_file=file, demonstrations="per_fact")

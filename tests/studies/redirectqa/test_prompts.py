@@ -1,0 +1,301 @@
+"""Demonstrations and prompts."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.schemas import (
+    Entity,
+    FactualTriple,
+    Prompt,
+    QuestionRealization,
+    SurfaceForm,
+)
+from surface_consistency.studies.redirectqa.prompts import (
+    Demonstration,
+    DemonstrationPool,
+    build_prompts,
+    render_chat,
+    render_completion,
+    resolve_frame,
+)
+from surface_consistency.studies.redirectqa.study import RedirectQASettings
+from surface_consistency.taxonomy import RELATIONS, TEMPLATES
+
+
+def questions_of(n_facts: int, *, relations: Sequence[str]) -> tuple[QuestionRealization, ...]:
+    """Facts with one canonical and two redirect surfaces, in both templates."""
+    made = []
+    for name in relations:
+        for number in range(n_facts):
+            subject = f"{name} subject {number}"
+            triple = FactualTriple(
+                id=f"{name}-{number}",
+                subject=Entity(id=f"Q{number}", name=subject),
+                relation=name,
+                object=Entity(id=None, name=f"{name} object {number}"),
+                answers=(f"{name} object {number}", "another"),
+            )
+            surfaces = [SurfaceForm(text=subject, is_canonical=True)] + [
+                SurfaceForm(
+                    text=f"{subject} alias {alias}",
+                    is_canonical=False,
+                    categories=("Redirects_from_long_names",),
+                    types=("alternative_names_and_abbreviations",),
+                )
+                for alias in "xy"
+            ]
+            for surface in surfaces:
+                for template in TEMPLATES:
+                    made.append(
+                        QuestionRealization(
+                            id=f"{triple.id}:{template}:{surface.text}",
+                            triple=triple,
+                            surface=surface,
+                            template=template,
+                            question=RELATIONS[name].question(surface.text, template=template),
+                        )
+                    )
+    return tuple(made)
+
+
+ALL = questions_of(3, relations=list(RELATIONS))
+NO_RELIGION = questions_of(3, relations=[name for name in RELATIONS if name != "religion"])
+
+
+def demonstrated(prompt: Prompt) -> list[str]:
+    """Questions of the demonstrations in a plain prompt."""
+    assert prompt.text is not None
+    return re.findall(r"Q: (.*?) A: ", prompt.text)
+
+
+@pytest.mark.parametrize(("questions", "shots"), [(ALL, 15), (NO_RELIGION, 14)])
+def test_prompts_have_one_demonstration_of_each_other_relation(questions, shots):
+    """15 shots are one of each other relation, 14 where religion is left out (section 3.1)."""
+    pool = DemonstrationPool(questions)
+
+    prompts = list(build_prompts(questions, pool, shots=shots))
+
+    by_question = {q.question: q for q in questions}
+    for question, prompt in zip(questions, prompts, strict=True):
+        shown = [by_question[text] for text in demonstrated(prompt)]
+        relations = [item.triple.relation for item in shown]
+        assert sorted(relations) == sorted(
+            {q.triple.relation for q in questions} - {question.triple.relation}
+        )
+        assert all(item.surface.is_canonical for item in shown)
+        assert {item.template for item in shown} == {question.template}
+        assert prompt.text.endswith(f"Q: {question.question} A:")
+
+
+@pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
+@pytest.mark.parametrize("prompt_format", ["completion", "chat"])
+def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
+    """Putting one surface in place of the other turns one member's prompt into the other's."""
+    prompts = {
+        p.id: p
+        for p in build_prompts(
+            ALL, DemonstrationPool(ALL, scope=scope), prompt_format=prompt_format
+        )
+    }
+
+    for question in ALL:
+        canonical = f"{question.triple.id}:{question.template}:{question.triple.subject.name}"
+        asked, reference = prompts[question.id], prompts[canonical]
+        last = [
+            p.text if p.text is not None else p.messages[-1].content for p in (asked, reference)
+        ]
+        start = [
+            p.text.rpartition("Q:")[0] if p.text is not None else p.messages[:-1]
+            for p in (asked, reference)
+        ]
+        assert start[0] == start[1]
+        assert last[0].replace(question.surface.text, question.triple.subject.name) == last[1]
+        assert asked.group == reference.group
+
+
+def test_scope_per_relation_shares_demonstrations_within_a_relation():
+    """All facts of a relation under one template start alike; other relations do not."""
+    prompts = list(build_prompts(ALL, DemonstrationPool(ALL)))
+
+    starts = {}
+    for question, prompt in zip(ALL, prompts, strict=True):
+        starts.setdefault((question.template, question.triple.relation), set()).add(
+            prompt.text.rpartition("Q:")[0]
+        )
+    assert all(len(found) == 1 for found in starts.values())
+    assert len({next(iter(found)) for found in starts.values()}) == len(starts)
+
+
+def test_scope_per_fact_redraws_and_avoids_the_subject():
+    """Facts of a relation draw different demonstrations, never about their own subject."""
+    prompts = list(build_prompts(ALL, DemonstrationPool(ALL, scope="per_fact")))
+
+    by_question = {q.question: q for q in ALL}
+    starts = set()
+    for question, prompt in zip(ALL, prompts, strict=True):
+        shown = [by_question[text] for text in demonstrated(prompt)]
+        assert question.triple.subject.id not in {item.triple.subject.id for item in shown}
+        if question.triple.relation == "author" and question.template == "original":
+            starts.add(tuple(item.id for item in shown))
+    assert len(starts) == 3
+
+
+@pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
+def test_prompts_of_a_group_share_their_demonstrations(scope):
+    """What a group has in common holds every demonstration, whichever the scope."""
+    pool = DemonstrationPool(ALL, scope=scope)
+    groups = {}
+    for prompt in build_prompts(ALL, pool):
+        groups.setdefault(prompt.group, []).append(prompt.text)
+
+    for texts in groups.values():
+        start = texts[0].rpartition("Q: ")[0]
+        assert len(texts) > 1
+        assert start.count("Q: ") == 15
+        assert all(text.startswith(start) for text in texts)
+    assert all(group.endswith("|15") for group in groups)
+
+
+@given(seed=st.integers(0, 2**32), order=st.randoms(use_true_random=False))
+def test_draws_are_fixed_by_the_seed(seed, order):
+    """The order of the rows does not change a draw; another seed does."""
+    shuffled = list(ALL)
+    order.shuffle(shuffled)
+
+    first = DemonstrationPool(ALL, seed=seed).draw(ALL[0], 15)
+
+    assert DemonstrationPool(shuffled, seed=seed).draw(ALL[0], 15) == first
+    assert DemonstrationPool(ALL, seed=seed + 1).draw(ALL[0], 15) != first
+
+
+@pytest.mark.parametrize("shots", [0, 4, 15, 20, 45])
+def test_draw_gives_the_number_asked_for(shots):
+    """Fewer shots than relations take a part of them; more go round again without repeating."""
+    drawn = DemonstrationPool(ALL).draw(ALL[0], shots)
+
+    assert len({item.question for item in drawn}) == shots
+
+
+def test_draw_rejects_more_shots_than_there_are_facts():
+    """The message counts what is there."""
+    with pytest.raises(
+        ValueError, match=r"shots=46, but only 45 canonical questions .*'occupation'"
+    ):
+        DemonstrationPool(ALL).draw(ALL[0], 46)
+
+
+def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such():
+    """A writer may find two wordings for one relation and one for the others."""
+
+    names = list(RELATIONS)[:3]
+
+    def worded(questions, template):
+        return [question.model_copy(update={"template": template}) for question in questions]
+
+    first = worded(questions_of(2, relations=names), "paraphrase")
+    second = worded(questions_of(2, relations=names[:1]), "paraphrase_2")
+    pool = DemonstrationPool([*first, *second])
+
+    drawn = pool.draw(second[0], 2)
+
+    assert pool.relations("paraphrase_2") == set(names)
+    assert pool.relations("original") == frozenset()
+    assert {one.question for one in drawn} <= {
+        one.question for one in first if one.triple.relation != names[0]
+    }
+
+
+def test_draw_rejects_negative_shots():
+    with pytest.raises(ValueError, match="shots must be 0 or more, got -1"):
+        DemonstrationPool(ALL).draw(ALL[0], -1)
+
+
+def test_draw_rejects_a_pool_of_one_subject():
+    """With each fact's own subject left out there may be nothing to show."""
+    questions = [q for q in ALL if q.triple.subject.id == "Q0"]
+
+    with pytest.raises(ValueError, match="only 0 demonstrations are about other subjects than Q0"):
+        DemonstrationPool(questions, scope="per_fact").draw(questions[0], 5)
+
+
+def test_pool_leaves_out_facts_without_answers():
+    """A fact that nothing answers cannot be a demonstration."""
+    mute = [
+        q.model_copy(update={"triple": q.triple.model_copy(update={"answers": ()})}) for q in ALL
+    ]
+
+    with pytest.raises(ValueError, match="only 0 canonical questions"):
+        DemonstrationPool(mute).draw(ALL[0], 1)
+
+
+def test_pool_rejects_an_unknown_scope():
+    with pytest.raises(ValueError, match="scope must be one of per_relation, per_fact, got 'x'"):
+        DemonstrationPool(ALL, scope="x")
+
+
+def test_build_prompts_rejects_an_unknown_prompt_format():
+    with pytest.raises(ValueError, match="prompt_format must be one of completion, chat, got 'x'"):
+        next(build_prompts(ALL, DemonstrationPool(ALL), prompt_format="x"))
+
+
+def test_truncation_keeps_the_members_of_a_fact_alike():
+    """Where one surface is too long, all prompts of its fact lose the same demonstrations."""
+    longest = max(ALL, key=lambda q: len(q.question))
+    full = {p.id: p for p in build_prompts(ALL, DemonstrationPool(ALL))}
+    limit = len(full[longest.id].text) - 1
+
+    prompts = {
+        p.id: p
+        for p in build_prompts(ALL, DemonstrationPool(ALL), fits=lambda p: len(p.text) <= limit)
+    }
+
+    assert all(len(p.text) <= limit for p in prompts.values())
+    counts = {}
+    for question in ALL:
+        shown = demonstrated(prompts[question.id])
+        assert shown == demonstrated(full[question.id])[-len(shown) :]
+        counts.setdefault((question.triple.id, question.template), set()).add(len(shown))
+    assert all(len(found) == 1 for found in counts.values())
+    for prompt in prompts.values():
+        assert prompt.group.endswith(f"|{len(demonstrated(prompt))}")
+    assert counts[longest.triple.id, longest.template] != {15}
+
+
+def test_truncation_stops_at_no_demonstrations():
+    """A question that never fits is left to the runner, which names it."""
+    prompts = list(build_prompts(ALL[:1], DemonstrationPool(ALL), fits=lambda p: False))
+
+    assert prompts[0].text == f"Q: {ALL[0].question} A:"
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        ("en", "Q: Where? A: Rome\n\nQ: Who? A:"),
+        ("ja", "質問: Where? 回答: Rome\n\n質問: Who? 回答:"),
+        ("Say: {question} It is", "Say: Where? It is Rome\n\nSay: Who? It is"),
+    ],
+)
+def test_a_frame_stands_around_every_question(frame, text):
+    solved = [Demonstration(question="Where?", answer="Rome")]
+
+    assert render_completion("Who?", solved, frame=frame) == text
+    asked = [turn.content for turn in render_chat("Who?", solved, frame=frame)]
+    assert f"{asked[0]} {asked[1]}\n\n{asked[2]}" == text
+
+
+@pytest.mark.parametrize(
+    "frame", ["xx", "{question}", "Q: {question} A: ", "{question} {question}."]
+)
+def test_what_is_no_frame_is_refused(frame):
+    with pytest.raises(ValueError, match=r"a frame is one of en, ar, cs, .*, zh, or a text"):
+        resolve_frame(frame)
+    with pytest.raises(ValueError, match="a frame is one of"):
+        RedirectQASettings(frame=frame)
+
+
+def test_questions_with_braces_stay_as_they_are():
+    assert render_completion("What is {question}?", ()) == "Q: What is {question}? A:"

@@ -1,0 +1,294 @@
+"""The study with runners that answer by plan."""
+
+import pandas as pd
+import pytest
+
+from surface_consistency import FakeRunner
+from surface_consistency.engine.run import run_study, sample_prompts
+from surface_consistency.engine.score import score_run
+from surface_consistency.errors import (
+    DataError,
+    RunMismatchError,
+    RunnerError,
+    TruncatedPromptWarning,
+    UnscoredWarning,
+)
+from surface_consistency.models.stored import StoredRunner
+from surface_consistency.schemas import Generation, Prompt, read_jsonl
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.taxonomy import RELATIONS, TEMPLATES
+
+LONG = "Redirects_from_long_names"
+
+
+def run_redirectqa(data, runner, out, *, progress=False, **options):
+    """Run the study."""
+    return run_study(RedirectQAStudy(), data, runner, out, progress=progress, **options)
+
+
+def subject_of(prompt: Prompt) -> str:
+    """The last question of a prompt."""
+    return prompt.text.rpartition("Q: ")[2]
+
+
+def knowing(data, wrong=()):
+    """A handler that knows every fact, but not under the names in `wrong`."""
+    answers = {q.question: q.triple.answers[0] for q in data.questions}
+
+    def handler(prompt: Prompt) -> str:
+        question = subject_of(prompt).removesuffix(" A:")
+        return "dunno" if any(name in question for name in wrong) else f" {answers[question]}"
+
+    return handler
+
+
+def answering(data, wrong=()):
+    """A runner with such a handler."""
+    return FakeRunner(knowing(data, wrong))
+
+
+class Rebatched:
+    """A runner whose answers depend on its batches: every one changes when it is rebatched."""
+
+    name = "rebatched"
+
+    def __init__(self, inner, layout=0):
+        self.inner, self.layout = inner, layout
+
+    def fingerprint(self):
+        return {"runner": self.name, "layout": self.layout}
+
+    def rebatched(self, seed):
+        return Rebatched(self.inner, seed)
+
+    def generate(self, prompts, params):
+        for item in self.inner.generate(prompts, params):
+            yield item if not self.layout else Generation(prompt_id=item.prompt_id, text="dunno")
+
+
+def test_run_finds_the_planted_weakness(data, tmp_path):
+    """A model that misses married names flips on them alone, in every template."""
+    settings = RedirectQASettings(template="both")
+    runner = answering(data, wrong=["Smith"])
+
+    folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
+    frame = score_run(folder)
+
+    assert frame["first_correct"].all()
+    assert list(frame["second_correct"]) == list(~frame["second_surface"].str.endswith("Smith"))
+    assert set(frame["template"]) == {"original", "paraphrase"}
+    floor = pd.read_csv(folder.checks / "noise_floor.csv")
+    assert list(floor["n_repeated"]) == [12, 12]
+    assert list(floor["n_verdict_flips"]) == [0, 0]
+
+
+def test_defaults_ask_the_original_template_with_a_shot_for_each_other_relation(data, tmp_path):
+    """Two relations leave one demonstration; the manifest says so."""
+    folder = run_redirectqa(data, answering(data), tmp_path / "run", model="m")
+
+    manifest = folder.read_manifest()
+    assert manifest.settings["shots"] == 1
+    assert manifest.settings["template"] == "original"
+    assert manifest.data.n_questions == 12
+    prompts = list(read_jsonl(folder.prompts, Prompt))
+    assert {p.text.count("Q: ") for p in prompts} == {2}
+
+
+def test_limit_keeps_facts_whole_and_demonstrations_as_they_were(data, tmp_path):
+    """The first fact is asked under its three names, with demonstrations from all of the data."""
+    full = run_redirectqa(data, answering(data), tmp_path / "full", model="m")
+    settings = RedirectQASettings(limit=1)
+
+    part = run_redirectqa(data, answering(data), tmp_path / "part", model="m", settings=settings)
+
+    prompts = {p.id: p for p in read_jsonl(full.prompts, Prompt)}
+    asked = list(read_jsonl(part.prompts, Prompt))
+    assert len(asked) == 3
+    assert all(prompts[p.id].text == p.text for p in asked)
+
+
+def test_run_goes_on_where_it_stopped(data, tmp_path):
+    """What is in the log is not asked again, and the result is that of an undisturbed run."""
+    know = knowing(data)
+    asked = []
+
+    class Interrupted:
+        name = "one at a time"
+
+        def __init__(self, stop_at=None):
+            self.stop_at = stop_at
+
+        def fingerprint(self):
+            return {"runner": self.name}
+
+        def plan(self, prompts, params):
+            return ([prompt] for prompt in prompts)
+
+        def generate(self, prompts, params):
+            for prompt in prompts:
+                if len(asked) == self.stop_at:
+                    raise KeyboardInterrupt("stop here")
+                asked.append(prompt.id)
+                yield Generation(prompt_id=prompt.id, text=know(prompt))
+
+    settings = RedirectQASettings(repeat=0)
+    with pytest.raises(KeyboardInterrupt, match="stop here"):
+        run_redirectqa(data, Interrupted(5), tmp_path / "a", model="m", settings=settings)
+    folder = run_redirectqa(data, Interrupted(), tmp_path / "a", model="m", settings=settings)
+    whole = run_redirectqa(data, Interrupted(), tmp_path / "b", model="m", settings=settings)
+
+    assert len(asked) == 12 + 12
+    assert sorted(asked[:12]) == sorted(asked[12:])
+    pd.testing.assert_frame_equal(score_run(folder), score_run(whole))
+
+
+def test_run_refuses_to_mix_settings(data, tmp_path):
+    """The setting that differs is named, with both values."""
+    run_redirectqa(data, answering(data), tmp_path / "run", model="m")
+    settings = RedirectQASettings(seed=3)
+
+    with pytest.raises(RunMismatchError, match=r"settings\.seed"):
+        run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
+
+
+def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
+    """All verdicts of the repetition flip, so the floor is 1."""
+    folder = run_redirectqa(data, Rebatched(answering(data)), tmp_path / "run", model="m")
+    score_run(folder)
+
+    floor = pd.read_csv(folder.checks / "noise_floor.csv")
+    assert list(floor["flip_rate"]) == [1.0]
+    assert 0.2 < floor["flip_rate_low"][0] < 1.0
+    assert list(floor["n_text_changes"]) == [12]
+
+
+def test_noise_floor_counts_the_questions_that_were_repeated(data, tmp_path):
+    """A sample smaller than the run: what was asked once is neither a flip nor a repetition."""
+    runner = Rebatched(answering(data))
+    settings = RedirectQASettings(template="both", repeat=7, seed=1)
+    folder = run_redirectqa(data, runner, tmp_path, model="m", settings=settings, progress=False)
+    sample = sample_prompts(list(read_jsonl(folder.prompts, Prompt)), 7, seed=1)
+    templates = {question.id: question.template for question in data.questions}
+
+    score_run(folder)
+
+    floor = pd.read_csv(folder.checks / "noise_floor.csv").set_index("template")
+    repeated = pd.Series([templates[prompt.id] for prompt in sample]).value_counts()
+    assert len(data.questions) == 24
+    assert floor["n_repeated"].to_dict() == repeated.to_dict()
+    assert (floor["n_verdict_flips"] == floor["n_repeated"]).all()
+
+
+def test_sample_prompts_is_a_fixed_choice_of_distinct_contents():
+    """Equal contents count once; the order of the prompts does not matter."""
+    prompts = [Prompt(id=f"p{number}", text=f"text {number % 50}") for number in range(100)]
+
+    sample = sample_prompts(prompts, 20, seed=1)
+
+    assert len({p.text for p in sample}) == 20
+    assert {p.key for p in sample_prompts(prompts[::-1], 20, seed=1)} == {p.key for p in sample}
+    assert {p.key for p in sample_prompts(prompts, 20, seed=2)} != {p.key for p in sample}
+    assert len(sample_prompts(prompts, 1_000)) == 50
+
+
+def test_truncate_asks_the_runner_what_fits(data, tmp_path):
+    """Prompts that do not fit lose their demonstration."""
+
+    class Narrow(FakeRunner):
+        def fits(self, prompt, params):
+            return len(prompt.text) < 60
+
+    runner = Narrow(lambda prompt: "x")
+    settings = RedirectQASettings(truncate=True)
+
+    with pytest.warns(TruncatedPromptWarning, match="12 of 12 prompts have fewer than 1 demonst"):
+        folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
+
+    assert "truncate:True" in folder.read_manifest().signature
+    assert all(len(p.text) < 60 for p in read_jsonl(folder.prompts, Prompt))
+
+
+def test_truncate_rejects_a_runner_that_cannot_tell(data, tmp_path):
+    settings = RedirectQASettings(truncate=True)
+
+    with pytest.raises(RunnerError, match="'fake' cannot tell whether a prompt fits"):
+        run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
+
+
+def test_run_rejects_data_without_pairs(data, tmp_path):
+    """Canonical questions alone have nothing to compare."""
+    from surface_consistency.studies.redirectqa.data import RedirectQA
+
+    canonical = [q for q in data.questions if q.surface.is_canonical]
+    lone = RedirectQA.from_questions(canonical, source="lone")
+
+    with pytest.raises(DataError, match="no canonical-redirect pair to ask in lone"):
+        run_redirectqa(lone, answering(data), tmp_path / "run", model="m")
+
+
+@pytest.mark.parametrize(("template", "shots"), [("original", 3), ("paraphrase", 1), ("both", 1)])
+def test_default_shots_fit_the_wording_of_fewest_relations(template, shots):
+    """A writer may find a paraphrase for two relations of four."""
+    rows = [
+        {
+            "triplet_id": number,
+            "subject_id": f"Q{number}",
+            "subject_surface": surface,
+            "subject_surface_category": [category],
+            "subject_wiki_title": f"Ann {number}",
+            "relation": relation.name,
+            "object_aliases": ["gold"],
+            "question": relation.question(surface, template=wording),
+            "template": wording,
+        }
+        for number, relation in enumerate(list(RELATIONS.values())[:4])
+        for surface, category in ((f"Ann {number}", "__MAIN__"), (f"Al {number}", LONG))
+        for wording in (TEMPLATES if number < 2 else TEMPLATES[:1])
+    ]
+    settings = RedirectQASettings(template=template)
+
+    plan = RedirectQAStudy().plan(load_redirectqa(rows), settings, runner=FakeRunner(str))
+
+    assert plan.settings.shots == shots
+
+
+@pytest.mark.parametrize(("n_relations", "shots"), [(15, 14), (16, 15)])
+def test_default_shots_are_one_of_each_other_relation(tmp_path, n_relations, shots):
+    """15 of 16 relations in release v1.0.0, 14 of 15 in v0.1.0, whatever the limit."""
+    rows = []
+    for number, relation in enumerate(list(RELATIONS.values())[:n_relations]):
+        for surface, category in ((f"Ann {number}", "__MAIN__"), (f"Al {number}", LONG)):
+            rows.append(
+                {
+                    "triplet_id": number,
+                    "subject_id": f"Q{number}",
+                    "subject_surface": surface,
+                    "subject_surface_category": [category],
+                    "subject_wiki_title": f"Ann {number}",
+                    "relation": relation.name,
+                    "object_aliases": ["gold"],
+                    "question": relation.question(surface),
+                }
+            )
+    data = load_redirectqa(rows)
+    settings = RedirectQASettings(limit=2)
+    runner = FakeRunner(lambda prompt: "gold")
+
+    folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
+
+    assert folder.read_manifest().settings["shots"] == shots
+
+
+def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
+    """Stored predictions are held against the prompts before anything is asked."""
+    asked = [q for q in data.questions if q.template == "original"]
+    stored = {q.id: "x" for q in asked[1:]} | {"elsewhere": "x"}
+
+    with pytest.warns(UnscoredWarning, match="1 .*elsewhere|elsewhere.* 1 "):
+        run_redirectqa(data, StoredRunner(stored), tmp_path / "run", model="m")
+
+
+def test_run_rejects_a_negative_repeat(data, tmp_path):
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        RedirectQASettings(repeat=-5)

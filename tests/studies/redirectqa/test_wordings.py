@@ -1,0 +1,121 @@
+import pytest
+
+from surface_consistency.errors import DataError
+from surface_consistency.studies.redirectqa.wordings import (
+    Wording,
+    infer_relation,
+    relation_name,
+    resolve_templates,
+)
+from surface_consistency.taxonomy import RELATIONS, TEMPLATES
+
+
+def wordings(values, relation="author", *, release=None):
+    """Two rows, the first in PopQA's wording; `release` words the second as the release might."""
+    asked = RELATIONS[relation].question("X")
+    other = release or "Can you tell me who wrote X?"
+    return [
+        Wording(relation, "X", asked, values[0]),
+        Wording(relation, "X", other, values[1]),
+    ]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("surface", ["Cat Stevens", "{}", "What is", "'s"])
+def test_infer_relation_finds_every_template(relation, template, surface):
+    """A question that follows a template of the taxonomy tells its relation."""
+    question = RELATIONS[relation].question(surface, template=template)
+
+    assert infer_relation(question, surface) == relation
+
+
+def test_infer_relation_rejects_what_two_templates_give():
+    """Of a subject named "the capital of", two relations ask alike; neither is guessed."""
+    asked = {RELATIONS[name].question("the capital of") for name in ("capital", "capital_of")}
+
+    assert len(asked) == 1
+    assert infer_relation(asked.pop(), "the capital of") is None
+
+
+@pytest.mark.parametrize("question", ["Who wrote it?", "", "what genre is X?", "What genre is X ?"])
+def test_infer_relation_rejects_other_wordings(question):
+    """Another wording tells nothing; a near match is none."""
+    assert infer_relation(question, "X") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("place of birth", "place_of_birth"),
+        ("P19", "place_of_birth"),
+        ("218", "place_of_birth"),
+        (" employer ", "employer"),
+    ],
+)
+def test_relation_name_keeps_what_it_does_not_know(text, name):
+    """A relation outside the taxonomy keeps its own name."""
+    assert relation_name(text) == name
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("original", "paraphrase"),
+        ("Original", "PARAPHRASE"),
+        (None, None),
+        ("0", "1"),
+        ("2", "1"),
+        ("template_1", "template_2"),
+        ("popqa", "gpt-4o"),
+        ("Who is the author of {}?", "Can you tell me who wrote {}?"),
+        ("original", "paraphrased"),
+    ],
+)
+def test_resolve_templates_finds_popqas_wording(values):
+    """Whatever the source calls them, PopQA's wording is "original" and the other "paraphrase"."""
+    assert resolve_templates(wordings(values)) == ["original", "paraphrase"]
+
+
+def test_resolve_templates_trusts_names_over_wordings():
+    """A value that is one of the two names stands, whatever the question."""
+    assert resolve_templates(wordings(("paraphrase", "original"))) == ["paraphrase", "original"]
+
+
+def test_resolve_templates_learns_a_value_from_other_rows():
+    """A value is one template throughout, even where a relation's wording differs a little."""
+    rows = [*wordings(("a", "b")), Wording("color", "X", "Which colour is X?", "a")]
+
+    assert resolve_templates(rows) == ["original", "paraphrase", "original"]
+
+
+def test_resolve_templates_of_foreign_relations_and_missing_questions():
+    """Without anything to compare with, a row without a template value is "original"."""
+    rows = [
+        Wording("employer", "X", "Who employs X?", None),
+        Wording("author", "X", None, None),
+        Wording("author", "X", None, "paraphrase"),
+    ]
+
+    assert resolve_templates(rows) == ["original", "original", "paraphrase"]
+
+
+def test_resolve_templates_rejects_values_that_cannot_be_told_apart():
+    """Two templates of one relation under one name would make pairs of different wordings."""
+    rows = [
+        Wording("author", "X", "Whose work is X?", "1"),
+        Wording("author", "X", "Who penned X?", "2"),
+    ]
+
+    with pytest.raises(
+        DataError, match=r"templates '1', '2' of relation 'author' would all be 'pa"
+    ):
+        resolve_templates(rows)
+
+
+def test_resolve_templates_rejects_a_value_without_a_question():
+    """A number alone does not tell a wording."""
+    with pytest.raises(
+        DataError, match=r"template '1' of relation 'author' has no question.*write"
+    ):
+        resolve_templates([Wording("author", "X", None, "1")])

@@ -1,0 +1,344 @@
+import dataclasses
+import json
+from collections import Counter
+
+import datasets
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.engine.features import read_parquet, to_parquet
+from surface_consistency.engine.sources import open_source
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
+from surface_consistency.studies.slaq import data as slaq_module
+from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample, popularity_halves
+from surface_consistency.studies.slaq.rows import SlaqRow, to_slaq_rows, write_slaq_csv
+
+NOTHINGS = ["NA", "N/A", "null", "NULL", "None", "nan", "NaN", "#N/A", "", "-nan", "<NA>"]
+
+
+def test_load_reads_figure_6(write_csv, row):
+    data = load_slaq(write_csv([row()]))
+    topic = data.topics[0]
+
+    assert topic.topic == "The Punic Wars"
+    assert topic.pageviews == 1_234_567
+    assert topic.popularity is None
+    assert [question.is_entity for question in topic.questions] == [True, False, True, True, True]
+    assert topic.questions[1].answer == "They lasted a total of 43 years."
+    assert topic.questions[1].id == f"{topic.id}/2"
+    assert data.source.n_questions == 5
+    assert data.n_rows == 1
+
+
+@pytest.mark.parametrize("name", [name for name in NOTHINGS if name])
+def test_names_that_look_like_nothing_are_kept(write_csv, row, name):
+    path = write_csv([row(name, ShortA1=name, ShortQ2=name, Category=name, LongA=name)])
+    topic = load_slaq(path).topics[0]
+
+    assert topic.topic == topic.category == topic.long_answer == name
+    assert topic.questions[0].answer == topic.questions[1].question == name
+
+
+def test_readers_with_na_rules_lose_names_with_a_remedy(write_csv, row, tmp_path):
+    """What `load_dataset` makes of the file cannot be mended, so the message says what to do."""
+    path = write_csv([row("NA"), row("B")])
+    lossy = datasets.load_dataset("csv", data_files=str(path), cache_dir=str(tmp_path / "cache"))
+
+    with pytest.raises(RecordError, match="keep_default_na=False"):
+        load_slaq(lossy["train"])
+
+
+def test_every_format_gives_the_same_topics(write_csv, row, tmp_path):
+    """CSV, TSV, JSON lines, a Parquet folder and its `load_dataset` hold the same data."""
+    rows = [row("NaN", ShortA1="null", ShortA2='a, "b"\nc'), row("Sodium", ShortA1="NA")]
+    data = load_slaq(write_csv(rows))
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    folder = tmp_path / "published"
+    folder.mkdir()
+    to_parquet(folder / "test.parquet", to_slaq_rows(data.topics), SlaqRow)
+
+    loaded = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path / "cache"))
+    others = [tmp_path / "rows.jsonl", rows, folder, folder / "test.parquet", loaded]
+
+    assert loaded[0]["Topic"] == "NaN"
+    assert loaded[1]["ShortA1"] == "NA"
+    for other in others:
+        assert load_slaq(other).topics == data.topics
+        assert load_slaq(other).source.digest == data.source.digest
+    assert [*read_parquet(folder / "test.parquet", SlaqRow)] == [*to_slaq_rows(data.topics)]
+
+
+def test_written_csv_comes_back(write_csv, row, tmp_path):
+    """Quotes, commas, line breaks and empty cells survive, and writing twice changes nothing."""
+    rows = [
+        row("NaN", ShortA1='He said "no", twice', LongA="line\nbreak", Pageviews="", URL=""),
+        row("Null", ShortQ1_Entity="", ShortQ2_Entity="true"),
+    ]
+    data = load_slaq(write_csv(rows))
+    write_slaq_csv(tmp_path / "again.csv", data.topics)
+    again = load_slaq(tmp_path / "again.csv")
+    write_slaq_csv(tmp_path / "third.csv", again.topics)
+
+    assert again.topics == data.topics
+    assert (tmp_path / "third.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+
+
+@pytest.mark.parametrize("n", [600, 601, 7])
+def test_any_number_of_rows_is_taken(write_csv, row, n):
+    data = load_slaq(write_csv([row(f"Topic {k}") for k in range(n)]))
+
+    assert data.n_rows == len(data.topics) == n
+    assert data.source.n_questions == 5 * n
+
+
+@pytest.mark.parametrize(("n", "is_told"), [(600, False), (601, False), (599, True)])
+def test_hub_release_of_another_size_is_told(write_csv, row, monkeypatch, recwarn, n, is_told):
+    """The paper has 600 rows, the hub reported 601; any other number is another release."""
+    path = write_csv([row(f"Topic {k}") for k in range(n)])
+    opened = dataclasses.replace(open_source(path), id="WueNLP/SLAQ", revision="f" * 40)
+    monkeypatch.setattr(slaq_module, "open_source", lambda *_, **__: opened)
+
+    data = load_slaq()
+
+    assert data.source.revision == "f" * 40
+    assert [str(one.message)[:20] for one in recwarn] == (
+        [f"WueNLP/SLAQ has {n} "] if is_told else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ShortQ5": ""}, r"test\.csv:3: column 'ShortQ5' is empty"),
+        ({"ShortA3": "  "}, r"test\.csv:3: column 'ShortA3' is empty"),
+        ({"LongQ": ""}, r"test\.csv:3: column 'LongQ' is empty"),
+        ({"Topic": ""}, r"test\.csv:3: column 'Topic' is empty"),
+        (
+            {"ShortQ2_Entity": "2"},
+            r"test\.csv:3: column 'ShortQ2_Entity': expected 0 or 1, got '2'",
+        ),
+        ({"ShortQ2_Entity": "yes"}, r"test\.csv:3: column 'ShortQ2_Entity': expected 0 or 1"),
+        ({"Pageviews": "1.2M"}, r"test\.csv:3: column 'Pageviews': expected a whole number"),
+        ({"Pageviews": "-5"}, r"test\.csv:3: column 'Pageviews': expected a whole number"),
+        ({"Topic": "A"}, r"test\.csv:3: topic 'A' stands on .*test\.csv:2 too"),
+    ],
+)
+def test_malformed_rows_are_named(write_csv, row, changes, message):
+    path = write_csv([row("A"), row("B") | {"LongA": "other"} | changes, row("C")])
+
+    with pytest.raises(RecordError, match=message):
+        load_slaq(path)
+
+
+def test_all_malformed_rows_are_named_at_once(write_csv, row):
+    path = write_csv([row("A", ShortA1=""), row("B"), row("C", LongA="")])
+
+    with pytest.raises(RecordError, match=r"2 rows of .*test\.csv:2: .*test\.csv:4: .*skip"):
+        load_slaq(path)
+
+
+def test_malformed_rows_can_be_left_out(write_csv, row):
+    path = write_csv([row("A", ShortA1=""), row("B"), row("C", ShortQ1_Entity="x")])
+
+    with pytest.warns(SurfaceConsistencyWarning, match=r"left out of .*test\.csv:2.*test\.csv:4"):
+        data = load_slaq(path, bad_rows="skip")
+
+    assert [topic.topic for topic in data.topics] == ["B"]
+    assert data.n_rows == 3
+    assert len(data.left_out) == 2
+
+
+def test_nothing_left_is_an_error(write_csv, row):
+    with pytest.raises(DataError, match=r"no topic that can be used: .*test\.csv:2"):
+        load_slaq(write_csv([row(ShortA1="")]), bad_rows="skip")
+
+
+def test_a_row_with_too_few_cells_is_named(write_csv, row):
+    path = write_csv([row("A"), row("B")])
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:2], lines[2].rpartition(",")[0]]) + "\n")
+
+    with pytest.raises(RecordError, match=r"test\.csv:3: 20 cells under 21 columns"):
+        load_slaq(path)
+
+
+def test_lines_are_counted_through_quoted_line_breaks(write_csv, row):
+    path = write_csv([row("A", LongA="one\ntwo\nthree"), row("B", ShortA1="")])
+
+    with pytest.raises(RecordError, match=r"test\.csv:5: column 'ShortA1'"):
+        load_slaq(path)
+
+
+def test_byte_order_mark_is_read(write_csv, row):
+    assert load_slaq(write_csv([row("A")], encoding="utf-8-sig")).topics[0].category == "History"
+
+
+def test_repeated_rows_count_once(write_csv, row):
+    with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows to the letter"):
+        data = load_slaq(write_csv([row("A"), row("B"), row("A")]))
+
+    assert len(data.topics) == 2
+    assert data.n_rows == 3
+
+
+def test_html_is_kept_and_told(write_csv, row):
+    path = write_csv([row("A", ShortA1="H<sub>2</sub>O"), row("B"), row("C", ShortQ2="AT&amp;T?")])
+
+    with pytest.warns(SurfaceConsistencyWarning, match=r"2 rows of .*HTML .*:2; .*:4.*clean_html"):
+        data = load_slaq(path)
+
+    assert data.topics[0].questions[0].answer == "H<sub>2</sub>O"
+
+
+def test_html_is_taken_out_on_request(write_csv, row):
+    path = write_csv(
+        [row("A", ShortA1="<b>H<sub>2</sub>O</b>", ShortQ2="AT&amp;T?", ShortA3="<b>")]
+    )
+
+    topic = load_slaq(path, clean_html=True).topics[0]
+
+    assert topic.questions[0].answer == "H2O"
+    assert topic.questions[1].question == "AT&T?"
+    assert topic.questions[2].answer == "<b>"
+
+
+def test_missing_column_is_named(write_csv, row):
+    columns = [name for name in row() if name != "ShortQ5"]
+
+    with pytest.raises(ColumnNotFoundError, match="'question5' under ShortQ5"):
+        load_slaq(write_csv([row()], columns=columns))
+
+
+def test_columns_that_may_be_missing(write_csv, row):
+    needed = [name for name in row() if name not in {"URL", "Pageviews"} and "Entity" not in name]
+    topic = load_slaq(write_csv([row()], columns=needed)).topics[0]
+
+    assert topic.url is topic.pageviews is topic.questions[0].is_entity is None
+
+
+def test_columns_can_be_told(row):
+    rows = [{("Question" if name == "ShortQ1" else name): cell for name, cell in row().items()}]
+
+    data = load_slaq(rows, columns={"question1": "Question"})
+
+    assert data.topics[0].questions[0].question.startswith("When did")
+
+
+def test_digest_covers_what_is_asked_and_not_the_order(row):
+    first = load_slaq([row("A"), row("B")]).source.digest
+
+    assert load_slaq([row("B"), row("A")]).source.digest == first
+    assert load_slaq([row("A"), row("B", Pageviews=3)]).source.digest == first
+    for column in ("ShortQ3", "ShortA3", "LongQ", "LongA"):
+        assert load_slaq([row("A"), row("B", **{column: "x"})]).source.digest != first
+
+
+def test_select_keeps_halves_of_the_whole(row):
+    rows = [row(str(k), Category=f"C{k % 2}", Pageviews=k) for k in range(8)]
+    data = load_slaq(rows)
+
+    part = data.select(categories="C1", popularity="popular")
+
+    assert [topic.topic for topic in part.topics] == ["5", "7"]
+    assert all(topic.popularity == "popular" for topic in part.topics)
+    assert part.source.digest != data.source.digest
+    assert len(data.select(limit=3).questions) == 15
+
+
+def test_limit_spreads_over_categories(row):
+    """One topic a category, then the next, in the source's order."""
+    rows = [row(f"{name}{k}", Category=name) for name in "ABC" for k in range(3 + (name == "B"))]
+    data = load_slaq(rows)
+
+    def topics(limit):
+        return [topic.topic for topic in data.select(limit=limit).topics]
+
+    assert topics(2) == ["A0", "B0"]
+    assert topics(5) == ["A0", "A1", "B0", "B1", "C0"]
+    assert topics(10) == topics(99) == [topic.topic for topic in data.topics]
+    assert [t.topic for t in data.select(categories=["B", "C"], limit=1).topics] == ["B0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"categories": "C9"}, "categories must be among"),
+        ({"categories": ()}, "got none"),
+        ({"limit": 0}, "limit counts topics"),
+        ({"popularity": "popular"}, "no topic of these"),
+    ],
+)
+def test_select_rejects(row, options, message):
+    with pytest.raises(ValueError, match=message):
+        load_slaq([row("A", Pageviews="")]).select(**options)
+
+
+def test_load_rejects_an_unknown_policy(row):
+    with pytest.raises(ValueError, match="bad_rows must be one of"):
+        load_slaq([row()], bad_rows="mend")
+
+
+BASE = load_slaq_sample().topics[0]
+
+
+def topic(name, category, views):
+    questions = tuple(
+        question.model_copy(update={"id": f"{name}/{question.index}"})
+        for question in BASE.questions
+    )
+    return BASE.model_copy(
+        update={
+            "id": name,
+            "topic": name,
+            "category": category,
+            "pageviews": views,
+            "questions": questions,
+        }
+    )
+
+
+def halves(topics, **options):
+    return [one.popularity for one in popularity_halves(topics, **options)]
+
+
+def test_halves_are_those_of_each_category():
+    """A page with few views is popular in a category where others have fewer (appendix A.1)."""
+    topics = [topic("a", "X", 9000), topic("b", "X", 8000), topic("c", "Y", 5), topic("d", "Y", 1)]
+
+    assert halves(topics) == ["popular", "obscure", "popular", "obscure"]
+    assert halves(topics, within="all") == ["popular", "popular", "obscure", "obscure"]
+
+
+def test_middle_ties_and_unknown_views():
+    topics = [topic("a", "X", 3), topic("b", "X", 2), topic("c", "X", 1), topic("d", "X", None)]
+
+    assert halves(topics) == ["popular", "obscure", "obscure", None]
+    assert halves([topic("b", "X", 4), topic("a", "X", 4)]) == ["obscure", "popular"]
+    assert halves([topic("a", "X", 4)]) == [None]
+    assert halves([]) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from("XYZ"), st.integers(0, 50)), max_size=30))
+def test_halves_differ_by_one_and_by_views(drawn):
+    """No obscure topic has more views than a popular one of its category."""
+    topics = [topic(f"t{k:02}", category, views) for k, (category, views) in enumerate(drawn)]
+    done = popularity_halves(topics)
+
+    for category in "XYZ":
+        group = [one for one in done if one.category == category]
+        counts = Counter(one.popularity for one in group)
+        if len(group) > 1:
+            assert counts["obscure"] - counts["popular"] in (0, 1)
+            assert min(one.pageviews for one in group if one.popularity == "popular") >= max(
+                one.pageviews for one in group if one.popularity == "obscure"
+            )
+
+
+def test_halves_rejects_another_frame():
+    with pytest.raises(ValueError, match="within must be one of"):
+        popularity_halves([BASE], within="topic")

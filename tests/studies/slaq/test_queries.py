@@ -1,0 +1,142 @@
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.metrics.positions.topic_layout import is_balanced
+from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.studies.slaq.queries import free_query, latin_square_orders, topic_query
+
+SAMPLE = load_slaq_sample().topics
+
+
+@pytest.mark.parametrize("topic", SAMPLE, ids=lambda topic: topic.id)
+def test_long_queries_of_the_sample_parse(topic):
+    """In its own order a query is what the data says."""
+    parts = topic_query(topic)
+
+    assert not parts.is_rebuilt
+    assert len(parts.query.clauses) == 5
+    assert parts.query.render() == topic.long_question
+
+
+@pytest.mark.parametrize(
+    "long_question",
+    [
+        "Tell me about the Punic Wars.",
+        "Discuss (1) a, (2) b, (3) c, and (4) d.",
+        "Discuss it by covering (1) a, (2) b, (3) c, (4) who led, and (5) what he crossed.",
+        "Discuss it by covering (1) a, (2) b, (3) c, (4) two men, and (5) what the latter did.",
+    ],
+)
+def test_query_is_built_from_the_questions_where_clauses_cannot_move(make_topic, long_question):
+    parts = topic_query(make_topic(long_question=long_question))
+
+    assert parts.is_rebuilt
+    assert parts.query.render([5, 4, 3, 2, 1]) == (
+        "Discuss the topic The Punic Wars by answering these questions: "
+        "(1) What did Hannibal famously cross the Alps with? "
+        "(2) Who was the Carthaginian general in the Second Punic War? "
+        "(3) Which two powers fought in the Punic Wars? "
+        "(4) How long did the Punic Wars last? "
+        "(5) When did the First Punic War occur?"
+    )
+
+
+def test_wording_decides(make_topic):
+    dependent = make_topic(long_question="Say (1) a, (2) b, (3) c, (4) who, and (5) what he did.")
+    plain = make_topic()
+
+    assert topic_query(dependent, wording="query").query.clauses[4] == "what he did"
+    assert topic_query(plain, wording="questions").is_rebuilt
+    assert not topic_query(plain).is_rebuilt
+    with pytest.raises(ValueError, match="wording must be one of"):
+        topic_query(plain, wording="own")
+
+
+def test_query_without_lead_gets_one(make_topic):
+    topic = make_topic(long_question="(1) when, (2) how long, (3) who, (4) whom, (5) how")
+
+    assert topic_query(topic).query.render().startswith("Discuss The Punic Wars by covering (1)")
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("The Punic Wars", "Tell me about the Punic Wars."),
+        ("NaN", "Tell me about NaN."),
+        ("Who Wants to Be a Millionaire?", "Tell me about Who Wants to Be a Millionaire?"),
+        ("Apple Inc.", "Tell me about Apple Inc."),
+        ("Theology", "Tell me about Theology."),
+    ],
+)
+def test_free_query_lists_nothing(make_topic, name, query):
+    assert free_query(make_topic(name)) == query
+
+
+INDICES = [1, 2, 3, 4, 5]
+
+
+@given(n=st.integers(1, 60), seed=st.integers(-5, 10_000), topic=st.text(max_size=5))
+def test_orders_are_balanced_over_slots(n, seed, topic):
+    """The counts of a sub-question in two slots differ by one at most, by none for fives."""
+    orders = latin_square_orders(n, seed=seed, topic_id=topic)
+    counts = [Counter(order[slot] for order in orders) for slot in range(5)]
+    cells = [count[index] for count in counts for index in INDICES]
+
+    assert len(orders) == n
+    assert all(sorted(order) == INDICES for order in orders)
+    assert max(cells) - min(cells) <= (n % 5 != 0)
+    assert is_balanced((np.array(orders) - 1)[None]) == (n % 5 == 0)
+
+
+@given(k=st.integers(1, 12), seed=st.integers(0, 1000))
+def test_orders_balance_what_stands_before(k, seed):
+    """With tens, each sub-question follows each other one equally often."""
+    orders = latin_square_orders(10 * k, seed=seed)
+    pairs = Counter(pair for order in orders for pair in itertools.pairwise(order))
+
+    assert len(pairs) == 20
+    assert set(pairs.values()) == {2 * k}
+
+
+def test_orders_are_all_different_up_to_all_there_are():
+    assert len(set(latin_square_orders(120, seed=3))) == 120
+
+
+def test_orders_depend_on_seed_and_topic_alone():
+    first = latin_square_orders(5, seed=1, topic_id="a")
+
+    assert latin_square_orders(5, seed=1, topic_id="a") == first
+    assert latin_square_orders(5, seed=2, topic_id="a") != first
+    assert latin_square_orders(5, seed=1, topic_id="b") != first
+
+
+def test_first_orders_favour_no_sub_question():
+    """One order a topic: over many topics each sub-question stands in each slot as often."""
+    orders = [latin_square_orders(1, topic_id=str(topic))[0] for topic in range(5000)]
+    counts = np.array([[sum(o[s] == k for o in orders) for s in range(5)] for k in INDICES])
+
+    # 1,000 expected a cell, standard deviation 28.
+    assert np.abs(counts - 1000).max() < 140
+
+
+def test_squares_of_five_favour_no_pair():
+    """A single square cannot balance neighbours; over topics they even out."""
+    pairs = Counter(
+        pair
+        for topic in range(2000)
+        for order in latin_square_orders(5, topic_id=str(topic))
+        for pair in itertools.pairwise(order)
+    )
+
+    # 40,000 pairs over 20 cells.
+    assert max(abs(count - 2000) for count in pairs.values()) < 300
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_orders_rejects_none(n):
+    with pytest.raises(ValueError, match="n_permutations must be at least 1"):
+        latin_square_orders(n)

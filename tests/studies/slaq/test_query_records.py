@@ -1,0 +1,138 @@
+import itertools
+
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.studies.slaq.query_records import parse_long_query
+
+CLAUSES = ("when it began", "how long it took", "who fought", "who led", "what was crossed")
+# Figure 6 of the paper (arXiv 2510.11218), line breaks included.
+FIGURE_6 = """Discuss the Punic Wars by covering (1) when the First Punic War occurred,
+            (2) how long the Punic Wars lasted, (3) which two powers fought,
+            (4) who the renowned Carthaginian general in the Second Punic War was,
+            and (5) what he famously crossed Italy with."""
+
+LISTS = {
+    "(1)": "Discuss it by covering (1) {}, (2) {}, (3) {}, (4) {}, and (5) {}.",
+    "1)": "Discuss it by covering 1) {}, 2) {}, 3) {}, 4) {} and 5) {}.",
+    "1.": "Discuss it by covering: 1. {} 2. {} 3. {} 4. {} 5. {}.",
+    "1:": "Discuss it: 1: {}; 2: {}; 3: {}; 4: {}; 5: {}",
+    "(a)": "Discuss it by covering (a) {}, (b) {}, (c) {}, (d) {}, and (e) {}.",
+    "a)": "Discuss it by covering a) {}, b) {}, c) {}, d) {}, and e) {}.",
+    "(i)": "Discuss it by covering (i) {}, (ii) {}, (iii) {}, (iv) {}, and (v) {}.",
+    "lines": "Discuss it.\n1. {}\n2. {}\n3. {}\n4. {}\n5. {}",
+    "indented": "Discuss it:\n   (1) {}\n   (2) {}\n\n   (3) {}\n   (4) {}\n   (5) {}",
+    "no space": "Discuss it:(1){},(2){},(3){},(4){},(5){}.",
+    "as well as": "Discuss it by covering (1) {}; (2) {}; (3) {}; (4) {}; as well as (5) {}?",
+    "and finally": "Can you say (1) {}, (2) {}, (3) {}, (4) {}, and finally, (5) {}?",
+    "quoted": '"Discuss it by covering (1) {}, (2) {}, (3) {}, (4) {}, and (5) {}."',
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_parse_finds_the_clauses(name):
+    query = parse_long_query(LISTS[name].format(*CLAUSES))
+
+    assert query.clauses == CLAUSES
+
+
+def test_parse_agrees_with_the_paper():
+    query = parse_long_query(FIGURE_6)
+
+    assert query.lead == "Discuss the Punic Wars by covering"
+    assert query.render() == " ".join(FIGURE_6.split())
+    assert query.dependent == (5,)
+    assert query.render([5, 1, 2, 3, 4]) == (
+        "Discuss the Punic Wars by covering (1) what he famously crossed Italy with, (2) when the "
+        "First Punic War occurred, (3) how long the Punic Wars lasted, (4) which two powers "
+        "fought, and (5) who the renowned Carthaginian general in the Second Punic War was."
+    )
+
+
+def test_render_separates_clauses_with_commas_by_semicolons():
+    query = parse_long_query("Discuss (1) a, b, (2) c, (3) d, (4) e, and (5) f.")
+
+    assert query.render([5, 4, 3, 2, 1]) == "Discuss (1) f; (2) e; (3) d; (4) c; and (5) a, b."
+
+
+def test_render_keeps_questions_whole():
+    query = parse_long_query("Answer: (1) Who? (2) Why? (3) When? (4) How? (5) What?")
+
+    assert query.render([2, 1, 3, 4, 5]) == "Answer: (1) Why? (2) Who? (3) When? (4) How? (5) What?"
+
+
+def test_parse_leaves_sentences_after_the_list_at_the_end():
+    query = parse_long_query(
+        "Discuss Rome by covering (1) a, (2) b, (3) c, (4) d, and (5) who led Rome? Be concise."
+    )
+
+    assert query.render([5, 1, 2, 3, 4]).startswith(
+        "Discuss Rome by covering (1) who led Rome, (2)"
+    )
+    assert query.render([5, 1, 2, 3, 4]).endswith("(5) d? Be concise.")
+
+
+def test_parse_is_not_misled_by_brackets_and_names():
+    """O(2) and "Mt. Etna" stand in clauses and are no markers and no ends."""
+    query = parse_long_query(
+        "Explain O(2): (1) what O(2) is; (2) SO(3); (3) version 1.5 of it; (4) St. Paul; (5) Mt. X."
+    )
+
+    assert query.lead == "Explain O(2):"
+    assert query.clauses == ("what O(2) is", "SO(3)", "version 1.5 of it", "St. Paul", "Mt. X")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tell me about the Punic Wars.",
+        "Discuss (1) a, (2) b, (3) c, and (4) d.",
+        "Discuss (1) a, (2) b, (3) c, (4) d, (5) e, and (6) f.",
+        "Discuss (1) a, (2) b, (2) c, (4) d, and (5) e.",
+        "Discuss (2) a, (1) b, (3) c, (4) d, and (5) e.",
+        "Discuss (1) a (1) or a (2) b, (3) c, (4) d, and (5) e.",
+        "Discuss (1) , (2) b, (3) c, (4) d, and (5) e.",
+        "",
+    ],
+)
+def test_parse_gives_up_rather_than_cut_wrongly(text):
+    assert parse_long_query(text) is None
+
+
+@given(
+    clauses=st.lists(
+        st.text("abc, z", min_size=1, max_size=12).filter(lambda text: text.strip(" ,;")),
+        min_size=5,
+        max_size=5,
+    ),
+    order=st.permutations([1, 2, 3, 4, 5]),
+    mark=st.sampled_from([".", "?", ""]),
+)
+def test_render_is_undone_by_the_inverse_order(clauses, order, mark):
+    """A rendered query parses again, and the inverse order gives back the first one."""
+    body = "; ".join(
+        f"({k}) {' '.join(text.strip(' ,;').split())}" for k, text in enumerate(clauses, 1)
+    )
+    query = parse_long_query(f"Discuss it by covering {body}{mark}")
+    inverse = [order.index(k) + 1 for k in (1, 2, 3, 4, 5)]
+
+    again = parse_long_query(query.render(order))
+
+    assert again.clauses == tuple(query.clauses[k - 1] for k in order)
+    assert again.render(inverse) == query.render()
+
+
+def test_render_rejects_an_order_that_lacks_a_clause():
+    query = parse_long_query(FIGURE_6)
+
+    with pytest.raises(ValueError, match="1 to 5 once each"):
+        query.render([1, 2, 3, 4, 4])
+
+
+def test_every_order_holds_every_clause():
+    query = parse_long_query(FIGURE_6)
+
+    texts = {query.render(order) for order in itertools.permutations((1, 2, 3, 4, 5))}
+
+    assert len(texts) == 120
+    assert all(clause in text for text in texts for clause in query.clauses)

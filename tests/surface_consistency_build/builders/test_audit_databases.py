@@ -1,0 +1,138 @@
+import re
+from collections import Counter
+
+import datasets
+import pytest
+from surface_consistency_build.builders.audit_databases import (
+    audit_databases_builder,
+    write_differences,
+)
+from surface_consistency_build.builders.audit_databases.audit_databases_builder import (
+    AuditPromptRow,
+    build,
+)
+from surface_consistency_build.builders.audit_databases.write_differences import (
+    differences_page,
+    main,
+)
+
+from surface_consistency.engine.features import make_features
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.studies.audit.databases import build_audit_databases
+from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
+from surface_consistency.studies.audit.styles import style_writers
+from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
+
+FOLDER = write_differences.FOLDER
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A small folder of databases."""
+    folder = tmp_path / "source"
+    build_audit_databases(
+        folder,
+        domains=["sports"],
+        topologies=["base", "noise"],
+        styles=style_writers(["cloze", "continuations"]),
+    )
+    return folder
+
+
+@pytest.fixture
+def custom(data_files):
+    """The published databases."""
+    return data_files / "lmlm_audit" / "data" / "custom_databases"
+
+
+def test_build_gives_every_prompt_once(source, tmp_path):
+    built = build(source, tmp_path / "cache")
+
+    assert built.features == make_features(AuditPromptRow)
+    assert Counter(zip(built["topology"], built["style"], strict=True)) == {
+        ("base", "cloze"): 100,
+        ("base", "continuations"): 100,
+        ("noise", "cloze"): 160,
+        ("noise", "continuations"): 160,
+    }
+    assert set(built["domain"]) == {"sports"}
+
+
+def test_build_gives_every_triplet_once(source, tmp_path):
+    built = build(source, tmp_path / "cache", rows="triplets")
+
+    made = build_topology(load_fact_table("sports"), "noise").database
+    rows = [row for row in built if row["topology"] == "noise"]
+    assert [(row["subject"], row["relation"], row["object"]) for row in rows] == [
+        tuple(entry) for entry in made.triplets
+    ]
+
+
+def test_build_reads_the_published_folder(custom, tmp_path):
+    assert len(build(custom, tmp_path / "cache")) == 11_628
+
+
+def test_built_rows_can_be_published(source, tmp_path):
+    built = build(source, tmp_path / "cache")
+    (tmp_path / "published").mkdir()
+    built.to_parquet(tmp_path / "published" / "test.parquet")
+
+    loaded = datasets.load_dataset(
+        str(tmp_path / "published"), split="test", cache_dir=str(tmp_path / "other")
+    )
+
+    assert loaded.to_list() == built.to_list()
+
+
+def test_changed_files_are_built_anew(source, tmp_path):
+    before = len(build(source, tmp_path / "cache"))
+    (source / "sports" / "prompts" / "noise" / "prompts_cloze.jsonl").unlink()
+
+    assert len(build(source, tmp_path / "cache")) == before - 160
+
+
+def test_build_rejects_prompts_of_another_database(source, tmp_path):
+    build_audit_databases(tmp_path / "other", domains=["countries"], topologies=["base"])
+    (tmp_path / "other" / "countries" / "base.json").replace(source / "sports" / "base.json")
+
+    with pytest.raises(DataError, match="they belong to another database"):
+        build(source, tmp_path / "cache")
+
+
+def test_build_rejects_an_empty_folder(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="no databases <domain>/<topology>"):
+        build(tmp_path, tmp_path / "cache")
+
+
+def test_build_rejects_other_rows(source, tmp_path):
+    with pytest.raises(ValueError, match="rows must be one of prompts, triplets"):
+        build(source, tmp_path / "cache", rows="facts")
+
+
+def test_builder_file_is_not_named_as_its_folder():
+    assert audit_databases_builder.__file__.endswith("audit_databases/audit_databases_builder.py")
+
+
+def test_list_of_differences_is_what_the_tables_give(custom, tmp_path):
+    """Nobody edited it by hand, and nobody changed a table without it."""
+    main([str(custom), "--out", str(tmp_path / "page.md")])
+
+    committed = (FOLDER / "DIFFERENCES.md").read_text(encoding="utf-8")
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == committed
+
+
+def test_every_difference_has_a_reason(custom):
+    page = differences_page(custom)
+
+    assert "left out |" not in page.replace("in the place of one that is left out |", "")
+    assert "other names" not in page
+
+
+def test_card_tells_the_sizes():
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+    for domain in DOMAINS:
+        told = re.search(rf"^\| {domain} \|(.*)\|$", card, re.M)[1]
+        table = load_fact_table(domain)
+        made = [len(build_topology(table, name).database.triplets) for name in TOPOLOGIES]
+        assert [int(cell) for cell in told.split("|")] == made

@@ -1,0 +1,110 @@
+"""The committed dumps are those that the tables make."""
+
+import bz2
+import gzip
+import json
+import re
+
+import pytest
+from surface_consistency_build.samples.mini_wiki.make_mini_wiki import (
+    TABLES_FOLDER,
+    main,
+    render_dumps,
+)
+from surface_consistency_build.samples.mini_wiki.mariadb_server import find_programs
+from surface_consistency_build.samples.mini_wiki.tables import read_tables
+
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS
+
+_SERVER = re.compile(rb"^-- (?:MariaDB dump|Server version).*$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return read_tables(TABLES_FOLDER)
+
+
+def unpacked(name, content):
+    return bz2.decompress(content) if name.endswith("bz2") else gzip.decompress(content)
+
+
+def test_dumps_without_database_are_those_that_the_tables_make(tables, dumps):
+    """Nobody edited the product by hand."""
+    rendered = dict(render_dumps(tables))
+
+    assert len(rendered) == 4
+    for name, content in rendered.items():
+        assert unpacked(name, (dumps / name).read_bytes()) == unpacked(name, content)
+
+
+def test_sql_dumps_are_those_that_a_real_mariadb_writes(dumps, tmp_path):
+    """Load the tables and dump them again; byte by byte where the server is the same."""
+    if find_programs() is None:
+        pytest.skip("MariaDB is not installed")
+    main(["--out", str(tmp_path)])
+
+    paths = sorted(tmp_path.rglob("*.sql.gz"))
+    assert len(paths) == 6
+    for path in paths:
+        kept_path = dumps / path.relative_to(tmp_path)
+        fresh, kept = (gzip.decompress(file.read_bytes()) for file in (path, kept_path))
+        if _SERVER.findall(fresh) != _SERVER.findall(kept):
+            pytest.skip("another version of MariaDB, which may lay dumps out otherwise")
+        assert fresh == kept
+
+
+def test_check_rejects_a_stale_dump(tmp_path):
+    """A product that was edited by hand is named."""
+    path = tmp_path / "enwiki-20260101-pages-articles.xml.bz2"
+    path.write_bytes(bz2.compress(b"nothing"))
+
+    with pytest.raises(SystemExit, match=r"articles\.xml\.bz2 is not what the tables give"):
+        main(["--check", "--out", str(tmp_path)])
+
+
+def test_dumps_are_small(dumps):
+    assert sum(path.stat().st_size for path in dumps.rglob("*.*z*")) < 300_000
+
+
+def test_tables_cover_what_the_construction_must_handle(tables):
+    """All 33 categories, all 16 relations, and each oddity by a line of its own."""
+    labels = {label for redirect in tables.redirects for label in redirect.categories}
+    properties = {claim.property for claim in tables.claims}
+    titles = [redirect.title for redirect in tables.redirects]
+
+    assert set(CATEGORIES) < labels
+    assert {relation.property_id for relation in RELATIONS.values()} < properties
+    assert {claim.rank for claim in tables.claims} == {"preferred", "normal", "deprecated"}
+    assert {"somevalue", "novalue"} < {claim.object for claim in tables.claims}
+    assert max(len(title.encode()) for title in titles) == 255
+    assert len(titles) == len({(r.namespace, r.title) for r in tables.redirects})
+    assert any("),(" in title for title in titles)
+    assert len(tables.entities) == 60
+
+
+def test_dumps_hold_what_breaks_naive_readers(dumps):
+    """Quotes, backslashes, `),(`, line feeds and broken UTF-8, as a real server writes them."""
+    page = gzip.decompress((dumps / "enwiki-20260101-page.sql.gz").read_bytes())
+    links = gzip.decompress((dumps / "enwiki-20260101-categorylinks.sql.gz").read_bytes())
+
+    assert b"'Grel\\'s_\\\"Last\\\"_Lamp'" in page
+    assert b"'Back\\\\slash_Lane'" in page
+    assert b"'Ode_(1),(2)_and_3'" in page
+    assert page.count(b"INSERT INTO") > 1
+    assert b",NULL)" in page
+    assert b"\\'),(\\\\\\'\\n\\r\t\\0\\Z\xff\xfe\xc3(\xe2\x82" in links
+    with pytest.raises(UnicodeDecodeError, match="utf-8"):
+        links.decode()
+
+
+def test_wikidata_dump_has_the_framing_of_the_real_one(dumps):
+    """A JSON array with one entity a line, empty values as empty arrays."""
+    text = gzip.decompress((dumps / "wikidata-20260101-all.json.gz").read_bytes()).decode()
+    first, *lines, last = text.splitlines()
+
+    assert (first, last) == ("[", "]")
+    entities = [json.loads(line.removesuffix(",")) for line in lines]
+    assert len(entities) == 61
+    assert [entity["id"] for entity in entities if entity["type"] == "property"] == ["P17"]
+    assert any(entity["aliases"] == [] for entity in entities)
+    assert any(entity["claims"] == [] for entity in entities)

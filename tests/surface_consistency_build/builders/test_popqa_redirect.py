@@ -1,0 +1,178 @@
+"""PopQA with redirects, on rows about the miniature wiki."""
+
+import json
+from pathlib import Path
+
+import datasets
+import pytest
+from surface_consistency_build.builders.popqa_redirect import export, popqa_redirect_builder
+from surface_consistency_build.builders.popqa_redirect.popqa_redirect_builder import (
+    PopQARedirectBuilder,
+    PopQARedirectConfig,
+    build_popqa_redirect,
+)
+from surface_consistency_build.wikimedia.construction import BuiltRow
+
+from surface_consistency.engine.features import make_features
+from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+
+pytest.importorskip("duckdb")
+
+# id, subject, its item, relation, object, its item, template
+FACTS = [
+    (4222382, "Maren Oskeld", 22, "place of birth", "Brisk Harbor", 3, "In what city was {} born?"),
+    (4222383, "Corvane", 39, "director", "Runa Selje", 40, "Who was the director of {}?"),
+    (4222384, "Sanna Tarn", 25, "place of birth", "Mörvik", 5, "In what city was {} born?"),
+    (4222385, "NA", 30, "occupation", "lampwright", 15, "What is {}'s occupation?"),
+]
+
+
+@pytest.fixture
+def popqa(tmp_path):
+    """Rows in PopQA's columns: one without redirects, one without a page."""
+    lines = [
+        {
+            "id": number,
+            "subj": subject,
+            "prop": prop,
+            "obj": obj,
+            "subj_id": 1,
+            "prop_id": 218,
+            "obj_id": 2,
+            "s_aliases": json.dumps(["one"]),
+            "o_aliases": json.dumps([]),
+            "s_uri": f"http://www.wikidata.org/entity/Q{990000000 + subject_item}",
+            "o_uri": f"http://www.wikidata.org/entity/Q{990000000 + object_item}",
+            "s_wiki_title": subject,
+            "o_wiki_title": obj,
+            "s_pop": 100,
+            "o_pop": 200,
+            "question": template.replace("{}", subject),
+            "possible_answers": json.dumps([obj, "another"]),
+        }
+        for number, subject, subject_item, prop, obj, object_item, template in FACTS
+    ]
+    path = tmp_path / "popqa" / "test.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_build_asks_popqa_under_redirects(dumps, popqa, tmp_path):
+    """Facts, answers and numbers are PopQA's; the redirects are the wiki's."""
+    rows = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+
+    assert rows.features == make_features(BuiltRow)
+    assert [(row["triplet_id"], row["subject_surface"]) for row in rows] == [
+        (4222382, "Maren Oskeld"),
+        (4222382, "Maren Ilsabet Tarn"),
+        (4222382, "Maren Oskelt"),
+        (4222382, "Maren Tarn-Quist"),
+        (4222382, "Oskeld"),
+        (4222383, "Corvane"),
+        (4222383, "Corvayne"),
+        (4222383, "Korvane"),
+        (4222383, "Korvayne"),
+    ]
+    assert rows[1]["question"] == "In what city was Maren Ilsabet Tarn born?"
+    assert rows[1]["subject_surface_category"] == ["Redirects_from_birth_names"]
+    assert rows[1]["object_aliases"] == ["Brisk Harbor", "another"]
+    assert rows[0]["subject_pageviews"] == 100
+    assert len(load_redirectqa(rows).pairs) == 7
+
+
+def test_build_in_two_wordings_doubles_the_rows(dumps, popqa, tmp_path):
+    rows = build_popqa_redirect(dumps, tmp_path / "cache", name="two-wordings", popqa=str(popqa))
+
+    assert len(rows) == 18
+    assert rows.unique("template") == ["original", "paraphrase"]
+
+
+def test_build_sees_changed_rows_of_popqa(dumps, popqa, tmp_path):
+    """PopQA's rows are part of the cache's identity, not only the dumps."""
+    before = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+    lines = popqa.read_text("utf-8").splitlines(keepends=True)
+    popqa.write_text("".join(lines[1:]), encoding="utf-8")
+    after = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+
+    assert (len(before), len(after)) == (9, 4)
+
+
+def test_build_takes_unchanged_sources_from_the_cache(dumps, popqa, tmp_path, monkeypatch):
+    first = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+
+    def refuse(*_, **__):
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(popqa_redirect_builder, "run_augmentation", refuse)
+
+    again = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+    assert again.to_list() == first.to_list()
+    assert (tmp_path / "cache" / "popqa_redirect").is_dir()
+
+
+def test_builder_without_hash_is_refused(dumps, popqa, tmp_path):
+    builder = PopQARedirectBuilder(
+        cache_dir=str(tmp_path / "cache"), data_dir=str(dumps), popqa=str(popqa)
+    )
+
+    with pytest.raises(ValueError, match="PopQARedirectBuilder has no hash"):
+        builder.download_and_prepare()
+
+
+def test_builder_file_is_not_named_as_its_folder():
+    for path in Path(popqa_redirect_builder.__file__).parent.iterdir():
+        assert path.stem != path.parent.name
+
+
+def test_build_rejects_facts_without_redirects(dumps, popqa, tmp_path):
+    """Nothing to compare is an error, not an empty data set."""
+    lines = popqa.read_text("utf-8").splitlines(keepends=True)
+    popqa.write_text("".join(lines[2:]), encoding="utf-8")
+
+    with pytest.raises(DataError, match=r"no rows|no redirect|left"):
+        build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+
+
+def test_build_rejects_missing_rows_of_popqa(dumps, tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"absent\.jsonl"):
+        build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(tmp_path / "absent.jsonl"))
+
+
+def test_export_agrees_with_the_builder(dumps, popqa, tmp_path):
+    config = PopQARedirectConfig(name="original", popqa=str(popqa))
+    written = export.export(dumps, tmp_path / "out", config=config, work=tmp_path / "work")
+
+    loaded = datasets.load_dataset(
+        str(written.folder), split="test", cache_dir=str(tmp_path / "hf")
+    )
+    built = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+    assert loaded.to_list() == built.to_list()
+    card = (written.folder / "README.md").read_text("utf-8")
+    assert "| test | 9 | 2 | 2 | 7 |" in card
+    assert "MIT" in card
+    assert str(tmp_path) not in card
+
+
+def test_export_warns_of_subjects_without_items(dumps, popqa, tmp_path):
+    """Their names stand for their articles, and facts are lost where they do not."""
+    lines = [json.loads(line) for line in popqa.read_text("utf-8").splitlines()]
+    for row in lines:
+        row.pop("s_uri", None)
+    popqa.write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
+    config = PopQARedirectConfig(popqa=str(popqa))
+
+    with pytest.warns(SurfaceConsistencyWarning, match=r"facts name no Wikidata item .*s_uri"):
+        export.export(dumps, tmp_path / "out", config=config, work=tmp_path / "work")
+
+
+def test_main_lists_what_it_would_upload(dumps, popqa, tmp_path, capsys):
+    export.main(
+        [
+            *("--dumps", str(dumps), "--popqa", str(popqa), "--out", str(tmp_path / "out")),
+            *("--push-to-hub", "owner/popqa-redirects", "--no-checksums"),
+        ]
+    )
+
+    assert capsys.readouterr().out.splitlines()[-1].startswith("would upload 5 files, ")

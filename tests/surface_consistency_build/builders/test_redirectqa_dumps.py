@@ -1,0 +1,325 @@
+"""RedirectQA from dumps as a `datasets` builder, on the miniature wiki."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import datasets
+import huggingface_hub
+import pytest
+from surface_consistency_build.builders import common as builders
+from surface_consistency_build.builders.redirectqa import dumps_builder, export
+from surface_consistency_build.builders.redirectqa.dumps_builder import (
+    RedirectQADumpsBuilder,
+    RedirectQADumpsConfig,
+    build_from_dumps,
+)
+from surface_consistency_build.wikimedia.construction import BuiltRow
+
+from surface_consistency.engine.features import make_features
+from surface_consistency.errors import (
+    DataError,
+    DumpError,
+    MissingDependencyError,
+    SourceNotFoundError,
+)
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+from surface_consistency.taxonomy import CATEGORIES
+
+pytest.importorskip("duckdb")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def rows(dumps, cache):
+    return build_from_dumps(dumps, cache)
+
+
+@pytest.fixture
+def other_dumps(dumps, tmp_path):
+    """A copy of the dumps, to be changed."""
+    ignored = shutil.ignore_patterns("*.py", "*.md", "*.tsv", "__pycache__")
+    return Path(shutil.copytree(dumps, tmp_path / "dumps", ignore=ignored))
+
+
+def test_build_gives_the_rows_of_the_construction(rows):
+    assert len(rows) == 286
+    assert rows.features == make_features(BuiltRow)
+    assert isinstance(rows.features["object_aliases"], datasets.List)
+    labels = {label for row in rows for label in row["subject_surface_category"]}
+    assert labels == {"__MAIN__", *CATEGORIES}
+
+
+def test_built_rows_are_rows_of_the_release(rows):
+    """The loader of the published data set reads them, and pairs all redirects."""
+    data = load_redirectqa(rows)
+
+    assert len(data.questions) == 286
+    assert len(data.pairs) == 188
+    assert not data.unpaired
+
+
+def test_build_of_v0_1_0_leaves_religion_and_the_paraphrase_out(dumps, cache):
+    rows = build_from_dumps(dumps, cache, name="v0.1.0")
+
+    assert "religion" not in rows.unique("relation")
+    assert rows.unique("template") == ["original"]
+
+
+def test_build_of_objects_varies_the_object(dumps, cache):
+    rows = build_from_dumps(dumps, cache, name="v1.0.0-objects")
+    first = rows.filter(lambda row: row["triplet_id"] == 1)
+
+    assert set(first.unique("object_surface")) == {"Brisk Harbor", "Brisk Harbour", "Brisk harbor"}
+    assert set(rows.unique("subject_redirect_wiki_title")) == {None}
+
+
+def test_build_names_the_cache_after_the_data_set(rows, cache):
+    assert {path.name for path in cache.iterdir() if path.is_dir()} >= {
+        "redirectqa",
+        "dumps-work",
+    }
+    assert not (cache / "dumps_builder").exists()
+
+
+def test_configurations_do_not_share_rows(dumps, cache, rows):
+    """Each configuration has a cache of its own; a field that differs makes another one."""
+    few = build_from_dumps(dumps, cache, triples=10)
+
+    assert len(few) < len(rows)
+    assert len(build_from_dumps(dumps, cache)) == 286
+
+
+def test_build_takes_unchanged_dumps_from_the_cache(dumps, cache, rows, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(dumps_builder, "run_build", refuse)
+
+    assert build_from_dumps(dumps, cache).to_list() == rows.to_list()
+
+
+def test_build_sees_changed_dumps(other_dumps, tmp_path):
+    """Changed dumps are built again, where `datasets` alone returns the stale rows."""
+    before = build_from_dumps(other_dumps, tmp_path / "cache")
+    (other_dumps / "pageviews-202511-user.bz2").unlink()
+    after = build_from_dumps(other_dumps, tmp_path / "cache")
+
+    assert len(before) == 286
+    assert {row["subject_wiki_title"] for row in before} - {
+        row["subject_wiki_title"] for row in after
+    } == {"Tolven Reach"}
+
+
+def test_builder_hash_names_dumps_settings_and_versions(dumps, other_dumps, tmp_path, monkeypatch):
+    """Not the folder that the dumps lie in."""
+
+    def hash_of(folder, **options):
+        return dumps_builder.dumps_builder(folder, tmp_path, **options).hash
+
+    seen = [hash_of(dumps)]
+    assert hash_of(other_dumps) == seen[0]
+
+    seen += [hash_of(dumps, name="v0.1.0"), hash_of(dumps, seed=1)]
+    monkeypatch.setattr(builders, "__version__", "99.0")
+    seen.append(hash_of(dumps))
+    monkeypatch.setattr(RedirectQADumpsBuilder, "VERSION", datasets.Version("9.0.0"))
+    seen.append(hash_of(dumps))
+    renamed = other_dumps / "enwiki-20260101-page.sql.gz"
+    renamed.write_bytes(renamed.read_bytes() + b"\x00")
+    seen.append(hash_of(other_dumps))
+
+    assert len(set(seen)) == 6
+
+
+def test_builder_without_hash_is_refused(dumps, tmp_path):
+    """Its cache would outlive a change of the dumps."""
+    builder = RedirectQADumpsBuilder(cache_dir=str(tmp_path), data_dir=str(dumps))
+
+    with pytest.raises(ValueError, match="RedirectQADumpsBuilder has no hash, so its cache"):
+        builder.download_and_prepare()
+
+
+def test_builder_files_are_not_named_as_their_folder():
+    """`load_dataset` refuses a folder that holds a script of its own name."""
+    for path in Path(dumps_builder.__file__).parent.iterdir():
+        assert path.stem != path.parent.name
+
+
+def test_build_rejects_missing_dumps_before_any_work(other_dumps, tmp_path):
+    for path in other_dumps.glob("wikidata*"):
+        path.unlink()
+
+    with pytest.raises(SourceNotFoundError, match=r"lacks 1 dump file of .*wikidata-YYYYMMDD-all"):
+        build_from_dumps(other_dumps, tmp_path / "cache")
+    assert not (tmp_path / "cache" / "dumps-work").exists()
+
+
+def test_build_rejects_a_truncated_dump_by_name(other_dumps, tmp_path):
+    """The error of the reader comes through, not the one that `datasets` wraps it in."""
+    path = other_dumps / "enwiki-20260101-redirect.sql.gz"
+    path.write_bytes(path.read_bytes()[:900])
+
+    with pytest.raises(DumpError, match=r"redirect\.sql\.gz"):
+        build_from_dumps(other_dumps, tmp_path / "cache")
+
+
+def test_build_rejects_an_unknown_configuration(dumps, tmp_path):
+    with pytest.raises(ValueError, match="'nope' not found"):
+        build_from_dumps(dumps, tmp_path, name="nope")
+
+
+def test_keyed_rows_rejects_rows_with_one_key(dumps, cache, rows):
+    """Two rows under one key are refused, where `datasets` keeps both."""
+    config = RedirectQADumpsConfig(name="v1.0.0", triples=10)
+    result = dumps_builder.run_build(dumps, builders.work_folder(cache, "enwiki"), config)
+    twice = type("Twice", (), {"rows": lambda _: [*result.rows(), *result.rows()]})()
+
+    assert len(list(builders.keyed_rows(result))) == result.n_rows
+    with pytest.raises(DataError, match=r"two rows have the key \["):
+        list(builders.keyed_rows(twice))
+
+
+def test_builder_writes_parquet_shards(dumps, cache, rows, tmp_path):
+    """`download_and_prepare` with a format, as `datasets` offers it."""
+    builder = dumps_builder.dumps_builder(dumps, cache)
+    builder.download_and_prepare(str(tmp_path / "out"), file_format="parquet")
+    files = [str(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
+
+    loaded = datasets.load_dataset(
+        "parquet", data_files={"test": files}, split="test", cache_dir=str(tmp_path / "cache")
+    )
+    assert loaded.to_list() == rows.to_list()
+
+
+@pytest.fixture(scope="module")
+def exported(dumps, cache, tmp_path_factory):
+    """Both releases in one folder."""
+    configs = [
+        config
+        for config in RedirectQADumpsBuilder.BUILDER_CONFIGS
+        if config.name in {"v1.0.0", "v0.1.0"}
+    ]
+    out = tmp_path_factory.mktemp("exported")
+    return export.export(dumps, out, configs=configs, work=cache)
+
+
+@pytest.mark.parametrize("name", ["v1.0.0", "v0.1.0"])
+def test_export_agrees_with_the_builder(exported, dumps, cache, tmp_path, name):
+    """A round trip through the folder gives the rows that were built."""
+    loaded = datasets.load_dataset(
+        str(exported.folder), name, split="test", cache_dir=str(tmp_path)
+    )
+
+    built = build_from_dumps(dumps, cache, name=name)
+    assert loaded.to_list() == built.to_list()
+    assert loaded.features == built.features
+
+
+def test_export_streams(exported, tmp_path):
+    loaded = datasets.load_dataset(
+        str(exported.folder), split="test", streaming=True, cache_dir=str(tmp_path)
+    )
+
+    assert sum(1 for _ in loaded) == 286
+
+
+def test_export_card_tells_counts_attrition_and_sources(exported):
+    card = (exported.folder / "README.md").read_text("utf-8")
+
+    assert "| test | 286 | 49 | 49 | 94 |" in card
+    assert "| sample | triples | 55 | 53 |" in card
+    assert "| enwiki-20260101-page.sql.gz | 20260101 |" in card
+    assert "| pageviews-202511-user.bz2 | 202511 |" in card
+    assert "| `Redirects_from_birth_names` | Alternative names and abbreviations | 5 |" in card
+    assert "CC BY-SA 4.0" in card
+    assert str(exported.folder) not in card
+
+
+def test_export_manifest_names_dumps_by_their_checksums(exported, dumps):
+    content = (exported.folder / "metadata" / "v1.0.0" / "build.json").read_text("utf-8")
+    manifest = json.loads(content)
+
+    assert manifest["seed"] == 0
+    assert manifest["options"]["triples"] == 500_000
+    assert {source["name"] for source in manifest["sources"]} >= {
+        "enwiki-20260101-redirect.sql.gz",
+        "wikidata-20260101-all.json.gz",
+        "pageviews-202512-user.bz2",
+    }
+    for source in manifest["sources"]:
+        assert source["n_bytes"] == (dumps / source["name"]).stat().st_size
+        assert len(source["sha1"]) == 40
+    assert str(dumps) not in content
+
+
+def test_export_is_deterministic(exported, dumps, tmp_path):
+    """Another work folder, the same bytes."""
+    configs = [
+        config
+        for config in RedirectQADumpsBuilder.BUILDER_CONFIGS
+        if config.name in {"v1.0.0", "v0.1.0"}
+    ]
+    again = export.export(dumps, tmp_path / "out", configs=configs, work=tmp_path / "work")
+
+    assert again.files == exported.files
+    for name in again.files:
+        assert (again.folder / name).read_bytes() == (exported.folder / name).read_bytes()
+
+
+def test_main_lists_what_it_would_upload(dumps, tmp_path, capsys):
+    """Without `--no-dry-run` nothing goes out; sockets are blocked here."""
+    export.main(
+        [
+            *("--dumps", str(dumps), "--out", str(tmp_path / "out")),
+            *("--config", "v0.1.0", "--push-to-hub", "owner/redirectqa"),
+        ]
+    )
+    lines = capsys.readouterr().out.splitlines()
+
+    assert lines[-1].startswith("would upload 5 files, ")
+    assert lines[-1].endswith(" to owner/redirectqa; add --no-dry-run to do it")
+    assert any(line.endswith("v0.1.0/test-00000-of-00001.parquet") for line in lines)
+
+
+def test_main_uploads_when_asked(dumps, tmp_path, capsys, monkeypatch):
+    calls = []
+
+    class FakeHub:
+        def create_repo(self, repo_id, **options):
+            calls.append(repo_id)
+
+        def upload_folder(self, **options):
+            calls.append(len(options["allow_patterns"]))
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    export.main(
+        [
+            *("--dumps", str(dumps), "--out", str(tmp_path / "out"), "--no-checksums"),
+            *("--push-to-hub", "owner/redirectqa", "--no-dry-run"),
+        ]
+    )
+
+    assert calls == ["owner/redirectqa", 5]
+    assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
+
+
+def test_build_names_a_missing_library_itself(dumps, tmp_path, monkeypatch):
+    """Not by way of the error that `datasets` wraps others in."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+
+    with pytest.raises(MissingDependencyError, match=r"needs duckdb, .*\[build\]"):
+        build_from_dumps(dumps, tmp_path)
+
+
+def test_main_rejects_a_repository_without_owner_before_any_work(dumps, tmp_path):
+    arguments = ["--dumps", str(dumps), "--out", str(tmp_path / "out"), "--push-to-hub", "name"]
+
+    with pytest.raises(ValueError, match="repo_id must be owner/name as on the hub, got 'name'"):
+        export.main(arguments)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,129 @@
+"""The bundled sample: what it must hold, and that its files are those its tables make."""
+
+import json
+from collections import Counter, defaultdict
+
+import datasets
+import pytest
+from surface_consistency_build.samples.redirectqa_sample.build_sample import (
+    SAMPLE_FOLDER,
+    TABLES_FOLDER,
+    main,
+)
+from surface_consistency_build.samples.redirectqa_sample.tables import (
+    check_tables,
+    find_faults,
+    read_tables,
+)
+
+from surface_consistency.matching import RULES, match
+from surface_consistency.studies.redirectqa.data import load_redirectqa
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TYPES, parse_category, parse_type
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Rows of the committed file."""
+    lines = (SAMPLE_FOLDER / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_files_are_those_that_the_tables_make(tmp_path):
+    """Nobody edited the product by hand."""
+    main(["--out", str(tmp_path)])
+
+    made = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*") if file.is_file())
+    assert len(made) >= 2
+    for name in made:
+        assert (SAMPLE_FOLDER / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_check_rejects_a_stale_file(tmp_path):
+    """A product that was edited by hand is named."""
+    main(["--out", str(tmp_path)])
+    (tmp_path / "test.jsonl").write_text("{}", encoding="utf-8")
+
+    with pytest.raises(SystemExit, match=r"test\.jsonl is not what the tables give"):
+        main(["--check", "--out", str(tmp_path)])
+
+
+def test_tables_have_no_fault():
+    """Facts and redirects keep every rule of the builder."""
+    assert list(find_faults(read_tables(TABLES_FOLDER))) == []
+
+
+def test_check_tables_rejects_a_copy_with_a_fault(tmp_path):
+    """A redirect of a subject that no fact is about is named."""
+    for file in TABLES_FOLDER.glob("*.tsv"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    redirects = tmp_path / "redirects.tsv"
+    lines = redirects.read_text(encoding="utf-8").splitlines()
+    cells = lines[1].split("\t")
+    cells[0] = "Q0"
+    redirects.write_text("\n".join([lines[0], "\t".join(cells), *lines[2:]]) + "\n", "utf-8")
+
+    with pytest.raises(ValueError, match="Q0"):
+        check_tables(read_tables(tmp_path))
+
+
+def test_sample_covers_relations_and_categories(rows):
+    """60 facts or more over 16 relations, redirects in all 33 categories, 1 to 4 a fact."""
+    facts = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        facts[row["triplet_id"]][row["template"]].add(
+            (row["subject_surface"], tuple(row["subject_surface_category"]))
+        )
+
+    assert len(facts) >= 60
+    assert {row["relation"] for row in rows} == set(RELATIONS)
+    labels = {label for row in rows for label in row["subject_surface_category"]}
+    assert labels == {"__MAIN__", *CATEGORIES}
+    for by_template in facts.values():
+        assert set(by_template) == {"original", "paraphrase"}
+        assert by_template["original"] == by_template["paraphrase"]
+        counted = Counter("__MAIN__" in kinds for _, kinds in by_template["original"])
+        assert counted[True] == 1
+        assert 1 <= counted[False] <= 4
+
+
+def test_sample_words_its_questions_by_the_taxonomy(rows):
+    """Relations, properties and templates are the package's."""
+    for row in rows:
+        relation = RELATIONS[row["relation"]]
+        assert row["relation_id"] == relation.property_id
+        assert row["question"] == relation.question(
+            row["subject_surface"], template=row["template"]
+        )
+
+
+def test_category_table_agrees_with_the_taxonomy():
+    """The hub's metadata file says the same as the package."""
+    file = SAMPLE_FOLDER / "metadata" / "redirect_category_to_type.csv"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    pairs = [line.split(",") for line in lines[1:]]
+
+    assert len(pairs) == 33
+    for label, kind in pairs:
+        assert parse_category(label).label == label
+        assert parse_type(kind).name == parse_category(label).type
+        assert kind == TYPES[parse_category(label).type].label
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_answer_matches_itself_and_no_question_scores(rows, rule):
+    """Each accepted answer is right by every rule; an echo of the question is right by none."""
+    for row in rows:
+        for answer in row["object_aliases"]:
+            assert match(answer, row["object_aliases"], rule=rule).is_match
+        assert not match(row["question"], row["object_aliases"], rule=rule).is_match
+
+
+def test_sample_loads_as_a_hub_repository(rows, tmp_path):
+    """`load_dataset(folder)` gives the rows with the declared features, pageviews as integers."""
+    loaded = datasets.load_dataset(str(SAMPLE_FOLDER), split="test", cache_dir=str(tmp_path))
+
+    assert loaded.to_list() == rows
+    assert loaded.features["subject_pageviews"] == datasets.Value("int64")
+    assert len(load_redirectqa(loaded).pairs) == sum(
+        row["subject_redirect_wiki_title"] is not None for row in rows
+    )

@@ -1,0 +1,124 @@
+"""The card: its header is the hub's, its numbers are the rows'."""
+
+from types import SimpleNamespace
+
+import pytest
+from huggingface_hub import DatasetCard
+from surface_consistency_build.cards.build_records import RowCounts
+from surface_consistency_build.cards.dataset_card import (
+    CardSubset,
+    markdown_table,
+    redirectqa_card,
+    render_card,
+)
+
+
+def card_of(built_rows, **options):
+    counts = RowCounts()
+    list(counts.watch("test", built_rows))
+    subset = CardSubset(
+        name="v1.0.0",
+        counts=counts,
+        data_files={"test": "v1.0.0/test-*.parquet"},
+        columns={"triplet_id": "int64"},
+        **options,
+    )
+    return render_card(redirectqa_card(), [subset], default="v1.0.0")
+
+
+def test_render_card_header_is_what_the_hub_reads(built_rows):
+    header = DatasetCard(card_of(built_rows)).data.to_dict()
+
+    assert header["license"] == "cc-by-sa-4.0"
+    assert header["language"] == ["en"]
+    assert header["task_categories"] == ["question-answering"]
+    assert header["size_categories"] == "n<1K"
+    assert header["pretty_name"] == "RedirectQA"
+    assert header["configs"] == [
+        {
+            "config_name": "v1.0.0",
+            "default": True,
+            "data_files": [{"split": "test", "path": "v1.0.0/test-*.parquet"}],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "size"),
+    [
+        (999, "n<1K"),
+        (1_000, "1K<n<10K"),
+        (61_120, "10K<n<100K"),
+        (9_999_999, "1M<n<10M"),
+        (10_000_000, "n>10M"),
+    ],
+)
+def test_render_card_size_is_that_of_all_rows(n_rows, size):
+    counts = RowCounts()
+    counts.rows["test"] = n_rows
+    subset = CardSubset(name="a", counts=counts, data_files={"test": "a/*"}, columns={})
+    header = DatasetCard(render_card(redirectqa_card(), [subset], default="a")).data.to_dict()
+
+    assert header["size_categories"] == size
+
+
+def test_render_card_shows_counts_attrition_and_build(built_rows, manifest):
+    line = SimpleNamespace(
+        step="pageviews",
+        unit="triples",
+        rows_in=1234,
+        rows_out=1200,
+        reason="no views | of the object",
+        removed=34,
+    )
+    lines = card_of(built_rows, attrition=[line], manifest=manifest).splitlines()
+
+    assert "| test | 10 | 2 | 2 | 3 |" in lines
+    assert "| Typical errors | 1 |" in lines
+    assert "| `Redirects_from_pseudonyms` | Alternative names and abbreviations | 1 |" in lines
+    assert "| place_of_birth | P19 | 1 |" in lines
+    assert "| pageviews | triples | 1,234 | 1,200 | no views \\| of the object | 34 |" in lines
+    assert "| enwiki-20260101-page.sql.gz | 20260101 | 1,234 | ab12 |" in lines
+    assert "| seed | 7 |" in lines
+    assert "| triples | 500000 |" in lines
+    text = "\n".join(lines)
+    assert "CC BY-SA 4.0" in text
+    assert "CC0" in text
+    assert "eprint        = {2604.21882}" in text
+
+
+def test_render_card_says_what_columns_and_wordings_there_are(built_rows):
+    lines = card_of(built_rows, meanings={"triplet_id": "The fact."}).splitlines()
+
+    assert "| triplet_id | int64 | The fact. |" in lines
+    assert "| paraphrase | 5 |" in lines
+
+
+def test_redirectqa_card_names_the_licence_of_the_english_wordings():
+    """They are PopQA's; those of other languages are not."""
+    english, japanese = redirectqa_card(("en", "ja")), redirectqa_card(("ja",))
+
+    assert "MIT" in english.license_notes
+    assert "mallen2023trust" in english.citation
+    assert "MIT" not in japanese.license_notes
+    assert "mallen2023trust" not in japanese.citation
+
+
+def test_render_card_is_deterministic(built_rows, manifest):
+    assert card_of(built_rows, manifest=manifest) == card_of(built_rows, manifest=manifest)
+
+
+def test_render_card_rejects_a_default_that_is_no_subset(built_rows):
+    with pytest.raises(ValueError, match=r"the default 'v2' is none of the subsets \(\)"):
+        render_card(redirectqa_card(), [], default="v2")
+
+
+def test_markdown_table_keeps_cells_in_their_columns():
+    table = markdown_table(("a", "b"), [("x|y\nz", 1), ("", 12345)])
+
+    assert table.splitlines() == [
+        "| a | b |",
+        "| --- | ---: |",
+        "| x\\|y z | 1 |",
+        "|  | 12,345 |",
+    ]

@@ -1,0 +1,179 @@
+"""Nothing goes to the hub that the plan did not show, and a dry run talks to nobody."""
+
+import hashlib
+import inspect
+from pathlib import Path
+from types import SimpleNamespace
+
+import huggingface_hub
+import pytest
+from huggingface_hub.utils import filter_repo_objects
+from surface_consistency_build.cards.dataset_card import redirectqa_card
+from surface_consistency_build.cards.dataset_folder import write_folder
+from surface_consistency_build.cards.publish import HubApi, publish_folder
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+
+
+class FakeHub:
+    """A hub in memory, with `huggingface_hub`'s own matching of patterns."""
+
+    def __init__(self, files=()):
+        self.files = dict.fromkeys(files, b"old")
+        self.repositories = {}
+        self.calls = []
+
+    def create_repo(self, repo_id, *, repo_type, private, exist_ok):
+        assert exist_ok
+        self.calls.append("create_repo")
+        self.repositories.setdefault(repo_id, (repo_type, private))
+
+    def upload_folder(
+        self,
+        *,
+        repo_id,
+        folder_path,
+        repo_type,
+        revision,
+        commit_message,
+        allow_patterns,
+        delete_patterns,
+    ):
+        self.calls.append("upload_folder")
+        self.revision, self.message = revision, commit_message
+        assert repo_type == "dataset"
+        folder = Path(folder_path)
+        names = [
+            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        ]
+        for name in filter_repo_objects(list(self.files), allow_patterns=delete_patterns):
+            del self.files[name]
+        for name in filter_repo_objects(names, allow_patterns=allow_patterns):
+            self.files[name] = (folder / name).read_bytes()
+        return SimpleNamespace(commit_url=f"https://hub.example/{repo_id}/commit/1")
+
+
+@pytest.fixture
+def folder(subset, tmp_path):
+    """A written folder, with things beside it that are nobody's business."""
+    write_folder(tmp_path / "out", [subset()], card=redirectqa_card(), rows_per_shard=5)
+    (tmp_path / "out" / ".cache").mkdir()
+    (tmp_path / "out" / ".cache" / "secret").write_text("token", encoding="utf-8")
+    (tmp_path / "out" / ".env").write_text("token", encoding="utf-8")
+    return tmp_path / "out"
+
+
+NAMES = [
+    "README.md",
+    "metadata/redirect_category_to_type.csv",
+    "v1.0.0/test-00000-of-00002.parquet",
+    "v1.0.0/test-00001-of-00002.parquet",
+]
+
+
+def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
+    api = FakeHub()
+    plan = publish_folder(folder, "owner/redirectqa", api=api)
+
+    assert api.calls == []
+    assert (plan.is_done, plan.url) == (False, None)
+    assert [upload.path for upload in plan.uploads] == NAMES
+    for upload in plan.uploads:
+        content = (folder / upload.path).read_bytes()
+        assert upload.n_bytes == len(content)
+        assert upload.sha256 == hashlib.sha256(content).hexdigest()
+    assert plan.total_bytes == sum((folder / name).stat().st_size for name in NAMES)
+
+
+def test_publish_folder_dry_run_needs_no_api(folder):
+    """Sockets are blocked here, so a dry run that went out would fail."""
+    assert not publish_folder(folder, "owner/redirectqa").is_done
+
+
+def test_publish_folder_uploads_what_the_dry_run_showed(folder):
+    shown = publish_folder(folder, "owner/redirectqa")
+    api = FakeHub()
+    done = publish_folder(
+        folder, "owner/redirectqa", dry_run=False, api=api, revision="next", message="Rows"
+    )
+
+    assert api.calls == ["create_repo", "upload_folder"]
+    assert api.repositories == {"owner/redirectqa": ("dataset", True)}
+    assert (api.revision, api.message) == ("next", "Rows")
+    assert sorted(api.files) == NAMES
+    assert done.uploads == shown.uploads
+    for upload in shown.uploads:
+        assert hashlib.sha256(api.files[upload.path]).hexdigest() == upload.sha256
+    assert done.is_done
+    assert done.url == "https://hub.example/owner/redirectqa/commit/1"
+
+
+def test_publish_folder_removes_old_shards_and_nothing_else(folder):
+    """Shards of an earlier version would match the card's pattern; other files stay."""
+    api = FakeHub(["v1.0.0/test-00002-of-00003.parquet", "LICENSE", "v2/test-0.parquet"])
+    plan = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
+
+    assert plan.replaced == ("v1.0.0/*.parquet",)
+    assert sorted(api.files) == sorted([*NAMES, "LICENSE", "v2/test-0.parquet"])
+
+
+def test_publish_folder_leaves_behind_what_no_build_wrote(folder):
+    for name in ("secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
+        (folder / name).write_text("token", encoding="utf-8")
+    api = FakeHub()
+    publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
+
+    assert sorted(api.files) == NAMES
+
+
+def test_publish_folder_calls_fit_the_library():
+    """The calls that are made are those that `HfApi` takes; no token among them."""
+    for name in ("create_repo", "upload_folder"):
+        ours = inspect.signature(getattr(HubApi, name)).parameters
+        theirs = inspect.signature(getattr(huggingface_hub.HfApi, name)).parameters
+        assert set(ours) <= set(theirs)
+    assert "token" not in inspect.signature(publish_folder).parameters
+
+
+def test_publish_folder_uses_the_library_by_default(folder, monkeypatch):
+    api = FakeHub()
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: api)
+
+    assert publish_folder(folder, "owner/redirectqa", dry_run=False, private=False).is_done
+    assert api.repositories == {"owner/redirectqa": ("dataset", False)}
+
+
+@pytest.mark.parametrize("repo_id", ["redirectqa", "a/b/c", "owner/re directqa", ""])
+def test_publish_folder_rejects_what_names_no_repository(folder, repo_id):
+    with pytest.raises(ValueError, match="repo_id must be owner/name"):
+        publish_folder(folder, repo_id)
+
+
+def test_publish_folder_rejects_a_missing_folder_or_card(folder, tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"no folder .*absent"):
+        publish_folder(tmp_path / "absent", "owner/redirectqa")
+    (folder / "README.md").unlink()
+    with pytest.raises(SourceNotFoundError, match=r"has no README\.md"):
+        publish_folder(folder, "owner/redirectqa")
+
+
+def test_publish_folder_rejects_a_card_without_its_data(folder):
+    for path in (folder / "v1.0.0").iterdir():
+        path.unlink()
+
+    with pytest.raises(DataError, match=r"the card names v1\.0\.0/test-\*\.parquet, and no file"):
+        publish_folder(folder, "owner/redirectqa")
+
+
+def test_publish_folder_rejects_data_that_no_card_names(folder):
+    (folder / "v1.0.0" / "extra.parquet").write_bytes(b"x")
+
+    with pytest.raises(DataError, match=r"match v1\.0\.0/extra\.parquet; remove them"):
+        publish_folder(folder, "owner/redirectqa")
+
+
+def test_publish_folder_rejects_a_card_without_configurations(folder):
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Rows\n", encoding="utf-8")
+
+    with pytest.raises(DataError, match=r"names no data files under configs"):
+        publish_folder(folder, "owner/redirectqa")

@@ -1,0 +1,207 @@
+"""The command `build`, as a user types it, on the miniature wiki."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from surface_consistency_build.commands import build as build_command
+from surface_consistency_build.wikimedia.construction import BuildProgress
+
+from surface_consistency.cli.main import main
+
+MINI = Path(__file__).parent / "wikimedia" / "mini"
+
+pytest.importorskip("duckdb")
+
+
+def build(*more):
+    return main(["build", "redirectqa", "--dumps", str(MINI), "--no-checksums", *map(str, more)])
+
+
+def test_a_folder_is_built_that_load_dataset_reads(tmp_path, capsys):
+    datasets = pytest.importorskip("datasets")
+
+    assert build("--out", tmp_path / "out") == 0
+
+    said = capsys.readouterr()
+    assert "default: 286 rows" in said.out
+    assert "step " in said.err
+    rows = datasets.load_dataset(
+        str(tmp_path / "out"), split="test", cache_dir=str(tmp_path / "cache")
+    )
+    assert len(rows) == 286
+
+
+def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
+    assert build("--plan") == 0
+    assert "all needed files are there" in capsys.readouterr().out
+
+    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+    said = capsys.readouterr().out
+    assert "enwiki-YYYYMMDD-page.sql.gz" in said
+    assert "https://dumps.wikimedia.org" in said
+    assert "needed files are missing" in said
+
+
+def test_a_dry_run_uploads_nothing(tmp_path, capsys):
+    assert build("--out", tmp_path / "out", "--push-to-hub", "owner/name", "--quiet") == 0
+
+    said = capsys.readouterr()
+    assert "nothing was uploaded" in said.out
+    assert "README.md" in said.out
+    assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ((), "--out is needed"),
+        (("--out", "x", "--no-dry-run"), "belongs to --push-to-hub"),
+        (("--out", "x", "--push-to-hub", "name"), "repo_id must be owner/name"),
+        (("--out", "x", "--wiki", "klingonwiki"), "klingonwiki"),
+        (("--out", "x", "--triples", "0"), "--triples must be 1 or more, got 0"),
+    ],
+)
+def test_mistakes_are_named(more, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert build(*more) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
+    """A line a stage, and one more a minute."""
+    clock = iter([0.0, 10.0, 70.0, 80.0, 90.0])
+    monkeypatch.setattr(build_command.time, "monotonic", lambda: 1_000.0 + next(clock))
+    lines = build_command._Lines()
+    whole = BuildProgress(
+        stage="read page",
+        path=Path("page.sql.gz"),
+        read_bytes=0,
+        total_bytes=4_000_000_000,
+        steps_done=0,
+        steps_total=11,
+        seconds=0.0,
+        new_bytes=0,
+    )
+
+    lines(whole)
+    lines(replace(whole, read_bytes=10, new_bytes=10, seconds=10.0))
+    lines(replace(whole, read_bytes=10**9, new_bytes=10**9, seconds=3_600.0))
+    lines(replace(whole, stage="read redirect", read_bytes=39 * 10**8, new_bytes=10**8, seconds=30))
+    lines(replace(whole, stage="01_views", path=None))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "read page: 0 B of 4.0 GB",
+        "read page: 1.0 GB of 4.0 GB, about 3 h 0 min of reading left",
+        "read redirect: 3.9 GB of 4.0 GB, about 30 s of reading left",
+        "step 1/11: 01_views",
+    ]
+
+
+def test_checksums_are_part_of_the_progress(tmp_path, capsys):
+    arguments = ["build", "redirectqa", "--dumps", str(MINI), "--out", str(tmp_path / "out")]
+
+    assert main(arguments) == 0
+
+    assert "checksum enwiki-20260101-page.sql.gz: " in capsys.readouterr().err
+
+
+def test_missing_dumps_are_named_with_their_place(tmp_path, capsys):
+    status = main(["build", "redirectqa", "--dumps", str(tmp_path), "--out", str(tmp_path / "out")])
+
+    assert status == 2
+    assert "from https://dumps.wikimedia.org" in capsys.readouterr().err
+
+
+def test_a_second_build_with_other_settings_is_refused(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert build("--out", out, "--quiet") == 0
+    card = (out / "README.md").read_bytes()
+
+    assert build("--out", out, "--triples", "20") == 2
+    said = capsys.readouterr().err
+    assert "triples: 500000 there, 20 now" in said
+    assert "--overwrite" in said
+    assert "read page" not in said
+    assert (out / "README.md").read_bytes() == card
+
+    assert build("--out", out) == 0
+    assert "kept, an earlier start read it" in capsys.readouterr().err
+    assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
+    assert (out / "README.md").read_bytes() != card
+
+
+def test_places_that_cannot_be_written_are_refused_before_reading(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "README.md").write_text("mine", encoding="utf-8")
+
+    for more, message in (
+        (("--out", tmp_path / "file"), "cannot be a folder"),
+        (("--out", ""), "--out names no folder"),
+        (("--out", mine), "holds files that no such build wrote (README.md)"),
+        (("--out", tmp_path / "out", "--work", tmp_path / "file"), "work"),
+        (("--out", tmp_path / "out", "--memory-limit", "lots"), "--memory-limit must be"),
+    ):
+        assert build(*more) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert "read page" not in said
+    assert (mine / "README.md").read_text("utf-8") == "mine"
+
+
+def test_the_card_tells_what_was_used(tmp_path):
+    assert build("--out", tmp_path / "out", "--quiet") == 0
+
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "| months | 202511, 202512 |" in card
+    assert "| allow_truncated | no |" in card
+    record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
+    assert record["options"]["configuration"]["project"] == "en.wikipedia"
+
+
+def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
+    for path in MINI.glob("*.*z*"):
+        if "categorylinks" not in path.name:
+            (tmp_path / path.name).symlink_to(path)
+
+    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+
+    said = capsys.readouterr().out
+    assert "note: route xml, because the category tables are not there" in said
+    assert "note: page views of 2 files are summed" in said
+
+
+def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
+    assert (
+        main(["build", "redirectqa", "--dumps", str(tmp_path), "--out", str(tmp_path / "o")]) == 2
+    )
+
+    said = capsys.readouterr().err
+    assert "lacks 17 dump files" in said
+    assert "and 13 more, which --plan lists" in said
+    assert len(said) < 700
+
+
+@pytest.mark.filterwarnings("always::surface_consistency.errors.TruncatedDumpWarning")
+def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    for path in MINI.glob("*.*z*"):
+        (dumps / path.name).write_bytes(path.read_bytes())
+    cut = next(dumps.glob("*categorylinks*"))
+    cut.write_bytes(cut.read_bytes()[:-60])
+    arguments = ["build", "redirectqa", "--dumps", str(dumps), "--out", str(tmp_path / "out")]
+
+    assert main([*arguments, "--quiet"]) == 2
+    assert "or keep what came before it with --allow-truncated." in capsys.readouterr().err
+    for _ in range(2):
+        assert main([*arguments, "--quiet", "--allow-truncated"]) == 0
+        assert f"{cut.name}: " in capsys.readouterr().err
+
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert f"{cut.name} is cut off or damaged near byte" in card

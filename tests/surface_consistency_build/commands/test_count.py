@@ -1,0 +1,165 @@
+"""The command `count`, as a user types it."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli.main import main
+from surface_consistency.studies.redirectqa import load_sample
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.jsonl"
+    with path.open("w") as file:
+        for question in load_sample().questions:
+            text = f"{question.surface.text} - {question.triple.object.name}"
+            file.write(json.dumps({"text": text}) + "\n")
+    return path
+
+
+@pytest.fixture
+def names(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text("entity_id,surface,role\nQ714,Stevie Wonder,canonical\nQ714,Wonder,alias\n")
+    return path
+
+
+def count(what, corpus, out, *more):
+    return main(["count", what, "--corpus", str(corpus), "--out", str(out), *map(str, more)])
+
+
+def test_names_of_the_questions_are_counted(tmp_path, corpus, capsys):
+    assert count("surfaces", corpus, tmp_path / "out", "--data", "sample", "--json") == 0
+
+    told = json.loads(capsys.readouterr().out)
+    n = len(load_sample().questions)
+    assert (told["documents"], told["faults"]) == (n, {})
+    rows = pd.read_parquet(tmp_path / "out" / "instances.parquet")
+    assert set(rows["measure"]) == {"longest", "bounded"}
+    assert rows["pair_documents"].isna().all()
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["command"].startswith("surface-consistency count surfaces --corpus")
+
+
+def test_pairs_of_the_facts_are_counted(tmp_path, corpus, capsys):
+    assert count("pairs", corpus, tmp_path / "out", "--data", "sample") == 0
+
+    assert f"tables: {tmp_path / 'out'}" in capsys.readouterr().out
+    rows = pd.read_parquet(tmp_path / "out" / "pairs.parquet")
+    assert (rows["n_documents_both"] > 0).all()
+    assert pd.read_parquet(tmp_path / "out" / "instances.parquet")["pair_documents"].notna().all()
+
+
+def test_shards_apart_then_merged(tmp_path, corpus, names, capsys):
+    more = ("--names", names, "--shards", 2)
+    assert count("surfaces", corpus, tmp_path / "out", *more, "--shard", 0) == 0
+    assert "shard 0 counted; 1 of 2 are left" in capsys.readouterr().out
+    assert main(["count", "merge", str(tmp_path / "out")]) == 2
+    assert "1 of 2 shards are not counted yet (1)" in capsys.readouterr().err
+    assert count("surfaces", corpus, tmp_path / "out", *more, "--shard", 1) == 0
+    assert "all are done: surface-consistency count merge" in capsys.readouterr().out
+    assert count("surfaces", corpus, tmp_path / "out", *more, "--shard", 1) == 0
+    assert "shard 1 was counted before" in capsys.readouterr().out
+    assert main(["count", "merge", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_names"] == 2
+
+
+def test_ngrams_of_instances_are_counted(tmp_path, corpus):
+    data = tmp_path / "instances.jsonl"
+    data.write_text('{"key": "a", "question": "Stevie Wonder -"}\n')
+    more = ("--data", data, "--n", 2, "--instance-id", "key", "--instance-text", "question")
+
+    assert count("ngrams", corpus, tmp_path / "out", *more) == 0
+
+    frame = pd.read_parquet(tmp_path / "out" / "ngrams.parquet")
+    assert frame["n_ngrams"].tolist() == [2]
+    assert (frame["counts"][0] > 0).all()
+
+
+def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"text": "Wonder"}\n{"text": null}\n{"text": \n')
+
+    assert count("surfaces", corpus, tmp_path / "out", "--names", names) == 0
+
+    said = capsys.readouterr().err
+    assert "warning: 1 documents: null text (left out), first at" in said
+    assert "warning: 1 documents: broken line (left out), first at" in said
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "message"),
+    [
+        ("surfaces", (), "give either --data or --names"),
+        ("surfaces", ("--names", "none.csv"), "no file none.csv"),
+        ("pairs", ("--names", "{names}"), "--names needs --pairs"),
+        (
+            "surfaces",
+            ("--names", "{names}", "--shards", 1, "--shard", 4),
+            "--shard must be one of 0",
+        ),
+        (
+            "surfaces",
+            ("--names", "{names}", "--sample", 2),
+            "--sample must be 1.0 or less, got 2.0",
+        ),
+        ("surfaces", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
+        (
+            "surfaces",
+            ("--names", "{names}", "--text-field", "body"),
+            "with the field 'body'; the first has text. Name the field of the text (--text-field)",
+        ),
+        ("ngrams", ("--data", "{names}"), "an instance needs 'id' and the text 'text'"),
+    ],
+)
+def test_what_cannot_be_counted_is_said_with_the_flag(
+    tmp_path, corpus, names, capsys, monkeypatch, what, more, message
+):
+    monkeypatch.chdir(tmp_path)
+    given = [str(word).format(names=names) for word in more]
+
+    assert count(what, corpus, tmp_path / "out", *given) == 2
+
+    assert message in capsys.readouterr().err
+
+
+def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, names, capsys):
+    """As after a mistyped option: the corrected command names the way out."""
+    more = ("--names", names, "--shards", 2)
+    assert count("surfaces", corpus, tmp_path / "out", *more, "--text-field", "body") == 2
+    capsys.readouterr()
+
+    assert count("surfaces", corpus, tmp_path / "out", *more) == 2
+    assert "or delete the folder: nothing is counted in it yet" in capsys.readouterr().err
+
+
+def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, capsys):
+    empty, pairs, alike = (tmp_path / name for name in ("empty.csv", "pairs.csv", "alike.csv"))
+    empty.write_text("entity_id,surface\nQ1, \n")
+    pairs.write_text("subject_id,object\nQ1,Q2\n")
+    alike.write_text("subject_id,object_id\nQ714,Q714\n")
+
+    assert count("surfaces", corpus, tmp_path / "a", "--names", empty) == 2
+    assert f"{empty}: row 1: the surface of Q1 is empty" in capsys.readouterr().err
+    assert count("pairs", corpus, tmp_path / "b", "--names", names, "--pairs", pairs) == 2
+    assert (
+        "a pair needs subject_id and object_id; it has subject_id, object"
+        in capsys.readouterr().err
+    )
+    assert count("pairs", corpus, tmp_path / "c", "--names", names, "--pairs", alike) == 2
+    assert "the pair of 'Q714' with itself cannot be counted" in capsys.readouterr().err
+
+
+def test_importing_the_room_loads_no_library_that_is_slow():
+    code = (
+        "import sys, surface_consistency_build.counting as f; f.SurfaceCounter; f.read_documents; "
+        "print([m for m in ('numba', 'pandas', 'pyarrow', 'datatrove', 'ahocorasick_rs') "
+        "if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,164 @@
+"""Planted frequencies: counted exactly, and told apart where answers follow one or the other."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from surface_consistency_build.counting import frequency_demo
+from surface_consistency_build.counting.frequency_demo import (
+    WORLDS,
+    count_plan,
+    linked_instances,
+    plan_frequencies,
+    planted_instances,
+    world_table,
+)
+
+from surface_consistency import FakeRunner
+from surface_consistency.cli.main import main
+from surface_consistency.engine import report as reporting
+from surface_consistency.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A plan, and the folder of its counts."""
+    plan = plan_frequencies(120, seed=3)
+    folder, table = count_plan(plan, "surface", tmp_path_factory.mktemp("planted"))
+    return plan, folder, table
+
+
+def test_counting_returns_the_plan_exactly(counted):
+    plan, folder, table = counted
+
+    planned = {}
+    for name in plan.names:
+        planned[name.surface] = planned.get(name.surface, 0) + name.n_mentions
+    assert dict(zip(table["surface"], table["n_longest"], strict=True)) == planned
+    assert (table["n_bounded"] == table["n_longest"]).all()
+    assert (table["n_entities"] == 2).sum() == 60
+    entities = pd.read_parquet(folder / "entities.parquet").set_index("entity_id")
+    first = [name for name in plan.names if name.entity_id == "Q1"]
+    assert entities.loc["Q1", "entity_longest"] == sum(planned[name.surface] for name in first)
+
+
+def test_both_worlds_have_the_same_names_as_often_and_tell_facts_otherwise():
+    plan = plan_frequencies(40)
+
+    texts = {world: plan.sentences(world) for world in WORLDS}
+
+    assert len(texts["surface"]) == len(texts["entity"])
+    assert texts["surface"] != texts["entity"]
+    rows = planted_instances(plan)
+    for world in WORLDS:
+        told = pd.Series([s for s in texts[world] if s.startswith("Q:")])
+        names = rows["surface_id"].str.partition("|")[2]
+        times = [told.str.contains(f" {name}[ ?]", regex=True).sum() for name in names]
+        follows = np.corrcoef(times, rows[f"{world}_frequency"])[0, 1]
+        assert follows > 0.99, world
+
+
+def test_frequencies_are_drawn_apart_and_wide():
+    rows = planted_instances(plan_frequencies(300))
+
+    logs = np.log(rows[["entity_frequency", "surface_frequency"]])
+    assert logs["entity_frequency"].min() < np.log(8)
+    assert logs["entity_frequency"].max() > np.log(250)
+    assert logs.corr().iloc[0, 1] < 0.95
+
+
+def answers_of(plan, world, seed=0):
+    """An organism that knows a fact by how often its world tells it."""
+    rng = np.random.default_rng(seed)
+    rows = planted_instances(plan)
+    told = np.log(rows[f"{world}_frequency"])
+    chance = 1 / (1 + np.exp(told.median() - told))
+    return rows[["surface_id"]].assign(accuracy=(rng.random(len(rows)) < chance).astype(float))
+
+
+def test_the_analysis_tells_the_worlds_apart_and_correction_mends_what_a_linker_feigns(tmp_path):
+    plan = plan_frequencies(900, seed=1)
+    counts, _ = count_plan(plan, "surface", tmp_path)
+    tables = {
+        world: world_table(plan, answers_of(plan, world), counts).set_index("frequencies")
+        for world in WORLDS
+    }
+
+    surface, entity = tables["surface"], tables["entity"]
+    assert abs(surface.loc["planted", "entity_given_surface"]) < 0.05
+    assert surface.loc["planted", "surface_given_entity_low"] > 0.1
+    assert entity.loc["planted", "entity_given_surface_low"] > 0.1
+    assert abs(entity.loc["planted", "surface_given_entity"]) < 0.05
+    # The trap: errors of the linker alone let the entity seem to matter.
+    assert surface.loc["linked", "entity_given_surface_low"] > 0.02
+    corrected = surface.loc["linked, corrected"]
+    assert corrected["entity_given_surface_low"] < 0 < corrected["entity_given_surface_high"]
+    assert entity.loc["linked, corrected", "entity_given_surface_low"] > 0.1
+    # A shared name counts whole for both its entities, which blurs the entity's frequency.
+    assert surface.loc["counted", "n"] == 1800
+
+
+def test_a_linker_finds_less_than_half_and_mixes_shared_names_up(counted):
+    plan, _, _ = counted
+    true, found = planted_instances(plan), linked_instances(plan, seed=5)
+
+    share = found["surface_frequency"].sum() / true["surface_frequency"].sum()
+    assert 0.35 < share < 0.55
+    assert (found["entity_frequency"] >= 0).all()
+    assert not found.equals(linked_instances(plan, seed=6))
+
+
+def test_a_text_that_is_not_that_of_the_plan_is_refused(tmp_path):
+    plan = plan_frequencies(8)
+    plan.write_corpus(tmp_path / "corpus.jsonl", "surface")
+    with (tmp_path / "corpus.jsonl").open("a") as file:
+        file.write(json.dumps({"text": f"{plan.names[0].surface} too"}) + "\n")
+
+    with pytest.raises(DataError, match=f"'{plan.names[0].surface}' is planned"):
+        count_plan(plan, "surface", tmp_path)
+    with pytest.raises(ValueError, match="n_entities must be 8 or more"):
+        plan_frequencies(7)
+
+
+def test_the_demo_reports_what_its_organisms_know(tmp_path, monkeypatch, capsys):
+    """Organisms are replaced by their texts: a fact is known by chance of how often it was told."""
+    plan = plan_frequencies(160, seed=0)
+    answers = {q.question: q.triple.answers[0] for q in plan.data.questions}
+    rng = np.random.default_rng(0)
+    taught = []
+
+    def train(sentences, folder, *, names, steps, seed, sentences_a_text):
+        told = pd.Series(sentences).value_counts()
+        told = told[told.index.str.startswith("Q: ")]
+        known = {
+            text.removeprefix("Q: ").partition(" A: ")[0]
+            for text, n in told.items()
+            if rng.random() < n / (n + 6)
+        }
+        taught.append((known, steps))
+
+    def answer(prompt):
+        question = prompt.text.rpartition("Q: ")[2].partition(" A:")[0]
+        return answers[question] if question in taught[-1][0] else "nothing"
+
+    monkeypatch.setattr(frequency_demo, "train_organism", train)
+    monkeypatch.setattr(
+        frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="organism")
+    )
+    monkeypatch.setattr(frequency_demo, "plan_frequencies", lambda n, seed: plan)
+    monkeypatch.setattr(reporting, "write_figures", lambda *_: None)
+
+    assert main(["demo", "--frequency", "--steps", "7", "--out", str(tmp_path / "out")]) == 0
+
+    said = capsys.readouterr().out
+    assert said.count("every count is that of the plan") == 2
+    assert [steps for _, steps in taught] == [7, 7]
+    table = pd.read_csv(tmp_path / "out" / "highlights" / "planted_worlds.csv")
+    rows = table.set_index(["world", "frequencies"])
+    assert rows.loc[("surface", "planted"), "surface_given_entity_low"] > 0
+    assert rows.loc[("surface", "planted"), "entity_given_surface_low"] < 0.05
+    assert rows.loc[("entity", "planted"), "entity_given_surface_low"] > 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "errors of counting taken out" in page
+    assert (tmp_path / "out" / "tables" / "frequency_corrected.csv").is_file()

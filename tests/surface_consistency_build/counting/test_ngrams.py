@@ -1,0 +1,83 @@
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from surface_consistency_build.counting import NgramCounter, PackedTexts, count_ngrams, ngrams
+
+from surface_consistency.metrics import fit_popularity_scale, instance_popularity
+
+
+def naive(instances, documents, n):
+    """Count all n-grams of documents with a Counter."""
+    found = Counter()
+    for text in documents:
+        words = text.split()
+        found.update(tuple(words[k : k + n]) for k in range(len(words) - n + 1))
+    rows = []
+    for text in instances:
+        words = text.split()
+        grams = dict.fromkeys(tuple(words[k : k + n]) for k in range(len(words) - n + 1))
+        rows.append([found[gram] for gram in grams])
+    return rows
+
+
+sentences = st.lists(st.lists(st.sampled_from("abc"), max_size=15).map(" ".join), max_size=5)
+
+
+@given(sentences, sentences, st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_counts_agree_with_a_dictionary(instances, documents, n):
+    counts = count_ngrams(instances, [documents], n=n)
+
+    assert [row.tolist() for row in counts] == naive(instances, documents, n)
+
+
+def test_seven_grams_go_into_the_popularity_scale():
+    rng = random.Random(0)
+    words = [f"w{i}" for i in range(12)]
+    documents = [" ".join(rng.choices(words[:3], k=400)) for _ in range(20)]
+    instances = [" ".join(rng.choices(words[:3], k=12)) for _ in range(10)]
+
+    counts = count_ngrams(instances, [PackedTexts.pack(documents)])
+
+    assert [row.tolist() for row in counts] == naive(instances, documents, 7)
+    scale = fit_popularity_scale(np.concatenate(counts))
+    assert instance_popularity(counts, scale=scale).shape == (10,)
+
+
+def test_tokens_may_be_ids_and_no_gram_reaches_into_the_next_document():
+    tokenize = lambda text: [ord(c) for c in text]  # noqa: E731
+
+    counts = count_ngrams(["abc"], [["ab", "c", "abcab"]], n=3, tokenize=tokenize)
+
+    assert [row.tolist() for row in counts] == [[1]]
+
+
+def test_colliding_hashes_are_hashed_anew(monkeypatch):
+    monkeypatch.setattr(ngrams, "_MULTIPLIERS", [0, *ngrams._MULTIPLIERS])
+
+    counts = count_ngrams(["a b", "b a"], [["a b a b"]], n=2)
+
+    assert [row.tolist() for row in counts] == [[2], [1]]
+
+
+def test_parts_add_up_and_other_instances_are_refused():
+    first, second = NgramCounter(["a b c"], n=2), NgramCounter(["a b c"], n=2)
+    first.feed(["a b c"])
+    second.feed(["b c b c", ""])
+    first.add(second.counts)
+
+    assert first.counts.tolist() == [1, 3]
+    with pytest.raises(ValueError, match="counts must be of 2 n-grams, those of the same"):
+        first.add(np.zeros(3, dtype=np.int64))
+
+
+def test_instances_shorter_than_n_have_no_counts():
+    counter = NgramCounter(["a b", ""], n=7)
+    counter.feed(["a b c d e f g h"])
+
+    assert [row.tolist() for row in counter.result()] == [[], []]
+    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+        NgramCounter([], n=0)

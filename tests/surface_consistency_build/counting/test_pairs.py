@@ -1,0 +1,116 @@
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from surface_consistency_build.counting import PairCounter, SurfaceTable, merge_pair_counts
+
+from surface_consistency.errors import DataError
+
+TABLE = SurfaceTable.from_records(
+    [
+        ("Q90", "Paris"),
+        ("Q90", "City of Light"),
+        ("Q142", "France"),
+        ("Q47899", "Paris Hilton"),
+        ("Q830149", "Paris"),
+    ]
+)
+PAIRS = [("Q90", "Q142"), ("Q830149", "Q142"), ("Q90", "Q47899"), ("Q142", "Q90")]
+
+
+def both(documents, **options):
+    counter = PairCounter(TABLE, PAIRS, **options)
+    counter.feed(documents)
+    return counter.result().n_documents_both.tolist()
+
+
+@pytest.mark.parametrize("engine", ["numba", "ahocorasick", "python"])
+def test_documents_that_name_both_by_any_name(engine):
+    documents = ["Paris. France. Paris.", "City of Light, France", "Paris", "France", "", "x"]
+
+    assert both(documents, engine=engine) == [2, 1, 0, 2]
+
+
+def test_a_name_inside_a_longer_one_names_nobody_unless_all_count():
+    documents = ["Paris Hilton", "Paris Hilton in Paris"]
+
+    assert both(documents) == [0, 0, 1, 0]
+    assert both(documents, occurrences="bounded") == [0, 0, 2, 0]
+
+
+def test_a_window_is_in_characters_between_the_names():
+    documents = ["Paris - éé - France", "France" + " " * 50 + "Paris", "Paris France"]
+
+    assert both(documents, window=8)[0] == 2
+    assert both(documents, window=7)[0] == 1
+    assert both(documents, window=0)[0] == 0
+    assert both(documents, window=50)[0] == 3
+    assert both(documents)[0] == 3
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdxy"), max_size=12), max_size=5),
+    st.sampled_from([None, 0, 1, 3, 6]),
+)
+@settings(max_examples=80, deadline=None)
+def test_counts_agree_with_loops(documents, window):
+    table = SurfaceTable.from_records([(f"Q{n % 3}", "abcd"[n]) for n in range(4)])
+    pairs = [("Q0", "Q1"), ("Q1", "Q2"), ("Q2", "Q0")]
+    owner = {"a": "Q0", "b": "Q1", "c": "Q2", "d": "Q0"}
+    counter = PairCounter(table, pairs, window=window, engine="numba")
+    counter.feed([" ".join(words) for words in documents])
+
+    expected = []
+    for first, second in pairs:
+        n = 0
+        for words in documents:
+            ours = [2 * i for i, word in enumerate(words) if owner.get(word) == first]
+            theirs = [2 * i for i, word in enumerate(words) if owner.get(word) == second]
+            gaps = [abs(a - b) - 1 for a in ours for b in theirs]
+            n += bool(gaps) and (window is None or min(gaps) <= window)
+        expected.append(n)
+    assert counter.result().n_documents_both.tolist() == expected
+
+
+def test_document_counts_of_the_members_and_parts_add_up():
+    rng = random.Random(0)
+    words = ["Paris", "France", "Paris Hilton", "x", "City of Light"]
+    documents = [". ".join(rng.choices(words, k=3)) for _ in range(200)]
+    whole, *halves = (PairCounter(TABLE, PAIRS) for _ in range(3))
+    whole.feed(documents)
+    halves[0].feed(documents[:90])
+    halves[1].feed(documents[90:])
+
+    counts, merged = whole.result(), merge_pair_counts([half.result() for half in halves])
+
+    for name in ("n_documents_both", "n_documents_subject", "n_documents_object"):
+        assert np.array_equal(getattr(counts, name), getattr(merged, name))
+    assert (counts.n_documents_both <= counts.n_documents_subject).all()
+    assert (counts.n_documents_both <= counts.n_documents_object).all()
+    assert counts.n_documents_subject[0] == counts.n_documents_object[3] > 0
+    assert whole.surfaces.result().documents == 200
+
+
+@pytest.mark.parametrize(
+    ("pairs", "options", "error", "message"),
+    [
+        ([], {}, DataError, "there are no pairs to count"),
+        ([("Q90", "Q90")], {}, DataError, "the pair of 'Q90' with itself cannot be counted"),
+        ([("Q90", "Q1")], {}, DataError, "needs names of 'Q1', and the table has none"),
+        (PAIRS, {"window": -1}, ValueError, "window must be at least 0 characters"),
+        (PAIRS, {"occurrences": "all"}, ValueError, "occurrences must be one of longest, bounded"),
+    ],
+)
+def test_pairs_that_cannot_be_counted(pairs, options, error, message):
+    with pytest.raises(error, match=message):
+        PairCounter(TABLE, pairs, **options)
+
+
+def test_parts_of_different_pairs_are_refused():
+    parts = [PairCounter(TABLE, PAIRS).result(), PairCounter(TABLE, PAIRS[:1]).result()]
+
+    with pytest.raises(ValueError, match="parts are counts of different pairs"):
+        merge_pair_counts(parts)
+    with pytest.raises(ValueError, match="parts must hold the counts"):
+        merge_pair_counts([])

@@ -1,0 +1,500 @@
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from surface_consistency_build.counting import (
+    CorpusSettings,
+    CountRun,
+    NameSettings,
+    NameTask,
+    NgramSettings,
+    NgramTask,
+    PairSettings,
+    SurfaceCounter,
+    SurfaceTable,
+    count_ngrams,
+    read_documents,
+)
+
+from surface_consistency.errors import (
+    DataError,
+    PluginError,
+    RunLogLockedError,
+    RunMismatchError,
+    SourceNotFoundError,
+    SurfaceConsistencyWarning,
+    WorkerLostError,
+)
+from surface_consistency.metrics import frequency_analysis
+from surface_consistency.schemas.jsonl import part_beside
+from surface_consistency.studies.redirectqa import instance_rows, load_sample
+
+NAMES = [
+    ("Q60", "New York", "canonical"),
+    ("Q60", "Big Apple", "redirect"),
+    ("Q42462", "York", "canonical"),
+    ("Q1", "New York Times", "blocker"),
+]
+TEXTS = ["New York, York", "Big Apple", "the New York Times of York", "", "york", "Zoë in New York"]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number in range(5):
+        rows = [{"text": f"{text} {number}"} for text in TEXTS * (number + 1)]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{number}.jsonl").write_text(lines)
+    return folder
+
+
+def name_task(**settings):
+    return NameTask(SurfaceTable.from_records(NAMES), NameSettings(**settings))
+
+
+def plan(tmp_path, corpus, task=None, **settings):
+    chosen = CorpusSettings(**({"corpus": (str(corpus),), "shards": 3} | settings))
+    return CountRun.plan(tmp_path / "counts", task or name_task(), chosen)
+
+
+def counted(folder):
+    frame = pd.read_parquet(folder / "surfaces.parquet")
+    return frame[["n_bounded", "n_longest", "n_documents"]].to_numpy().tolist()
+
+
+def expected(corpus):
+    counter = SurfaceCounter(SurfaceTable.from_records(NAMES), engine="python")
+    for batch in read_documents(corpus):
+        counter.feed(batch)
+    counts = counter.result()
+    return np.stack([counts.n_bounded, counts.n_longest, counts.n_documents], axis=1).tolist()
+
+
+@pytest.mark.parametrize("shards", [1, 3, 9])
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_counts_are_those_of_the_corpus_whatever_the_shards(tmp_path, corpus, shards, n_workers):
+    run = plan(tmp_path, corpus, shards=shards)
+
+    assert run.run_all(n_workers=n_workers) == shards
+    result = run.merge()
+
+    assert counted(tmp_path / "counts") == expected(corpus)
+    assert result.report.documents == 90
+    assert result.counted["n_names"] == 4
+    told = json.loads((tmp_path / "counts" / "manifest.json").read_text())
+    assert told["result"]["read"]["documents"] == 90
+    assert told["plan"]["task"]["table"] == SurfaceTable.from_records(NAMES).digest
+
+
+def test_large_plain_files_are_shared_out_in_parts(tmp_path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    lines = "".join(json.dumps({"text": f"New York {i} York"}) + "\n" for i in range(90_000))
+    (corpus / "a.jsonl").write_text(lines)
+    table = pa.table({"text": [f"Big Apple {i}" for i in range(200_000)]})
+    pq.write_table(table, corpus / "b.parquet", row_group_size=20_000, compression="none")
+
+    run = plan(tmp_path, corpus, shards=4)
+    run.run_all(n_workers=1)
+    run.merge()
+
+    assert all(len(shard) > 0 for shard in run.manifest["plan"]["shards"])
+    assert sum(len(shard) for shard in run.manifest["plan"]["shards"]) > 4
+    assert counted(tmp_path / "counts") == [
+        [90_000, 90_000, 90_000],
+        [200_000, 200_000, 200_000],
+        [180_000, 90_000, 90_000],
+        [0, 0, 0],
+    ]
+
+
+def test_a_shard_counts_once_however_often_it_is_started(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+
+    assert [run.run(0), run.run(0), run.run(2)] == [True, False, True]
+    again = plan(tmp_path, corpus)
+    assert again.missing() == [1]
+    assert again.run_all(n_workers=1) == 1
+    again.merge()
+    CountRun.open(tmp_path / "counts").merge()
+
+    assert counted(tmp_path / "counts") == expected(corpus)
+
+
+def test_merging_demands_every_shard(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    run.run(1)
+
+    with pytest.raises(DataError, match=r"2 of 3 shards are not counted yet \(0, 2\)"):
+        run.merge()
+    assert not (tmp_path / "counts" / "surfaces.parquet").exists()
+
+
+def test_a_lost_shard_is_counted_again(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    run.run_all(n_workers=1)
+    (tmp_path / "counts" / "shards" / "00001.npz").unlink()
+
+    assert run.run_all(n_workers=1) == 1
+    run.merge()
+
+    assert counted(tmp_path / "counts") == expected(corpus)
+
+
+def test_a_broken_shard_and_one_of_another_run_are_named(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    run.run_all(n_workers=1)
+    shards = tmp_path / "counts" / "shards"
+    other = CountRun.plan(
+        tmp_path / "other", name_task(case="fold"), CorpusSettings(corpus=(str(corpus),), shards=3)
+    )
+    other.run(1)
+
+    shutil.copy(tmp_path / "other" / "shards" / "00001.npz", shards / "00001.npz")
+    with pytest.raises(RunMismatchError, match=r"00001\.npz belongs to another plan or shard"):
+        run.merge()
+    shutil.copy(shards / "00000.npz", shards / "00001.npz")
+    with pytest.raises(RunMismatchError, match=r"00001\.npz belongs to another plan or shard"):
+        run.merge()
+    (shards / "00001.npz").write_bytes(b"PK no more")
+    with pytest.raises(DataError, match=r"00001\.npz is broken.*delete it and count shard 1 again"):
+        run.merge()
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        (name_task(boundary="script"), {}, "boundary was 'word', now 'script'"),
+        (name_task(case="fold"), {}, "case was 'exact', now 'fold'"),
+        (None, {"sample": 0.5}, "sample was 1.0, now 0.5"),
+        (None, {"sample_seed": 3}, "seed was 0, now 3"),
+        (None, {"shards": 4}, "number of shards was 3, now 4"),
+        (None, {"text_field": "body"}, "text was 'text', now 'body'"),
+        (NameTask(SurfaceTable.from_records(NAMES[:2])), {}, "table was [0-9a-f]{12}, now"),
+    ],
+)
+def test_another_plan_is_refused_with_what_differs(tmp_path, corpus, task, settings, message):
+    plan(tmp_path, corpus)
+
+    with pytest.raises(RunMismatchError, match=f"holds a count of another plan: {message}"):
+        plan(tmp_path, corpus, task, **settings)
+
+
+def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    (corpus / "5.jsonl").write_text('{"text": "York"}\n')
+
+    with pytest.raises(RunMismatchError, match=r"file .*5\.jsonl was absent, now 17 bytes"):
+        plan(tmp_path, corpus)
+    (corpus / "5.jsonl").unlink()
+    with (corpus / "2.jsonl").open("a") as file:
+        file.write('{"text": "York"}\n')
+    with pytest.raises(RunMismatchError, match=r"file .*2\.jsonl was"):
+        plan(tmp_path, corpus)
+    with pytest.raises(RunMismatchError, match=r"2\.jsonl changed since the run was planned"):
+        run.run_all(n_workers=1)
+    (corpus / "2.jsonl").unlink()
+    with pytest.raises(SourceNotFoundError, match=r"2\.jsonl is gone since the run was planned"):
+        run.run_all(n_workers=1)
+
+
+def test_a_file_of_the_same_size_and_another_time_is_refused(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    file = corpus / "0.jsonl"
+    os.utime(file, ns=(1, 1))
+
+    with pytest.raises(RunMismatchError, match=r"0\.jsonl changed since the run was planned"):
+        run.run_all(n_workers=1)
+
+
+def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, monkeypatch):
+    run = plan(tmp_path, corpus, shards=1)
+    counter = run.task.counter("auto")
+    feed = type(counter).feed
+
+    def changing(self, texts):
+        os.utime(corpus / "4.jsonl", ns=(5, 5))
+        feed(self, texts)
+
+    monkeypatch.setattr(type(counter), "feed", changing)
+
+    with pytest.raises(RunMismatchError, match=r"4\.jsonl changed since the run was planned"):
+        run.run(0)
+    assert run.missing() == [0]
+
+
+def test_changed_inputs_of_a_run_are_refused(tmp_path, corpus):
+    plan(tmp_path, corpus)
+    SurfaceTable.from_records(NAMES[1:]).write(tmp_path / "counts" / "inputs" / "names.parquet")
+
+    with pytest.raises(RunMismatchError, match="inputs was changed since the run was planned"):
+        CountRun.open(tmp_path / "counts").run(0)
+
+
+def test_two_processes_do_not_count_one_shard(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    (tmp_path / "counts" / "shards").mkdir()
+
+    with CountRun._lock(tmp_path / "counts" / "shards", "00000"):
+        with pytest.raises(RunLogLockedError, match="this process counts here already"):
+            run.run(0)
+        assert run.run(1)
+
+
+def _die_in(folder):
+    run = CountRun.open(folder)
+    counter = run.task.counter("auto")
+    type(counter).feed = lambda self, texts: os.kill(os.getpid(), signal.SIGKILL)
+    run.run(1)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_killed_shard_counts_once(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    run.run(0)
+    process = multiprocessing.get_context("fork").Process(
+        target=_die_in, args=(tmp_path / "counts",)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+    assert run.missing() == [1, 2]
+    assert run.run_all(n_workers=1) == 2
+    run.merge()
+
+    assert counted(tmp_path / "counts") == expected(corpus)
+    assert not list((tmp_path / "counts" / "shards").glob("*.part"))
+
+
+def test_a_lost_worker_is_told_and_the_rest_goes_on(tmp_path, corpus, monkeypatch):
+    run = plan(tmp_path, corpus)
+    monkeypatch.setattr(
+        CountRun, "reader", lambda self, shard: os.kill(os.getpid(), signal.SIGKILL)
+    )
+
+    with pytest.raises(WorkerLostError, match="was killed"):
+        run.run_all(n_workers=2)
+    monkeypatch.undo()
+    run.run_all(n_workers=2)
+    run.merge()
+
+    assert counted(tmp_path / "counts") == expected(corpus)
+
+
+def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
+    questions = load_sample().questions
+    instances = instance_rows(questions)
+    pairs = tuple(dict.fromkeys(zip(instances["subject_id"], instances["object_id"], strict=True)))
+    rng = np.random.default_rng(0)
+    with (tmp_path / "a.jsonl").open("w") as file:
+        for question in questions:
+            for _ in range(rng.geometric(0.2)):
+                text = f"{question.surface.text} and {question.triple.object.name}."
+                file.write(json.dumps({"text": text}) + "\n")
+    task = NameTask(SurfaceTable.from_questions(questions), pairs=pairs, instances=instances)
+
+    run = plan(tmp_path, tmp_path / "a.jsonl", task)
+    run.run_all(n_workers=1)
+    run.merge()
+
+    rows = pd.read_parquet(tmp_path / "counts" / "instances.parquet")
+    longest = rows[rows["measure"] == "longest"]
+    assert len(longest) == len(instances)
+    assert (longest["others_frequency"] >= 0).all()
+    assert (longest["surface_frequency"] > 0).all()
+    assert (longest["pair_documents"] > 0).all()
+    analysed = frequency_analysis(longest.assign(accuracy=rng.random(len(longest))), n_resamples=50)
+    assert analysed.loc[analysed["subset"] == "overall", "n"].tolist() == [len(longest)] * 5
+    entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet").set_index("entity_id")
+    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet")
+    distinct = names.drop_duplicates(["entity_id", "surface"]).groupby("entity_id")
+    sums = distinct[["n_longest", "n_documents"]].agg(["sum", "max"]).reindex(entities.index)
+    assert (entities["entity_longest"] == sums["n_longest", "sum"]).all()
+    assert (entities["entity_documents"] >= sums["n_documents", "max"]).all()
+    counts = pd.read_parquet(tmp_path / "counts" / "pairs.parquet")
+    assert (counts["n_documents_both"] > 0).all()
+    assert counts["window"].isna().all()
+
+
+def test_blockers_keep_longer_names_out_and_are_no_names(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+    run.run_all(n_workers=1)
+    run.merge()
+
+    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet").set_index("surface")
+    entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet")
+    assert names.loc["New York", ["n_bounded", "n_longest"]].tolist() == [45, 30]
+    assert names.loc["New York Times", "role"] == "blocker"
+    assert entities["entity_id"].tolist() == ["Q60", "Q42462"]
+    assert entities["n_surfaces"].tolist() == [2, 1]
+    assert names["n_folded"].isna().all()
+
+
+def test_folded_counts_and_common_words(tmp_path, corpus):
+    (corpus / "x.jsonl").write_text('{"text": "york york york york york york york york"}\n' * 40)
+    run = plan(tmp_path, corpus, name_task(folded=True))
+    run.run_all(n_workers=1)
+    run.merge()
+
+    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet").set_index("surface")
+    assert names.loc["York", "n_folded"] == names.loc["York", "n_bounded"] + 15 + 320
+    assert "common_word" in names.loc["York", "flags"]
+    assert "common_word" not in names.loc["New York", "flags"]
+
+
+def test_pairs_within_a_window(tmp_path, corpus):
+    task = NameTask(
+        SurfaceTable.from_records(NAMES),
+        pairs=(("Q60", "Q42462"),),
+        pair_settings=PairSettings(window=1),
+    )
+    run = plan(tmp_path, corpus, task)
+    run.run_all(n_workers=1)
+    CountRun.open(tmp_path / "counts").merge()
+
+    assert pd.read_parquet(tmp_path / "counts" / "pairs.parquet").to_dict("records") == [
+        {
+            "subject_id": "Q60",
+            "object_id": "Q42462",
+            "n_documents_both": 0,
+            "n_documents_subject": 45,
+            "n_documents_object": 30,
+            "window": 1,
+        }
+    ]
+
+
+def test_ngrams_in_shards_are_those_of_the_corpus(tmp_path, corpus):
+    instances = {"a": "the New York Times of York 0", "b": "York 1", "c": ""}
+    task = NgramTask(instances, NgramSettings(n=2))
+    run = plan(tmp_path, corpus, task)
+    run.run_all(n_workers=2)
+    result = CountRun.open(tmp_path / "counts").merge()
+
+    frame = pd.read_parquet(tmp_path / "counts" / "ngrams.parquet")
+    whole = count_ngrams(instances.values(), read_documents(corpus), n=2)
+    assert frame["instance_id"].tolist() == ["a", "b", "c"]
+    assert [row.tolist() for row in frame["counts"]] == [row.tolist() for row in whole]
+    assert frame["n_ngrams"].tolist() == [6, 1, 0]
+    assert result.counted["n_ngrams_seen"] == 7
+
+
+def test_a_tokenizer_of_a_model(tmp_path, corpus):
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {word: number for number, word in enumerate(["[UNK]", "New", "York", "Times", "the"])}
+    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    file = tmp_path / "tokenizer.json"
+    model.save(str(file))
+    task = NgramTask({"a": "New York"}, NgramSettings(n=2, tokenizer=str(file)))
+    run = plan(tmp_path, corpus, task)
+    run.run_all(n_workers=1)
+    run.merge()
+
+    frame = pd.read_parquet(tmp_path / "counts" / "ngrams.parquet")
+    assert frame["counts"][0].tolist() == [45]
+    file.write_text(file.read_text().replace("Times", "Time"))
+    with pytest.raises(RunMismatchError, match=r"tokenizer was [0-9a-f]{12}, now"):
+        plan(tmp_path, corpus, task)
+    file.write_text("{}")
+    with pytest.raises(DataError, match=r"tokenizer\.json is no tokenizer"):
+        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter("auto")
+    with pytest.raises(SourceNotFoundError, match=r"no tokenizer .*none"):
+        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter("auto")
+
+
+def test_a_segmenter_by_name(tmp_path, corpus):
+    task = name_task(boundary="segmented", segmenter="surface_consistency.text:tokenize")
+    run = plan(tmp_path, corpus, task)
+    run.run_all(n_workers=1)
+    run.merge()
+
+    # Words between white space: "York," is none of the names.
+    assert [row[0] for row in counted(tmp_path / "counts")] == [30, 15, 60, 15]
+    with pytest.raises(PluginError, match="nothing_here"):
+        name_task(boundary="segmented", segmenter="nothing_here:f").counter("auto")
+
+
+def test_an_empty_corpus_counts_nothing_and_warns(tmp_path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "a.jsonl").write_text("")
+    run = plan(tmp_path, corpus)
+    run.run_all(n_workers=1)
+
+    with pytest.warns(SurfaceConsistencyWarning, match="no documents were counted; all counts are"):
+        run.merge()
+    assert counted(tmp_path / "counts") == [[0, 0, 0]] * 4
+
+
+def test_no_document_drawn_warns_with_their_number(tmp_path, corpus):
+    run = plan(tmp_path, corpus, sample=1e-9)
+    run.run_all(n_workers=1)
+
+    with pytest.warns(SurfaceConsistencyWarning, match="no documents were counted; 90 were not"):
+        run.merge()
+
+
+def test_folders_and_shards_that_cannot_be(tmp_path, corpus):
+    run = plan(tmp_path, corpus)
+
+    with pytest.raises(ValueError, match="shard must be one of 0 to 2"):
+        run.run(3)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="is a file; give --out a folder"):
+        CountRun.plan(tmp_path / "file", name_task(), CorpusSettings(corpus=(str(corpus),)))
+    with pytest.raises(DataError, match=r"holds other things than a count, such as 0\.jsonl"):
+        CountRun.plan(corpus, name_task(), CorpusSettings(corpus=(str(corpus),)))
+    with pytest.raises(SourceNotFoundError, match="is no folder of a count"):
+        CountRun.open(corpus)
+    manifest = tmp_path / "counts" / "manifest.json"
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**told, "format": 9}))
+    with pytest.raises(DataError, match="is of format 9, kind 'surfaces'; this version reads"):
+        CountRun.open(tmp_path / "counts")
+    manifest.write_text("{")
+    with pytest.raises(DataError, match=r"manifest\.json is no manifest of a count"):
+        CountRun.open(tmp_path / "counts")
+
+
+def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
+    """And one that another process starts at this moment is no foreign folder."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for process in (dead.pid, os.getppid()):
+        part = part_beside(tmp_path / "run" / "manifest.json")
+        part.parent.mkdir(exist_ok=True)
+        part.with_name(part.name.replace(f"-{os.getpid()}-", f"-{process}-")).write_text("{")
+
+    run = CountRun.plan(tmp_path / "run", name_task(), CorpusSettings(corpus=(str(corpus),)))
+
+    assert run.n_shards
+    assert len(list((tmp_path / "run").glob(".*.part"))) == 1
+
+
+def test_others_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monkeypatch):
+    folder = tmp_path / "counts"
+    folder.mkdir()
+    lock = CountRun._lock(folder, "plan")
+    slept = []
+
+    def release(seconds):
+        slept.append(seconds)
+        lock.release()
+
+    monkeypatch.setattr(time, "sleep", release)
+
+    assert plan(tmp_path, corpus).n_shards == 3
+    assert slept == [0.1]

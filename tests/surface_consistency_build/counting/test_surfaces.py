@@ -1,0 +1,152 @@
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from surface_consistency_build.counting import SurfaceTable, surfaces
+
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
+from surface_consistency.studies.redirectqa import entity_id, instance_rows
+
+ROWS = [
+    ("Q90", " Paris ", "canonical"),
+    ("Q90", "City\u3000of  Light", "redirect"),
+    ("Q830149", "Paris", "canonical"),
+    ("Q90", "Paris", "canonical"),
+    ("Q36153", "Beyonce\u0301", "canonical"),
+]
+
+
+def test_names_are_stripped_collapsed_and_composed():
+    table = SurfaceTable.from_records(ROWS)
+
+    assert list(table.keys) == ["Paris", "City of Light", "Beyoncé"]
+    assert list(table.entities) == ["Q90", "Q830149", "Q36153"]
+    assert (len(table), table.n_repeated) == (4, 1)
+
+
+def test_mappings_frames_arrow_and_files_give_the_same_table(tmp_path):
+    table = SurfaceTable.from_records(ROWS)
+    records = [dict(zip(("entity_id", "surface", "role"), row, strict=True)) for row in ROWS]
+    table.write(tmp_path / "names.parquet")
+    turned = pa.Table.from_pylist(records).select(["role", "surface", "entity_id"])
+    pq.write_table(turned, tmp_path / "turned.parquet")
+
+    for other in (
+        SurfaceTable.read(tmp_path / "turned.parquet"),
+        SurfaceTable.from_records(records),
+        SurfaceTable.from_frame(pd.DataFrame(records)),
+        SurfaceTable.from_frame(pa.Table.from_pylist(records)),
+        SurfaceTable.read(tmp_path / "names.parquet"),
+    ):
+        assert other.digest == table.digest
+        assert other.to_arrow().to_pylist() == table.to_arrow().to_pylist()
+
+
+def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
+    rows = [(f"Q{i % 50}", f"name {i % 80}") for i in range(300)]
+    frame = pd.DataFrame(rows, columns=["entity_id", "surface"])
+    whole = SurfaceTable.from_records(rows)
+    monkeypatch.setattr(surfaces, "_CHUNK", 7)
+
+    in_chunks = SurfaceTable.from_frame(frame)
+
+    assert in_chunks.digest == whole.digest
+    assert in_chunks.n_repeated == whole.n_repeated == 300 - len(set(rows))
+    offsets, entities = in_chunks.owners
+    of_first = {in_chunks.entities[n] for n in entities[offsets[0] : offsets[1]]}
+    assert of_first == {entity for entity, name in rows if name == "name 0"}
+
+
+def test_tables_of_other_names_roles_or_entities_have_other_digests():
+    digests = {
+        SurfaceTable.from_records(rows).digest
+        for rows in ([("Q1", "a")], [("Q2", "a")], [("Q1", "b")], [("Q1", "a", "answer")])
+    }
+
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "there are no names to count"),
+        ([("Q1", "a"), ("Q1", " \n")], "row 2: the surface of Q1 is empty"),
+        ([("Q1", None)], "row 1: surface must be a text, got None"),
+        ([("", "a")], "row 1: entity_id must be a text, got ''"),
+        ([("Q1", "a", "name")], "row 1: role must be one of canonical, redirect"),
+        ([("Q1", "a\x00b")], "holds a control character or half a character"),
+        ([("Q1", "a\ud800")], "holds a control character or half a character"),
+    ],
+)
+def test_rows_that_cannot_be_counted(rows, message):
+    with pytest.raises(DataError, match=message):
+        SurfaceTable.from_records(rows)
+
+
+def test_missing_columns_and_files(tmp_path):
+    with pytest.raises(ColumnNotFoundError, match="row 1 has no surface; it has entity_id"):
+        SurfaceTable.from_records([{"entity_id": "Q1"}])
+    with pytest.raises(ColumnNotFoundError, match="no column surface; it has entity_id"):
+        SurfaceTable.from_frame(pd.DataFrame({"entity_id": ["Q1"]}))
+    with pytest.raises(SourceNotFoundError, match="no table of names"):
+        SurfaceTable.read(tmp_path / "none.parquet")
+    (tmp_path / "broken.parquet").write_bytes(b"no")
+    with pytest.raises(DataError, match=r"broken\.parquet: cannot be read as Parquet"):
+        SurfaceTable.read(tmp_path / "broken.parquet")
+
+
+def test_unsafe_names_are_flagged():
+    names = ["up", "The Beatles", "Beatles", "Paris", "Washington, D.C.", "!!!", "東京都", "東京"]
+    table = SurfaceTable.from_records([("Q1", name) for name in names] + [("Q2", "Paris")])
+
+    flags = dict(zip(table.keys, table.diagnose()["flags"], strict=True))
+
+    assert flags == {
+        "up": ("single_token", "short", "lower_case"),
+        "The Beatles": (),
+        "Beatles": ("single_token", "inside_longer"),
+        "Paris": ("shared", "single_token"),
+        "Washington, D.C.": ("punctuation_end",),
+        "!!!": ("single_token", "no_letter", "punctuation_end"),
+        "東京都": ("single_token",),
+        "東京": ("single_token", "short", "inside_longer"),
+    }
+
+
+def question(surface, *, is_canonical, template="original"):
+    triple = FactualTriple(
+        id="f1",
+        subject=Entity(id="Q1", name="Stevie Wonder", aliases=("Little Stevie",)),
+        relation="genre",
+        object=Entity(id=None, name="soul"),
+        answers=("soul", "soul music"),
+    )
+    form = SurfaceForm(text=surface, is_canonical=is_canonical)
+    name = f"{surface} {template}"
+    return QuestionRealization(
+        id=name, triple=triple, surface=form, template=template, question="?"
+    )
+
+
+def test_names_and_instances_of_questions():
+    questions = [
+        question("Stevie Wonder", is_canonical=True),
+        question("Stevie Wonder", is_canonical=True, template="paraphrase"),
+        question("Little  Stevie", is_canonical=False),
+    ]
+
+    table, rows = SurfaceTable.from_questions(questions), instance_rows(questions)
+
+    roles = {(r["entity_id"], r["surface"], r["role"]) for r in table.to_arrow().to_pylist()}
+    assert roles == {
+        ("Q1", "Stevie Wonder", "canonical"),
+        ("Q1", "Stevie Wonder", "alias"),
+        ("Q1", "Little Stevie", "alias"),
+        ("Q1", "Little Stevie", "redirect"),
+        ("name:soul", "soul", "answer"),
+        ("name:soul", "soul music", "answer"),
+    }
+    assert entity_id(Entity(id=None, name="soul")) == "name:soul"
+    assert rows["surface_id"].tolist() == ["f1|Stevie Wonder", "f1|Little Stevie"]
+    assert rows["is_canonical"].tolist() == [True, False]

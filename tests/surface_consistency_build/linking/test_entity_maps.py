@@ -1,0 +1,211 @@
+"""Published entity maps, read an array at a time; planted documents."""
+
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from surface_consistency_build.linking import (
+    FAILURE_KEYS,
+    EntityMap,
+    _npz_archive as archive_module,
+)
+from surface_consistency_build.linking._npz_archive import ArrayArchive
+
+from surface_consistency.cli.main import main
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.studies.redirectqa import entity_id, load_sample
+
+URI = "http://dbpedia.org/resource/"
+
+
+def write(path, arrays):
+    np.savez(path, **{name: np.asarray(array, dtype=np.int32) for name, array in arrays.items()})
+    return path
+
+
+@pytest.fixture
+def planted(tmp_path):
+    rng = np.random.default_rng(0)
+    sets = {
+        f"Entity {k}": set(rng.integers(0, 400, rng.integers(1, 120)).tolist()) for k in range(40)
+    }
+    arrays = {URI + name.replace(" ", "_"): list(found) for name, found in sets.items()}
+    failures = dict(zip(FAILURE_KEYS, ([401, 402], [403], []), strict=True))
+    return sets, write(tmp_path / "map.npz", arrays | failures)
+
+
+def test_documents_and_pairs_are_those_planted(planted):
+    sets, path = planted
+
+    with EntityMap.open(path) as linked:
+        assert len(linked) == len(sets)
+        for name, documents in sets.items():
+            assert linked.documents(name).tolist() == sorted(documents)
+            for other, others in sets.items():
+                assert linked.pair_count(name, other) == len(documents & others)
+
+
+def test_failures_are_no_entities_but_told(planted):
+    with EntityMap.open(planted[1]) as linked:
+        assert linked.failures == dict(zip(FAILURE_KEYS, (2, 1, 0), strict=True))
+        assert not any(key in linked for key in FAILURE_KEYS)
+        assert linked.count("__HTTP_ERROR__") == 0
+
+
+def test_spellings_of_a_title_are_one_entity(tmp_path):
+    arrays = {URI + "%C3%89dith_Piaf": [3, 1], URI + "Édith_Piaf": [3, 8], URI + "100%25": [4]}
+    with EntityMap.open(write(tmp_path / "map.npz", arrays)) as linked:
+        assert len(linked) == 2
+        for name in ("Édith Piaf", "Édith_Piaf", URI + "%C3%89dith_Piaf"):
+            assert linked.documents(name).tolist() == [1, 3, 8]
+        assert linked.count("100%") == 1
+        assert "Piaf" not in linked
+        assert linked.pair_count("Piaf", "100%") == 0
+
+
+def test_a_look_up_reads_the_arrays_that_it_needs_once(planted, monkeypatch):
+    read = []
+    reading = ArrayArchive.read
+
+    def noted(self, place):
+        name, array = reading(self, place)
+        read.append(name)
+        return name, array
+
+    monkeypatch.setattr(ArrayArchive, "read", noted)
+
+    with EntityMap.open(planted[1]) as linked:
+        assert sorted(read) == sorted(FAILURE_KEYS)
+        for _ in range(3):
+            linked.pair_count("Entity 1", "Entity 2")
+
+    assert read[len(FAILURE_KEYS) :] == [f"{URI}Entity_{k}" for k in (1, 2)]
+
+
+def test_failure_keys_are_no_titles_whatever_their_underscores(planted):
+    with EntityMap.open(planted[1]) as linked:
+        assert " HTTP ERROR " not in linked
+        assert "__HTTP_ERROR__" not in linked
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_an_archive_is_read_as_numpy_reads_it(tmp_path, save, monkeypatch):
+    rng = np.random.default_rng(0)
+    names = [f"{URI}{word}" for word in ("Paris", "Édith", "東京", "a/b", "C%2B%2B")]
+    arrays = {name: rng.integers(0, 9, size) for size, name in enumerate(names)}
+    save(tmp_path / "a.npz", **arrays)
+
+    archive = ArrayArchive(tmp_path / "a.npz", lambda name: name)
+
+    assert len(archive) == len(names)
+    for name, expected in arrays.items():
+        (place,) = archive.find(name)
+        found, array = archive.read(place)
+        assert found == name
+        np.testing.assert_array_equal(array, expected)
+    assert archive.find("none") == []
+    archive.close()
+
+
+def test_an_archive_of_zip64_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 3)
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 400)
+    arrays = {URI + f"E{k}": [k, k + 1] for k in range(12)}
+
+    with EntityMap.open(write(tmp_path / "map.npz", arrays)) as linked:
+        assert (tmp_path / "map.npz").read_bytes().count(b"PK\6\6") == 1
+        assert [linked.documents(f"E{k}").tolist() for k in (0, 11)] == [[0, 1], [11, 12]]
+
+
+def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch):
+    path = write(tmp_path / "map.npz", {URI + f"E{k}": [k] for k in range(5)})
+    monkeypatch.setattr(archive_module, "hash", lambda key: 7, raising=False)
+
+    with EntityMap.open(path) as linked:
+        assert [linked.documents(f"E{k}").tolist() for k in range(5)] == [[k] for k in range(5)]
+
+
+@pytest.mark.parametrize("place", range(0, 1000, 37))
+def test_no_byte_that_is_wrong_goes_through(tmp_path, place):
+    whole = write(tmp_path / "map.npz", {URI + f"E{k}": [k] * 9 for k in range(3)}).read_bytes()
+    broken = bytearray(whole)
+    broken[place] ^= 0xFF
+    (tmp_path / "broken.npz").write_bytes(broken)
+
+    try:
+        with EntityMap.open(tmp_path / "broken.npz") as linked:
+            found = [linked.documents(f"E{k}").tolist() for k in range(3)]
+    except DataError:
+        return
+    # Names and dates have no checksum; arrays have.
+    assert all(documents in ([], [k]) for k, documents in enumerate(found))
+
+
+@pytest.mark.parametrize("kept", [0, 3, 50, 300, -1, -30])
+def test_a_cut_file_is_refused(tmp_path, kept):
+    path = write(tmp_path / "map.npz", {URI + "E": [1]})
+    path.write_bytes(path.read_bytes()[:kept])
+
+    with pytest.raises(DataError, match="is no npz file of arrays by entity"):
+        EntityMap.open(path)
+
+
+def test_maps_that_are_wrong_are_refused(tmp_path, planted):
+    with pytest.raises(SourceNotFoundError, match="there is no entity map"):
+        EntityMap.open(tmp_path / "none.npz")
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(DataError, match="is no npz file of arrays by entity"):
+        EntityMap.open(tmp_path / "text.npz")
+    with pytest.raises(DataError, match="holds no entity, only __HTTP_ERROR__: the linker failed"):
+        EntityMap.open(write(tmp_path / "failed.npz", {"__HTTP_ERROR__": [1]}))
+    np.savez(tmp_path / "shares.npz", Paris=np.array([0.5]))
+    with (
+        EntityMap.open(tmp_path / "shares.npz") as linked,
+        pytest.raises(DataError, match="must hold numbers of documents"),
+    ):
+        linked.count("Paris")
+    np.savez(tmp_path / "objects.npz", Paris=np.array([{1}], dtype=object))
+    with (
+        EntityMap.open(tmp_path / "objects.npz") as linked,
+        pytest.raises(DataError, match="is damaged"),
+    ):
+        linked.count("Paris")
+
+
+def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys):
+    questions = load_sample().questions
+    triples = {question.triple.id: question.triple for question in questions}
+    names = sorted(
+        {t.subject.name for t in triples.values()} | {t.object.name for t in triples.values()}
+    )
+    missing, known = names[0], names[1:]
+    rng = np.random.default_rng(1)
+    sets = {name: set(rng.integers(0, 300, 60).tolist()) for name in known}
+    arrays = {URI + name.replace(" ", "_"): sorted(found) for name, found in sets.items()}
+    path = write(tmp_path / "map.npz", arrays | {FAILURE_KEYS[0]: [7, 8]})
+    out = tmp_path / "out"
+    command = ["count", "entities", "--entity-map", str(path), "--out", str(out)]
+
+    assert main([*command, "--data", "sample", "--json"]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["entities_not_found"] >= 1
+    assert told[f"documents {FAILURE_KEYS[0]}"] == 2
+    assert json.loads((out / "coverage.json").read_text())["entity_map"] == str(path)
+    entities = pd.read_parquet(out / "linked_entities.parquet")
+    assert entities.loc[~entities["is_found"], "title"].tolist() == [missing]
+    pairs = pd.read_parquet(out / "linked_pairs.parquet").set_index(["subject_id", "object_id"])
+    for triple in triples.values():
+        row = pairs.loc[(entity_id(triple.subject), entity_id(triple.object))]
+        first, second = (sets.get(one.name, set()) for one in (triple.subject, triple.object))
+        assert row.tolist() == [len(first & second), len(first), len(second)]
+    titles = tmp_path / "titles.csv"
+    renamed = entities.loc[~entities["is_found"], "entity_id"].item()
+    titles.write_text(f"entity_id,title\n{renamed},{URI}{known[0].replace(' ', '_')}\n")
+    assert main([*command, "--data", "sample", "--titles", str(titles)]) == 0
+    again = pd.read_parquet(out / "linked_entities.parquet")
+    assert again["is_found"].all()
+    assert main(command) == 2
+    assert "give either --data or --names" in capsys.readouterr().err

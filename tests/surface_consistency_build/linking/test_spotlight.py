@@ -1,0 +1,149 @@
+"""The client of DBpedia Spotlight against a server that replays the shapes of its answers."""
+
+import pytest
+from surface_consistency_build.linking import SpotlightClient
+
+from surface_consistency.errors import DataError, RunnerError
+
+pytestmark = pytest.mark.enable_socket
+
+BERLIN = "http://dbpedia.org/resource/Berlin"
+
+
+def resource(surface, offset, uri=BERLIN):
+    """A span as the service tells it: every value a text."""
+    return {
+        "@URI": uri,
+        "@support": "77",
+        "@types": "",
+        "@surfaceForm": surface,
+        "@offset": str(offset),
+        "@similarityScore": "0.875",
+        "@percentageOfSecondRank": "0.1",
+    }
+
+
+def client(server, **options):
+    return SpotlightClient(f"{server.url}/rest", first_wait=0.001, timeout=5.0, **options)
+
+
+def test_mentions_carry_ids_and_settings_are_sent(replay):
+    server = replay(lambda path, told: (200, {"@text": "x", "Resources": [resource("Berlin", 3)]}))
+
+    found = list(client(server, titles={"Q64": "Berlin"}).link(["In Berlin.", " "]))
+
+    assert found == [[(3, 9, "Berlin", "Q64", 0.875)], []]
+    assert server.requests == [
+        ("/rest/annotate", {"text": "In Berlin.", "confidence": "0.4", "support": "20"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "found"),
+    [
+        ("nothing", {"@text": "nothing"}, []),
+        ("Berlin", {"Resources": resource("Berlin", 0)}, [(0, 6, "Berlin")]),
+        # Java counts a character beyond U+FFFF twice.
+        ("😀😀 Berlin", {"Resources": [resource("Berlin", 5)]}, [(3, 9, "Berlin")]),
+        ("😀 Berlin", {"Resources": [resource("Berlin", 2)]}, [(2, 8, "Berlin")]),
+        ("Zürich", {"Resources": [resource("Zürich", 0)]}, [(0, 6, "Zürich")]),
+    ],
+)
+def test_shapes_of_answers(replay, text, answer, found):
+    (mentions,) = client(replay(lambda path, told: (200, answer))).link([text])
+
+    assert [(m.start, m.stop, m.surface) for m in mentions] == found
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        resource("Berlin", 4),
+        resource("Berlin", 400),
+        resource("Berlin", -1),
+        resource("", 0),
+        {"@URI": BERLIN, "@surfaceForm": "Berlin"},
+        resource("Berlin", "x"),
+    ],
+)
+def test_an_answer_of_other_words_than_the_text_holds_is_refused_whole(replay, wrong):
+    server = replay(lambda path, told: (200, {"Resources": [resource("Berlin", 3), wrong]}))
+
+    assert list(client(server).link(["In Berlin."])) == [None]
+
+
+@pytest.mark.parametrize("status", [400, 413, 414])
+def test_a_text_that_the_server_refuses_has_failed_and_others_go_on(replay, status):
+    def answer(path, told):
+        if "long" in told["text"]:
+            return status, b"too long"
+        return 200, {"Resources": [resource("Berlin", 0)]}
+
+    server = replay(answer)
+    found = list(client(server).link(["long", "Berlin"]))
+
+    assert found[0] is None
+    assert len(found[1]) == 1
+    assert len(server.requests) == 2
+
+
+def test_passing_trouble_is_asked_again(replay):
+    replies = [(502, b"<html>"), (200, b"<html>busy</html>"), (429, b"", ("Retry-After", "0"))]
+    server = replay(lambda path, told: replies.pop(0) if replies else (200, {"Resources": []}))
+
+    assert list(client(server).link(["Berlin"])) == [[]]
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((502, b"bad gateway"), "gave no answer in 2 attempts, at last HTTP 502: bad gateway"),
+        ((200, b"<html>"), r"a damaged answer: no JSON \('<html>'\)"),
+        ((200, []), "JSON, but no object"),
+        ((200, {"Resources": "x"}), "Resources is no list of objects"),
+        ((404, b"no such page"), r"is not served at .*HTTP 404"),
+        ((503, b"", ("Retry-After", "9999")), "asks to wait 9999 s"),
+    ],
+)
+def test_lasting_trouble_ends_with_a_message(replay, answer, message):
+    server = replay(lambda path, told: answer)
+
+    with pytest.raises(RunnerError, match=message):
+        list(client(server, max_retries=1).link(["Berlin"]))
+
+
+def test_a_server_that_is_not_there_is_named():
+    gone = SpotlightClient("http://127.0.0.1:9/rest", first_wait=0.001, max_retries=1)
+
+    with pytest.raises(RunnerError, match=r"DBpedia Spotlight at http://127\.0\.0\.1:9.* 2 attem"):
+        list(gone.link(["Berlin"]))
+
+
+def test_what_was_answered_is_not_asked_again(replay, tmp_path):
+    server = replay(lambda path, told: (200, {"Resources": [resource(told["text"], 0)]}))
+    cache = tmp_path / "answers.sqlite"
+
+    first = list(client(server, cache=cache).link(["Berlin", "Paris"]))
+    again = list(client(server, cache=cache).link(["Paris", "Berlin", "Rome"]))
+    list(client(server, cache=cache, confidence=0.5).link(["Rome"]))
+
+    assert again[:2] == first[::-1]
+    assert [told["text"] for _, told in server.requests].count("Berlin") == 1
+    assert len(server.requests) == 4
+    cache.write_bytes(b"no database, but long enough to be taken for one" * 100)
+    with pytest.raises(DataError, match="is no cache of answers"):
+        list(client(server, cache=cache).link(["Berlin"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 1.5}, "confidence must be from 0 to 1"),
+        ({"support": -1}, "support must be at least 0"),
+        ({"base_url": "localhost:2222"}, "base_url must be an address"),
+    ],
+)
+def test_settings_that_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        SpotlightClient(**{"base_url": "http://localhost:2222/rest", **options})

@@ -1,0 +1,88 @@
+"""A private MariaDB server for the tests of SQL dumps."""
+
+from collections.abc import Callable
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+import pytest
+from surface_consistency_build.samples.mini_wiki.mariadb_server import (
+    find_programs,
+    running_mariadb,
+)
+
+SITE = """
+  <siteinfo>
+    <sitename>Wikipedia</sitename>
+    <dbname>{dbname}</dbname>
+    <base>https://example.org/wiki/Main_Page</base>
+    <case>{case}</case>
+    <namespaces>
+      <namespace key="-1" case="first-letter">Special</namespace>
+      <namespace key="0" case="{case}" />
+      <namespace key="1" case="first-letter">Talk</namespace>
+      <namespace key="2" case="first-letter">User</namespace>
+      <namespace key="4" case="first-letter">Wikipedia</namespace>
+      <namespace key="10" case="first-letter">{template}</namespace>
+      <namespace key="14" case="first-letter">{category}</namespace>
+    </namespaces>
+  </siteinfo>
+"""
+
+
+def page_xml(
+    title: str,
+    text: str,
+    *,
+    page_id: int = 1,
+    namespace: int | None = 0,
+    redirect: str | None = None,
+) -> str:
+    """Write one page as MediaWiki does."""
+    ns = "" if namespace is None else f"<ns>{namespace}</ns>"
+    if redirect is None:
+        element = ""
+    else:
+        element = f"<redirect title={quoteattr(redirect)} />" if redirect else "<redirect />"
+    return (
+        f"<page><title>{escape(title)}</title>{ns}<id>{page_id}</id>{element}"
+        f"<revision><id>99</id><contributor><username>A</username><id>7</id></contributor>"
+        f'<model>wikitext</model><text bytes="1" xml:space="preserve">{escape(text)}</text>'
+        f"</revision></page>\n"
+    )
+
+
+def export_xml(
+    *pages: str,
+    version: str = "0.11",
+    case: str = "first-letter",
+    template: str = "Template",
+    category: str = "Category",
+) -> str:
+    """Write an export of some pages."""
+    site = SITE.format(dbname="testwiki", case=case, template=template, category=category)
+    return (
+        f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/" version="{version}" '
+        f'xml:lang="en">{site}{"".join(pages)}</mediawiki>\n'
+    )
+
+
+@pytest.fixture
+def write_export(tmp_path: Path) -> Callable[..., Path]:
+    """A function that writes pages, given as `page_xml` arguments, to an export."""
+
+    def write(*pages: dict[str, object], **options: str) -> Path:
+        path = tmp_path / "testwiki-pages-articles.xml"
+        texts = (page_xml(**page) for page in pages)
+        path.write_text(export_xml(*texts, **options), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory):
+    """A running server; tests that need it skip where MariaDB is not installed."""
+    if find_programs() is None:
+        pytest.skip("MariaDB is not installed; on Debian: apt-get install mariadb-server")
+    with running_mariadb(tmp_path_factory.mktemp("mariadb")) as server:
+        yield server

@@ -1,0 +1,258 @@
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from surface_consistency_build.wikimedia.construction import find_dumps
+from surface_consistency_build.wikimedia.wikis import load_wiki
+
+from surface_consistency.errors import SourceNotFoundError
+
+OLD = """CREATE TABLE `categorylinks` (
+  `cl_from` int(8) unsigned NOT NULL DEFAULT 0,
+  `cl_to` varbinary(255) NOT NULL DEFAULT ''
+) ENGINE=InnoDB;
+"""
+NEW = OLD.replace("`cl_to` varbinary(255) NOT NULL DEFAULT ''", "`cl_target_id` bigint(20)")
+TABLES = ("page", "page_props", "redirect", "linktarget")
+
+
+def fill(folder, *names):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 10)
+
+
+def tables(date, wiki="enwiki", names=TABLES):
+    return [f"{wiki}-{date}-{name}.sql.gz" for name in names]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    fill(tmp_path, *tables("20260101"), "wikidata-20260105-all.json.bz2")
+    (tmp_path / "enwiki-20260101-categorylinks.sql").write_text(NEW)
+    fill(tmp_path, *(f"2024/pageviews-2024{month:02}-user.bz2" for month in range(1, 13)))
+    return tmp_path
+
+
+def test_empty_folder_misses_everything_and_says_where_it_is(tmp_path):
+    plan = find_dumps(tmp_path, "enwiki")
+
+    assert [dump.role for dump in plan.missing[:4]] == [
+        "page",
+        "redirect",
+        "linktarget",
+        "categorylinks",
+    ]
+    assert len(plan.missing) == 4 + 12 + 1
+    assert all(dump.url.startswith("https://dumps.wikimedia.org/") for dump in plan.missing)
+    assert all(dump.about_bytes for dump in plan.missing)
+    assert plan.missing[4].name == "pageviews-202401-user.bz2"
+    assert plan.missing[4].url.endswith("/other/pageview_complete/monthly/2024/2024-01/")
+    with pytest.raises(SourceNotFoundError, match="lacks 17 dump files of enwiki: enwiki-YYYYMMDD"):
+        _ = plan.files
+
+
+def test_whole_folder_misses_nothing(folder):
+    plan = find_dumps(folder, "enwiki")
+
+    assert plan.missing == ()
+    assert plan.route == "sql"
+    assert len(plan.files.pageviews) == 12
+    assert plan.files.categorylinks.name == "enwiki-20260101-categorylinks.sql"
+    assert plan.total_bytes == sum(path.stat().st_size for path in plan.files.paths)
+
+
+def test_linktarget_is_not_needed_where_categories_have_titles(folder):
+    (folder / "enwiki-20260101-categorylinks.sql").write_text(OLD)
+    (folder / "enwiki-20260101-linktarget.sql.gz").unlink()
+
+    plan = find_dumps(folder, "enwiki")
+
+    assert plan.missing == ()
+    assert plan.files.linktarget is None
+
+
+def test_tables_of_different_dates_do_not_mix(folder):
+    fill(folder, *tables("20260201", names=("redirect", "page_props")))
+    fill(folder, *tables("20251201"))
+
+    files = find_dumps(folder, "enwiki").files
+
+    assert {path.name[:15] for path in (files.page, files.redirect, files.page_props)} == {
+        "enwiki-20260101"
+    }
+
+
+def test_newest_wikidata_with_a_date_is_taken(folder):
+    fill(folder, "wikidata-20260112-all.json.gz", "latest-all.json.bz2", "20141201.json.gz")
+
+    assert find_dumps(folder, "enwiki").files.wikidata.name == "wikidata-20260112-all.json.gz"
+
+
+def test_other_wikis_are_passed_over(folder):
+    plan = find_dumps(folder, "simplewiki")
+
+    assert {dump.role for dump in plan.missing} == {
+        "page",
+        "redirect",
+        "linktarget",
+        "categorylinks",
+    }
+
+
+@pytest.mark.parametrize(
+    ("wiki", "names", "route"),
+    [
+        ("jawiki", tables("20260101", "jawiki"), "uncategorised"),
+        ("zhwiki", tables("20260101", "zhwiki"), "xml"),
+        ("enwiki", ["enwiki-20260101-pages-articles.xml.bz2"], "xml"),
+        ("enwiki", [*tables("20260101"), "enwiki-20260101-pages-articles.xml.bz2"], "xml"),
+        ("enwiki", tables("20260101"), "sql"),
+    ],
+)
+def test_route_follows_what_the_wiki_has_and_what_is_there(wiki, names, route, tmp_path):
+    fill(tmp_path, *names)
+
+    assert find_dumps(tmp_path, wiki).route == route
+
+
+def test_pages_text_may_come_in_parts(tmp_path):
+    parts = [
+        "enwiki-20260101-pages-articles1.xml-p1p41242.bz2",
+        "enwiki-20260101-pages-articles2.xml-p41243p151573.bz2",
+    ]
+    fill(tmp_path, *parts, "wikidata-20260105-all.json.bz2", "pageviews-202401-user.bz2")
+
+    files = find_dumps(tmp_path, "enwiki").files
+
+    assert [path.name for path in files.pages_articles] == parts
+    assert files.page is None
+
+
+def test_one_export_is_taken_of_several_of_the_same_pages(tmp_path):
+    """The whole one before parts, of the plain kind before the others."""
+    date = "enwiki-20260101"
+    fill(
+        tmp_path,
+        f"{date}-pages-articles-multistream.xml.bz2",
+        f"{date}-pages-meta-current.xml.bz2",
+        *(f"{date}-pages-articles11.xml-p{part}.bz2" for part in ("1p5", "6p9")),
+    )
+
+    def chosen():
+        dumps = find_dumps(tmp_path, "enwiki", route="xml").dumps
+        return [dump.name for dump in dumps if dump.role == "pages_articles"]
+
+    assert chosen() == [f"{date}-pages-articles11.xml-p{part}.bz2" for part in ("1p5", "6p9")]
+    fill(tmp_path, f"{date}-pages-articles.xml.bz2", f"{date}-pages-articles.xml")
+    assert chosen() == [f"{date}-pages-articles.xml.bz2"]
+
+
+def test_upper_of_two_files_of_one_name_is_taken(folder):
+    fill(folder, *(f"a/{name}" for name in tables("20260101")))
+
+    assert find_dumps(folder, "enwiki").files.page.parent == folder
+
+
+def test_no_view_counts_twice(folder):
+    """A day whose month is there, and a month that is asked for twice."""
+    fill(folder, "pageviews-20240115-user.bz2", "pageviews-20250101-user.bz2")
+
+    names = [path.name for path in find_dumps(folder, "enwiki").files.pageviews]
+
+    assert len(names) == 13
+    assert names[-1] == "pageviews-20250101-user.bz2"
+    twice = find_dumps(folder, "enwiki", months=["202401", "202401"])
+    assert [path.name for path in twice.files.pageviews] == ["pageviews-202401-user.bz2"]
+
+
+def test_files_reject_two_views_of_one_name(folder):
+    fill(folder, "pageviews-202401-user")
+    files = find_dumps(folder, "enwiki").files
+    twice = replace(files, pageviews=(*files.pageviews, folder / "pageviews-202401-user"))
+
+    with pytest.raises(ValueError, match="two dumps are called pageviews-202401-user"):
+        twice.check_paths()
+
+
+@pytest.mark.parametrize("month", ["2024-01", "202413", "2024", "20240132"])
+def test_find_dumps_rejects_what_is_no_month(month, folder):
+    with pytest.raises(ValueError, match=f"months must be like '202401'.*got '{month}'"):
+        find_dumps(folder, "enwiki", months=[month])
+
+
+def test_find_dumps_rejects_the_tables_route_without_categories(folder):
+    with pytest.raises(ValueError, match="'jawiki' maps no categories, so the route 'sql'"):
+        find_dumps(folder, "jawiki", route="sql")
+
+
+def test_views_are_optional_where_the_build_can_do_without(tmp_path):
+    plan = find_dumps(tmp_path, "jawiki", needs_views=False)
+
+    assert {dump.role for dump in plan.missing} == {"page", "redirect", "wikidata"}
+
+
+def test_wanted_months_are_looked_for(folder):
+    plan = find_dumps(folder, "enwiki", months=["202312", "202401"])
+
+    assert [dump.name for dump in plan.missing] == ["pageviews-202312-user.bz2"]
+
+
+def test_configuration_may_be_given_itself(folder):
+    assert find_dumps(folder, load_wiki("enwiki")).config.name == "enwiki"
+
+
+def test_find_dumps_rejects_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="give the folder that holds the dumps"):
+        find_dumps(tmp_path / "none", "enwiki")
+
+
+def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
+    (folder / "enwiki-20260101-redirect.sql.gz").unlink()
+    fill(folder, "enwiki-20251201-redirect.sql.gz")
+
+    [missing] = find_dumps(folder, "enwiki").missing
+
+    assert missing.name == "enwiki-20260101-redirect.sql.gz"
+    assert missing.other_dates == ("enwiki-20251201-redirect.sql.gz",)
+    with pytest.raises(
+        SourceNotFoundError, match=r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz is of anoth"
+    ):
+        _ = find_dumps(folder, "enwiki").files
+
+
+def test_notes_tell_what_is_lost(folder):
+    assert find_dumps(folder, "enwiki").notes == ()
+    (folder / "enwiki-20260101-page_props.sql.gz").unlink()
+    (folder / "2024" / "pageviews-202403-user.bz2").unlink()
+
+    lost, months = find_dumps(folder, "enwiki").notes
+
+    assert lost.startswith("without page_props")
+    assert months.startswith("page views of 11 files")
+
+
+def test_categorylinks_cut_off_after_its_definition_can_be_planned(folder):
+    """Whether the cut is allowed is asked when the rows are read."""
+    (folder / "enwiki-20260101-categorylinks.sql").unlink()
+    noise = "".join(map(str, np.random.default_rng(0).integers(0, 9, 5_000)))
+    packed = gzip.compress(f"{NEW}INSERT INTO `categorylinks` VALUES ({noise});".encode())
+    (folder / "enwiki-20260101-categorylinks.sql.gz").write_bytes(packed[:-500])
+
+    assert find_dumps(folder, "enwiki").missing == ()
+
+
+def test_english_questions_about_another_language_are_said(tmp_path):
+    (tmp_path / "fr.toml").write_text(
+        'name = "frwiki"\nwiki = "frwiki"\nlanguage = "fr"\nproject = "fr.wikipedia"\n'
+        "uncategorised = true\n",
+        encoding="utf-8",
+    )
+
+    assert any(
+        "the questions are English, about names in 'fr'" in note
+        for note in find_dumps(tmp_path, str(tmp_path / "fr.toml")).notes
+    )
+    assert not any("English" in note for note in find_dumps(tmp_path, "jawiki").notes)

@@ -1,0 +1,324 @@
+"""What real dumps hold now and then, each on a wiki of three pages."""
+
+import bz2
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from surface_consistency_build.wikimedia.construction import DumpFiles, build_redirectqa, find_dumps
+from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
+from surface_consistency_build.wikimedia.wikis import load_wiki
+
+from surface_consistency.errors import (
+    DataError,
+    DumpError,
+    MissingDependencyError,
+    SurfaceConsistencyError,
+    TruncatedDumpWarning,
+    WorkFolderLockedError,
+)
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+ASKED = [("Ann Lee", ("Lyon",)), ("AL", ("Lyon",))]
+
+
+def test_tiny_wiki_asks_under_both_names(tiny):
+    assert tiny.surfaces() == ASKED
+
+
+@pytest.mark.parametrize("twice", [0, 1], ids=["subject", "object"])
+def test_entity_that_a_dump_holds_twice_counts_once(tiny, twice):
+    assert tiny.surfaces(entities=(*tiny.entities, tiny.entities[twice])) == ASKED
+
+
+def test_entity_with_two_labels_goes_by_both(tiny):
+    other = tiny.entity(20, "Lugdunum", "Lyon")
+
+    assert tiny.surfaces(entities=(*tiny.entities, other)) == [
+        ("Ann Lee", ("Lugdunum", "Lyon")),
+        ("AL", ("Lugdunum", "Lyon")),
+    ]
+
+
+def test_item_that_was_merged_is_found_by_the_link_to_the_page(tiny):
+    assert tiny.surfaces(page_props=[(1, "wikibase_item", "Q999")]) == ASKED
+
+
+def test_item_of_the_page_counts_before_the_link_of_another(tiny):
+    moved = tiny.entity(11, "Ann Li", "Ann Lee", (20,))
+    links = (tiny.entity(10, "Ann Lee", None, (20,)), tiny.entities[1], moved)
+
+    tiny.write(entities=links, page_props=[(1, "wikibase_item", "Q10")])
+
+    assert {row.subject_id for row in tiny.build().rows()} == {"Q10"}
+
+
+def test_page_that_is_no_redirect_any_more_is_an_article(tiny):
+    """The redirect table may keep its row."""
+    pages = (*tiny.pages, (4, 0, "Al_Lee", 0), (5, 0, "ALee", 1))
+    redirects = (*tiny.redirects, (4, 0, "Lyon", None, ""), (5, 0, "Al_Lee", None, ""))
+    entities = (*tiny.entities, tiny.entity(11, "Al Lee", "Al Lee", (20,)))
+
+    found = tiny.surfaces(
+        pages=pages, redirects=redirects, entities=entities, links=((3, 1), (4, 1), (5, 1))
+    )
+
+    assert found == [*ASKED, ("Al Lee", ("Lyon",)), ("ALee", ("Lyon",))]
+
+
+def test_redirects_through_another_namespace_go(tiny):
+    pages = (*tiny.pages, (8, 4, "Hop", 1), (9, 0, "A._L.", 1))
+    redirects = (*tiny.redirects, (9, 4, "Hop", None, ""), (8, 0, "Ann_Lee", None, ""))
+
+    assert tiny.surfaces(pages=pages, redirects=redirects, links=((3, 1), (9, 1))) == ASKED
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"links": ()}, "step 'categories' left none: in none of the categories"),
+        ({"redirects": ()}, "step 'instances' left none: the subject has no redirect surface"),
+        ({"redirects": ((3, 0, "Ann_Lee", "fr", ""),)}, "'resolve' left none: leads to another"),
+    ],
+)
+def test_build_names_what_went_last(tiny, parts, message):
+    """Not a step that may leave nothing, such as that of the shared names."""
+    tiny.write(**parts)
+
+    with pytest.raises(DataError, match=message):
+        tiny.build()
+
+
+EXPORT = (
+    '<mediawiki version="0.11" xml:lang="en"><siteinfo><dbname>enwiki</dbname></siteinfo><page>'
+    '<title>{title}</title><ns>0</ns><id>{number}</id><redirect title="Ann Lee"/><revision><id>1'
+    "</id><text>#REDIRECT [[Ann Lee]] {{{{R from short name}}}}</text></revision></page>"
+    "</mediawiki>"
+)
+
+
+def test_every_part_of_an_export_counts(tiny):
+    """Parts of the English Wikipedia's export share a number and differ in their pages."""
+    tiny.write()
+    for number, title, pages in ((3, "AL", "p1p5"), (6, "ALee", "p6p9")):
+        name = f"enwiki-20260101-pages-articles11.xml-{pages}.bz2"
+        text = EXPORT.format(title=title, number=number)
+        (tiny.folder / name).write_bytes(bz2.compress(text.encode()))
+    files = find_dumps(tiny.folder, "enwiki", route="xml").files
+    files = replace(files, page=None, page_props=None)
+    config = find_dumps(tiny.folder, "enwiki").config
+
+    result = build_redirectqa(files, tiny.folder.with_name("work"), config=config)
+
+    surfaces = [row.subject_surface for row in result.rows() if row.template == "original"]
+    assert surfaces == ["Ann Lee", "AL", "ALee"]
+
+
+def test_chinese_redirects_are_sorted_by_their_templates(tmp_path):
+    """The wiki's own names of namespaces, magic words and templates."""
+    siteinfo = (
+        '<siteinfo><dbname>zhwiki</dbname><namespaces><namespace key="10" case="first-letter">'
+        "Template</namespace></namespaces></siteinfo>"
+    )
+    text = "#重定向 [[李安]]\n{{Redirect category shell|\n{{本名重定向}}\n{{簡繁重定向}}\n}}"
+    page = (
+        '<page><title>李安導演</title><ns>0</ns><id>3</id><redirect title="李安"/><revision>'
+        f"<id>1</id><text>{text}</text></revision></page>"
+    )
+    export = f'<mediawiki version="0.11" xml:lang="zh">{siteinfo}{page}</mediawiki>'
+    path = tmp_path / "zhwiki-20260101-pages-articles.xml"
+    path.write_text(export, encoding="utf-8")
+
+    staged = stage(
+        DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path / "work", load_wiki("zhwiki")
+    )
+
+    [rows] = [pq.read_table(file).to_pylist() for file in staged.files["categories"]]
+    assert rows == [{"page_id": 3, "label": "Redirects_from_birth_names"}]
+
+
+def test_uncategorised_route_of_a_wiki_with_categories_keeps_all(tiny):
+    tiny.write(links=())
+    plan = find_dumps(tiny.folder, "enwiki", route="uncategorised")
+
+    result = build_redirectqa(plan.files, tiny.folder.with_name("work"), config=plan.config)
+
+    assert [row.subject_surface_category for row in result.rows()][2:] == [
+        ("Redirects_uncategorised",)
+    ] * 2
+
+
+@pytest.mark.parametrize("library", ["duckdb", "msgspec", "pyarrow"])
+def test_build_names_a_missing_library_before_any_work(tiny, library, monkeypatch):
+    tiny.write()
+    monkeypatch.setitem(sys.modules, library, None)
+
+    with pytest.raises(MissingDependencyError, match=rf"needs {library}, .*\[build\]"):
+        tiny.build()
+    assert not tiny.folder.with_name("work").exists()
+
+
+def test_build_does_without_the_fast_decoders(tiny, monkeypatch):
+    """isal only makes it faster."""
+    tiny.write()
+    with_them = tiny.build().path.read_bytes()
+    for name in ("page.sql", "wikidata-20260101-all.json", "pageviews-202401-user"):
+        [path] = tiny.folder.glob(f"*{name}")
+        path.with_name(f"{path.name}.bz2").write_bytes(bz2.compress(path.read_bytes()))
+        path.unlink()
+    monkeypatch.setitem(sys.modules, "isal", None)
+
+    again = tiny.build()
+
+    assert again.path.read_bytes() == with_them
+
+
+@pytest.fixture
+def cut(tiny):
+    """The wiki, with a Wikidata dump that ends in a line after the wanted ones."""
+    tiny.write()
+    path = tiny.folder / "wikidata-20260101-all.json"
+    path.write_text(path.read_text("utf-8").replace("\n]\n", ',\n{"type": "it'), "utf-8")
+    return tiny
+
+
+def read_stamps(work):
+    return {path.name: path.stat().st_mtime_ns for path in (work / "staged").glob("*.done.json")}
+
+
+def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
+    """What was read without the permission counts with it; a restart warns as the first start."""
+    with pytest.raises(DumpError, match=r"line 4 is no Wikidata entity .* after 2 items"):
+        cut.build()
+    work = cut.folder.with_name("work")
+    before = read_stamps(work)
+
+    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+        first = cut.build(allow_truncated=True)
+    after = read_stamps(work)
+    with pytest.warns(TruncatedDumpWarning, match="an earlier start read it"):
+        second = cut.build(allow_truncated=True)
+
+    assert before
+    assert after.items() > before.items()
+    assert read_stamps(work) == after
+    lines = [count for count in first.attrition if count.step == "read wikidata"]
+    assert [(line.unit, line.rows_in, line.rows_out) for line in lines] == [
+        ("entities", 2, 2),
+        ("dumps read to their end", 1, 0),
+    ]
+    where = (
+        r"wikidata\S* is cut off or damaged near byte [\d,]+ of [\d,]+; what came before is kept"
+    )
+    assert re.fullmatch(where, lines[1].reason)
+    assert second.attrition == first.attrition
+
+
+def test_cut_off_dump_of_an_earlier_start_does_not_pass_without_permission(cut):
+    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+        cut.build(allow_truncated=True)
+
+    with pytest.raises(DumpError, match="line 4 is no Wikidata entity"):
+        cut.build()
+
+
+def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
+    """The tables here are compact ones; the entities stand in an array, whose end is checked."""
+    tiny.write()
+    plan = find_dumps(tiny.folder, "enwiki")
+
+    counts = tiny.build().attrition
+
+    told = {count.step: count.reason for count in counts if count.unit == END_MARKED}
+    assert told.keys() == {
+        "read page",
+        "read redirect",
+        "read page_props",
+        "read linktarget",
+        "read categorylinks",
+        "read pageviews-202401-user",
+    } & {count.step for count in counts}
+    assert re.search(r"page.sql is not packed and has no mark at its end", told["read page"])
+    assert any("1 pageview files are not packed" in note for note in plan.notes)
+    with pytest.raises(DumpError, match=r"page\.sql: .*--require-end-mark"):
+        tiny.build(require_end_mark=True)
+
+
+def test_a_torn_line_of_pageviews_ends_the_build(tiny):
+    tiny.write()
+    [path] = tiny.folder.glob("*pageviews-202401-user")
+    path.write_bytes(path.read_bytes()[:-3])
+
+    with pytest.raises(DumpError, match="the last line has no line feed, so it is torn"):
+        tiny.build()
+
+
+def test_changed_middle_of_a_plain_dump_is_seen(tiny):
+    """Size, start and end are the same."""
+    tiny.write()
+    path = tiny.folder / "wikidata-20260101-all.json"
+    filler = b"\n" * (1 << 20)
+    head, body, tail = path.read_bytes().partition(b'"value": "Lyon"')
+    path.write_bytes(head.replace(b"[\n", b"[" + filler, 1) + body + tail + filler)
+    first = {row.object_surface for row in tiny.build().rows()}
+
+    path.write_bytes(path.read_bytes().replace(body, b'"value": "Leon"'))
+
+    assert (first, {row.object_surface for row in tiny.build().rows()}) == ({"Lyon"}, {"Leon"})
+
+
+def test_too_little_memory_is_named(tiny):
+    tiny.write()
+
+    with pytest.raises(SurfaceConsistencyError, match=r"DuckDB.s 1MB of .*larger memory_limit"):
+        tiny.build(memory_limit="1MB")
+
+
+def test_work_folder_is_for_one_build_at_a_time(tiny):
+    tiny.write()
+    refused = []
+
+    def build_another(progress):
+        if not refused:
+            with pytest.raises(WorkFolderLockedError, match=r"\(this process\) uses the work") as e:
+                tiny.build()
+            refused.append(e.value)
+
+    tiny.build(progress=build_another)
+
+    assert refused
+    assert tiny.build().n_triples == 1
+
+
+KILLED = """
+import os, signal, sys
+from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
+from surface_consistency_build.wikimedia.construction.staging import END_MARKED
+
+def kill(progress):
+    if progress.stage == "read wikidata":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+plan = find_dumps(sys.argv[1], "enwiki")
+build_redirectqa(plan.files, sys.argv[2], config=plan.config, threads=1, progress=kill)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no signals to kill with")
+def test_killed_build_goes_on_and_its_lock_is_gone(tiny):
+    tiny.write()
+    work = tiny.folder.with_name("work")
+    command = [sys.executable, "-c", KILLED, str(tiny.folder), str(work)]
+    assert subprocess.run(command, check=False).returncode == -9
+    (work / "staged" / ".wikidata.claims.parquet.part").write_bytes(b"half")
+    done = {path: path.stat().st_mtime_ns for path in work.rglob("*.done.json")}
+
+    assert tiny.build().n_redirect_instances == 1
+
+    assert done
+    assert all(path.stat().st_mtime_ns == time for path, time in done.items())
+    assert not list(work.rglob("*.part"))

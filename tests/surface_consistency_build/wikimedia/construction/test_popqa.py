@@ -1,0 +1,133 @@
+import pytest
+from surface_consistency_build.wikimedia.construction import (
+    augment_popqa,
+    build_redirectqa,
+    find_dumps,
+)
+from surface_consistency_build.wikimedia.wikis import load_wiki
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas import Entity, FactualTriple
+from surface_consistency.taxonomy import CANONICAL_LABEL
+
+ENWIKI = load_wiki("enwiki")
+
+
+@pytest.fixture(scope="module")
+def dumps(mini):
+    return find_dumps(mini, "enwiki").files
+
+
+@pytest.fixture(scope="module")
+def built(dumps, tmp_path_factory):
+    return build_redirectqa(dumps, tmp_path_factory.mktemp("work"), config=ENWIKI, threads=1)
+
+
+def fact(number, item, name, relation="country"):
+    return FactualTriple(
+        id=str(number),
+        subject=Entity(id=item, name=name, aliases=("alias",), pageviews=3),
+        relation=relation,
+        object=Entity(id="Q1", name="Somewhere"),
+        answers=("Somewhere", "Elsewhere"),
+    )
+
+
+@pytest.fixture(scope="module")
+def facts(built):
+    """A fact about every subject of the build, in the order of their numbers turned around."""
+    subjects = {
+        row.subject_id: row.subject_surface
+        for row in built.rows()
+        if row.subject_redirect_wiki_title is None
+    }
+    return [
+        fact(1_000 - place, item, name)
+        for place, (item, name) in enumerate(sorted(subjects.items()))
+    ]
+
+
+def redirects(result):
+    return {
+        (row.subject_id, row.subject_surface, row.subject_surface_category)
+        for row in result.rows()
+        if row.subject_redirect_wiki_title
+    }
+
+
+def test_facts_get_the_redirects_that_the_build_gives_their_subjects(facts, built, dumps, tmp_path):
+    result = augment_popqa(facts, dumps, tmp_path, config=ENWIKI, threads=1)
+
+    assert redirects(result) == redirects(built)
+    assert result.n_triples == len(facts)
+    assert [row.triplet_id for row in result.rows()] == sorted(
+        row.triplet_id for row in result.rows()
+    )
+
+
+def test_given_facts_keep_their_names_and_answers(facts, built, dumps):
+    told = []
+
+    result = augment_popqa(
+        facts, dumps, built.path.parents[1], config=ENWIKI, threads=1, progress=told.append
+    )
+
+    assert {state.path for state in told} == {None}
+    known = {int(item.id): item for item in facts}
+    for row in result.rows():
+        given = known[row.triplet_id]
+        assert row.object_aliases == given.answers
+        assert row.subject_pageviews == 3
+        if row.subject_surface_category == (CANONICAL_LABEL,):
+            assert row.subject_surface == given.subject.name
+
+
+def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
+    named = next(item for item in facts if item.subject.name == "Brisk Harbor")
+    nameless = named.model_copy(update={"subject": Entity(id=None, name="Brisk Harbor")})
+    missing = fact(5, "Q1234567", "Nobody")
+
+    result = augment_popqa([nameless, missing], dumps, tmp_path, config=ENWIKI)
+
+    assert {row.subject_surface for row in result.rows()} == {
+        "Brisk Harbor",
+        "Brisk Harbour",
+        "Brisk harbor",
+    }
+    lost = {count.reason: count.removed for count in result.attrition if count.step == "facts"}
+    assert lost == {"the subject has no article": 1}
+
+
+def test_title_of_a_subject_starts_with_a_capital(facts, dumps, tmp_path):
+    named = next(item for item in facts if item.subject.name == "Brisk Harbor")
+    small = named.model_copy(update={"subject": Entity(id=None, name="brisk Harbor")})
+
+    result = augment_popqa([small], dumps, tmp_path, config=ENWIKI)
+
+    assert next(result.rows()).subject_wiki_title == "Brisk Harbor"
+
+
+def test_views_of_redirects_are_unknown_without_pageviews(facts, dumps, tmp_path):
+    unseen = type(dumps)(
+        **{
+            **{name: getattr(dumps, name) for name in dumps.__slots__},
+            "pageviews": (),
+        }
+    )
+
+    result = augment_popqa(facts, unseen, tmp_path, config=ENWIKI)
+
+    assert {row.redirect_pageviews for row in result.rows()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([fact(1, "Q1", "A"), fact(1, "Q2", "B")], "'1' is given twice"),
+        ([fact(1, "Q1", "A", relation="spouse")], "relation 'spouse' is none of enwiki's"),
+        ([fact(1, "Q1", "Nobody")], "step 'facts' left none: the subject has no article"),
+    ],
+)
+def test_augment_rejects_facts(items, message, dumps, tmp_path):
+    with pytest.raises(DataError, match=message):
+        augment_popqa(items, dumps, tmp_path, config=ENWIKI)

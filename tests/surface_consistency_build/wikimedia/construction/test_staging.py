@@ -1,0 +1,140 @@
+import pytest
+from surface_consistency_build.wikimedia.construction import DumpFiles
+from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
+from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def real(data_files):
+    return data_files
+
+
+def rows(staged, table):
+    return [row for file in staged.files[table] for row in pq.read_table(file).to_pylist()]
+
+
+def lost(staged, step):
+    counts = [count for count in staged.counts if count.step == step and count.unit != END_MARKED]
+    return {count.reason: count.removed for count in counts}
+
+
+def wiki_of(name, **fields):
+    return WikiConfig(
+        name=name,
+        wiki=name,
+        language="en",
+        project="de.wikipedia",
+        **({"uncategorised": True} | fields),
+    )
+
+
+def test_real_sql_tables_keep_articles_and_redirects(real, tmp_path):
+    folder = real / "wikimedia"
+    dumps = DumpFiles(
+        wikidata=None,
+        page=folder / "rmwiki-20240301-page.sql.gz",
+        redirect=folder / "rmwiki-20240301-redirect.sql.gz",
+        page_props=folder / "rmwiki-20240301-page_props.sql.gz",
+    )
+
+    staged = stage(dumps, tmp_path, wiki_of("rmwiki"))
+
+    pages, redirects = rows(staged, "pages"), rows(staged, "redirects")
+    assert pages
+    assert all("_" not in page["surface"] for page in pages)
+    assert any(page["is_redirect"] for page in pages)
+    assert any(redirect["is_interwiki"] for redirect in redirects)
+    assert all(
+        props["entity"] is not None or props["is_disambiguation"]
+        for props in rows(staged, "page_props")
+    )
+    for count in staged.counts:
+        lines = [other for other in staged.counts if other.step == count.step]
+        assert count.rows_in - count.rows_out == sum(line.removed for line in lines)
+
+
+def test_real_entities_give_labels_titles_and_claims(real, tmp_path):
+    dumps = DumpFiles(wikidata=real / "wikidata" / "twenty_entities.json.bz2")
+
+    staged = stage(dumps, tmp_path, load_wiki("enwiki"))
+
+    entities = rows(staged, "entities")
+    assert len(entities) <= 20
+    assert all(" " not in entity["title"] for entity in entities if entity["title"])
+    assert {claim["property"] for claim in rows(staged, "claims")} <= set(
+        load_wiki("enwiki").properties
+    )
+    assert {alias["id"] for alias in rows(staged, "aliases")} <= {
+        entity["id"] for entity in entities
+    }
+
+
+def test_real_pageviews_are_those_of_the_project(real, tmp_path):
+    paths = tuple(sorted((real / "wikimedia").glob("pageviews-*.bz2")))
+
+    staged = stage(DumpFiles(wikidata=None, pageviews=paths), tmp_path, wiki_of("dewiki"))
+
+    views = rows(staged, "views")
+    assert len(staged.files["views"]) == len(paths) == 3
+    assert views
+    assert all(row["views"] > 0 and " " not in row["title"] for row in views)
+
+
+def test_real_redirects_carry_the_categories_of_their_templates(real, tmp_path):
+    path = real / "wikimedia" / "enwiki-slice-pages-articles.xml.bz2"
+
+    staged = stage(DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path, load_wiki("enwiki"))
+
+    # 100 redirects, one of them outside the articles
+    assert len(rows(staged, "redirects")) == len(rows(staged, "pages")) == 99
+    labels = [row["label"] for row in rows(staged, "categories")]
+    # bzcat ... | grep -ic '{{ *R from other capitalisation': 6; acronym, plural, modification: 1
+    assert labels.count("Redirects_from_other_capitalisations") >= 6
+    for label in ("acronyms", "plurals", "modifications"):
+        assert f"Redirects_from_{label}" in labels
+
+
+def test_real_wiki_of_2026_is_read_by_its_text(real, tmp_path):
+    path = real / "wikimedia" / "aawiki-20260101-pages-meta-current.xml.bz2"
+
+    staged = stage(DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path, wiki_of("aawiki"))
+
+    assert rows(staged, "redirects")
+    assert all(
+        "_" in row["target"] or " " not in row["target"] for row in rows(staged, "redirects")
+    )
+
+
+def test_categories_are_found_by_title_or_by_number(real, tmp_path):
+    """Dumps between the two schemas carry both columns; each row counts once."""
+    create = """CREATE TABLE `categorylinks` (
+  `cl_from` int(8) unsigned NOT NULL,
+  `cl_to` varbinary(255) NOT NULL,
+  `cl_target_id` bigint(20) unsigned DEFAULT NULL
+) ENGINE=InnoDB;
+INSERT INTO `categorylinks` VALUES (1,'Short',NULL),(2,'',7),(3,'Short',7),(4,'Other',8);
+"""
+    targets = """CREATE TABLE `linktarget` (
+  `lt_id` bigint(20) unsigned NOT NULL,
+  `lt_namespace` int(11) NOT NULL,
+  `lt_title` varbinary(255) NOT NULL
+) ENGINE=InnoDB;
+INSERT INTO `linktarget` VALUES (7,14,'Short'),(8,0,'Short'),(9,14,'Shorts');
+"""
+    (tmp_path / "x-categorylinks.sql").write_text(create)
+    (tmp_path / "x-linktarget.sql").write_text(targets)
+    config = wiki_of("xx", categories={"Short": "from short names"}, uncategorised=False)
+    dumps = DumpFiles(
+        wikidata=None,
+        categorylinks=tmp_path / "x-categorylinks.sql",
+        linktarget=tmp_path / "x-linktarget.sql",
+    )
+
+    staged = stage(dumps, tmp_path / "work", config)
+
+    label = "Redirects_from_short_names"
+    assert rows(staged, "categories") == [{"page_id": page, "label": label} for page in (1, 2, 3)]
+    assert lost(staged, "read categorylinks") == {"no wanted category": 1}
+    assert lost(staged, "read linktarget") == {"no wanted category": 2}

@@ -1,0 +1,291 @@
+"""The whole construction on a wiki whose rows were worked out by hand; see README.md."""
+
+import csv
+import dataclasses
+import hashlib
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
+from surface_consistency_build.wikimedia.wikis import load_wiki
+
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS
+
+pytest.importorskip("duckdb")
+
+FOLDER = Path(__file__).resolve().parent
+SEPARATOR = " | "
+LISTS = ("subject_surface_category", "subject_aliases", "object_aliases")
+NUMBERS = (
+    "triplet_id",
+    "subject_pageviews",
+    "object_pageviews",
+    "redirect_pageviews",
+    "n_objects",
+)
+
+
+def table(name):
+    with (FOLDER / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def instances():
+    """The expected instances, with typed cells."""
+    for line in table("expected_rows.tsv"):
+        for name in LISTS:
+            line[name] = tuple(line[name].split(SEPARATOR))
+        for name in NUMBERS:
+            line[name] = int(line[name]) if line[name] else None
+        line["subject_redirect_wiki_title"] = line["subject_redirect_wiki_title"] or None
+        yield line
+
+
+def expected_rows(templates=("original", "paraphrase"), relations=tuple(RELATIONS)):
+    """The expected rows: each instance in each wording."""
+    for line in instances():
+        questions = {name: line.pop(f"question_{name}") for name in ("original", "paraphrase")}
+        if line["relation"] in relations:
+            yield from (
+                {**line, "template": name, "question": questions[name]} for name in templates
+            )
+
+
+def shown(row):
+    """A built row with the columns that the expected ones have."""
+    names = set(next(expected_rows()))
+    return {name: value for name, value in row.model_dump().items() if name in names}
+
+
+@pytest.fixture(scope="module")
+def sql_build(tmp_path_factory):
+    """The default build, by the SQL tables."""
+    plan = find_dumps(FOLDER, "enwiki", route="sql")
+    return build_redirectqa(plan.files, tmp_path_factory.mktemp("sql"), config=plan.config)
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Builds with other files or settings."""
+
+    def run(route="sql", config="enwiki", folder="work", dumps=None, **options):
+        files = find_dumps(FOLDER, "enwiki", route=route).files
+        files = dataclasses.replace(files, **(dumps or {}))
+        return build_redirectqa(files, tmp_path / folder, config=load_wiki(config), **options)
+
+    return run
+
+
+def digest(result):
+    return hashlib.sha256(result.path.read_bytes()).hexdigest()
+
+
+def removed(result, step):
+    return {count.reason: count.removed for count in result.attrition if count.step == step}
+
+
+def test_expected_rows_cover_categories_and_relations():
+    """The fixture is worth its name: all 33 categories and all 16 relations are in it."""
+    lines = list(instances())
+    labels = {label for line in lines for label in line["subject_surface_category"]}
+
+    assert labels == {"__MAIN__", *CATEGORIES}
+    assert {line["relation"] for line in lines} == set(RELATIONS)
+    assert len(lines) == 143
+    assert len({line["triplet_id"] for line in lines}) == 49
+
+
+def test_build_agrees_with_the_rows_worked_out_by_hand(sql_build):
+    built, expected = [shown(row) for row in sql_build.rows()], list(expected_rows())
+
+    for got, wanted in zip(built, expected, strict=False):
+        assert got == wanted
+    assert len(built) == len(expected) == 286
+    assert (sql_build.n_triples, sql_build.n_redirect_instances) == (49, 94)
+    assert (sql_build.n_instances, sql_build.n_rows) == (143, 286)
+
+
+def test_build_names_the_object_by_its_label_first(sql_build):
+    for row in sql_build.rows():
+        assert row.object_surface == row.object_aliases[0]
+        assert row.object_surface_category == ("__MAIN__",)
+        assert row.object_redirect_wiki_title is None
+
+
+def test_attrition_agrees_with_the_counts_worked_out_by_hand(sql_build):
+    got = [count.model_dump() for count in sql_build.attrition]
+    wanted = [
+        {
+            **line,
+            "rows_in": int(line["rows_in"]),
+            "rows_out": int(line["rows_out"]),
+            "reason": line["reason"] or None,
+            "removed": int(line["removed"]),
+        }
+        for line in table("expected_attrition.tsv")
+    ]
+
+    def key(count):
+        return count["step"], count["unit"], count["reason"] or ""
+
+    assert sorted(got, key=key) == sorted(wanted, key=key)
+
+
+def test_attrition_adds_up(sql_build):
+    """What a step took in is what it passed on and what it dropped, unless its unit changes."""
+    steps = defaultdict(list)
+    for count in sql_build.attrition:
+        steps[count.step, count.unit].append(count)
+
+    assert len(steps) > 15
+    for (_, unit), counts in steps.items():
+        assert len({(count.rows_in, count.rows_out) for count in counts}) == 1
+        if " to " not in unit:
+            assert counts[0].rows_in == counts[0].rows_out + sum(c.removed for c in counts)
+
+
+def test_older_category_schema_gives_the_same_bytes(sql_build, build):
+    """`cl_to` of the dumps before 2025, without `linktarget`."""
+    older = FOLDER / "older" / "enwiki-20240101-categorylinks.sql.gz"
+    result = build(dumps={"categorylinks": older, "linktarget": None})
+
+    assert digest(result) == digest(sql_build)
+    assert removed(result, "read categorylinks") == {"no wanted category": 4}
+
+
+def test_text_route_gives_the_same_bytes(sql_build, build):
+    """Redirects and categories off the pages' text, with the `page` table for the articles."""
+    result = build(route="xml")
+
+    assert digest(result) == digest(sql_build)
+    for step in ("resolve", "candidates", "surfaces", "instances"):
+        assert removed(result, step) == removed(sql_build, step)
+
+
+def test_uncategorised_route_keeps_redirects_in_no_category(sql_build, build):
+    """Without categories the redirects of Q40 and Q41 stay, and all carry one label."""
+    config = load_wiki("enwiki").model_copy(
+        update={"categories": {}, "templates": {}, "uncategorised": True}
+    )
+    files = find_dumps(FOLDER, config, route="uncategorised").files
+    rows = list(build_redirectqa(files, sql_build.path.parent / "plain", config=config).rows())
+    surfaces = {row.subject_surface for row in rows}
+
+    assert {"R. Selje", "Pryce, Iwan", "Iwan P."} <= surfaces
+    assert surfaces >= {row.subject_surface for row in sql_build.rows()}
+    assert {row.subject_surface_category for row in rows} == {
+        ("__MAIN__",),
+        ("Redirects_uncategorised",),
+    }
+
+
+def test_release_v0_1_0_has_no_religion_and_one_wording(sql_build, build):
+    result = build(config="enwiki-v0.1.0")
+    relations = tuple(name for name in RELATIONS if name != "religion")
+    wanted = list(expected_rows(("original",), relations))
+    got = [shown(row) for row in result.rows()]
+
+    for row in (*wanted, *got):
+        del row["triplet_id"]
+    assert got == wanted
+    assert removed(result, "claims") == {"another relation, or said twice": 3}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_build_is_deterministic(sql_build, build, threads):
+    """Same dumps and seed, same bytes, whatever the number of threads."""
+    assert digest(build(threads=threads)) == digest(sql_build)
+
+
+def test_build_of_a_finished_folder_reads_nothing_again(build):
+    """A second start finds every step done, and gives the same bytes and counts."""
+    first = build()
+    stamps = {path: path.stat().st_mtime_ns for path in first.path.parent.rglob("*.parquet")}
+    second = build()
+
+    assert digest(second) == digest(first)
+    assert second.attrition == first.attrition
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+
+def test_smaller_draws_are_parts_of_larger_ones(sql_build, build):
+    """Of N drawn facts with the same seed, all but the balanced ones stand in the full build."""
+    everything = {(row.triplet_id, row.subject_surface) for row in sql_build.rows()}
+    small = {(row.triplet_id, row.subject_surface) for row in build(triples=20).rows()}
+    smaller = {(row.triplet_id, row.subject_surface) for row in build(triples=10).rows()}
+
+    assert smaller < small < everything
+    assert len({number for number, _ in small}) <= 20
+
+
+def test_seed_changes_the_draw(build):
+    draws = {
+        seed: {row.triplet_id for row in build(triples=20, seed=seed).rows()} for seed in (0, 1, 2)
+    }
+
+    assert len({frozenset(draw) for draw in draws.values()}) == 3
+
+
+@pytest.mark.parametrize("cap", [1, 2, 5])
+def test_category_cap_keeps_full_what_is_small(sql_build, build, cap):
+    """A category keeps all its instances up to the cap; an instance beyond it has another one."""
+
+    def by_category(result):
+        found = defaultdict(set)
+        for row in result.rows():
+            for label in row.subject_surface_category:
+                found[label].add((row.triplet_id, row.subject_redirect_wiki_title))
+        return found
+
+    before, after = by_category(sql_build), by_category(build(category_cap=cap))
+
+    for label in CATEGORIES:
+        assert after[label] <= before[label]
+        assert len(after[label]) >= min(cap, len(before[label]))
+    alone = Counter(
+        labels[0]
+        for labels in (row.subject_surface_category for row in build(category_cap=cap).rows())
+        if len(labels) == 1 and labels[0] != "__MAIN__"
+    )
+    assert max(alone.values()) <= cap * 2
+
+
+def test_object_variant_renames_the_object(sql_build, build):
+    """Q3 is the capital that the first question asks for; its redirects become the answers."""
+    rows = [row for row in build(variant="object").rows() if row.triplet_id == 1]
+
+    assert [(row.object_surface, row.object_surface_category) for row in rows[::2]] == [
+        ("Brisk Harbor", ("__MAIN__",)),
+        ("Brisk Harbour", ("Redirects_from_alternative_spellings",)),
+        ("Brisk harbor", ("Redirects_from_other_capitalisations",)),
+    ]
+    assert {row.question for row in rows} == {
+        "What is the capital of Velmora?",
+        "Which city is the capital of Velmora?",
+    }
+
+
+def test_unambiguous_objects_leave_shared_names_out(sql_build, build):
+    """Q24's second occupation has the name of another item: no fact, and still a right answer."""
+    result = build(unambiguous="both")
+    reason = "the object's canonical surface is shared by several entities"
+
+    assert removed(result, "candidates") == {**removed(sql_build, "candidates"), reason: 1}
+    assert removed(result, "sample") == {"another right object of the question is the gold one": 1}
+    got, wanted = [shown(row) for row in result.rows()], list(expected_rows())
+    for row in (*got, *wanted):
+        del row["triplet_id"]
+    assert got == wanted
+
+
+def test_dumps_in_another_folder_give_the_same_bytes(sql_build, tmp_path):
+    """No path gets into the rows."""
+    other = tmp_path / "elsewhere"
+    shutil.copytree(FOLDER, other, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    plan = find_dumps(other, "enwiki", route="sql")
+    result = build_redirectqa(plan.files, tmp_path / "work", config=plan.config)
+
+    assert digest(result) == digest(sql_build)
+    assert result.attrition == sql_build.attrition

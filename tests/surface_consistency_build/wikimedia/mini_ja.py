@@ -1,0 +1,232 @@
+"""A Japanese wiki of a few dozen pages, for the way of a new language from dumps to report.
+
+The facts are true, the kinds of redirects (categories and templates) are invented: the real wiki
+does not sort its redirects. `python -m tests.surface_consistency_build.wikimedia.mini_ja FOLDER` writes the dumps.
+"""
+
+import bz2
+import gzip
+import json
+import sys
+from pathlib import Path
+
+DATE = "20260101"
+ENTITIES = {
+    "日本": 17,
+    "東京都": 1490,
+    "京都市": 34600,
+    "京都府": 120730,
+    "大阪市": 35765,
+    "大阪府": 122723,
+    "フランス": 142,
+    "パリ": 90,
+    "イタリア": 38,
+    "ローマ": 220,
+    "夏目漱石": 41346,
+    "芥川龍之介": 212867,
+    "黒澤明": 8006,
+    "小説家": 6625963,
+    "映画監督": 2526255,
+    "吾輩は猫である": 1064384,
+    "羅生門_(小説)": 700736,
+    "七人の侍": 189540,
+    "東京タワー": 183536,
+    "清水寺": 221716,
+}
+CLAIMS = {
+    "P36": {
+        "日本": "東京都",
+        "京都府": "京都市",
+        "大阪府": "大阪市",
+        "フランス": "パリ",
+        "イタリア": "ローマ",
+    },
+    "P1376": {"東京都": "日本", "パリ": "フランス", "ローマ": "イタリア"},
+    "P50": {"吾輩は猫である": "夏目漱石", "羅生門_(小説)": "芥川龍之介"},
+    "P57": {"七人の侍": "黒澤明"},
+    "P106": {"夏目漱石": "小説家", "芥川龍之介": "小説家", "黒澤明": "映画監督"},
+    "P19": {"夏目漱石": "東京都", "黒澤明": "東京都"},
+    "P17": {"東京タワー": "日本", "清水寺": "日本"},
+}
+# Redirect, where it leads, and its kind: a category, which the template of that name fills.
+REDIRECTS = (
+    ("日本国", "日本", "正式名称"),
+    ("にほん", "日本", "別表記"),
+    ("東京", "東京都", "略称"),
+    ("京都", "京都市", "略称"),
+    ("みやこ", "京都市", None),
+    ("大阪", "大阪市", "略称"),
+    ("フランス共和国", "フランス", "正式名称"),
+    ("仏国", "フランス", "別名"),
+    ("巴里", "パリ", "別名"),
+    ("イタリヤ", "イタリア", "別表記"),
+    ("羅馬", "ローマ", "別名"),
+    ("夏目金之助", "夏目漱石", "本名"),
+    ("漱石", "夏目漱石", "略称"),
+    ("芥川竜之介", "芥川龍之介", "別表記"),
+    ("黒沢明", "黒澤明", "誤記"),
+    ("我輩は猫である", "吾輩は猫である", "誤記"),
+    ("7人の侍", "七人の侍", "別表記"),
+    ("日本電波塔", "東京タワー", "別名"),
+    ("音羽山清水寺", "清水寺", "正式名称"),
+    ("きょうとふ", "京都府", "別表記"),
+    ("おおさかふ", "大阪府", "別表記"),
+    ("日本の歴史", "日本#歴史", "節"),
+    ("Edo", ":en:Edo", None),
+)
+ENGLISH = {
+    "別名からの転送": "Category:Redirects from alternative names",
+    "誤記からの転送": "Category:Redirects from misspellings",
+    "別名転送": "Template:R from alternative name",
+}
+HIDDEN = ("節への転送", "保護された転送")
+COLUMNS = {
+    "page": "`page_id` int(8) unsigned,`page_namespace` int(11),`page_title` varbinary(255),"
+    "`page_is_redirect` tinyint(1)",
+    "redirect": "`rd_from` int(8) unsigned,`rd_namespace` int(11),`rd_title` varbinary(255),"
+    "`rd_interwiki` varbinary(32),`rd_fragment` varbinary(255)",
+    "page_props": "`pp_page` int(8),`pp_propname` varbinary(60),`pp_value` blob",
+    "linktarget": "`lt_id` bigint(20) unsigned,`lt_namespace` int(11),`lt_title` varbinary(255)",
+    "categorylinks": "`cl_from` int(8) unsigned,`cl_type` enum('page','subcat','file'),"
+    "`cl_target_id` bigint(20) unsigned",
+    "categorylinks_older": "`cl_from` int(8) unsigned,`cl_to` varbinary(255),"
+    "`cl_type` enum('page','subcat','file')",
+    "templatelinks": "`tl_from` int(8) unsigned,`tl_from_namespace` int(11),"
+    "`tl_target_id` bigint(20) unsigned",
+    "templatelinks_older": "`tl_from` int(8) unsigned,`tl_namespace` int(11),"
+    "`tl_title` varbinary(255),`tl_from_namespace` int(11)",
+    "langlinks": "`ll_from` int(8) unsigned,`ll_lang` varbinary(35),`ll_title` varbinary(255)",
+}
+
+
+def literal(value):
+    """Write a value as mysqldump does."""
+    if value is None or isinstance(value, int):
+        return b"NULL" if value is None else b"%d" % value
+    raw = value if isinstance(value, bytes) else value.encode("utf-8")
+    return b"'" + raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'") + b"'"
+
+
+def sql_dump(table, rows):
+    """Write a table as a dump, all rows in one INSERT."""
+    name = table.removesuffix("_older").encode()
+    values = b",".join(b"(" + b",".join(map(literal, row)) + b")" for row in rows)
+    create = b"CREATE TABLE `%s` (%s);\n" % (name, COLUMNS[table].encode())
+    insert = b"INSERT INTO `%s` VALUES %s;\n" % (name, values) if rows else b""
+    return b"-- MySQL dump 10.19\n" + create + insert + b"-- Dump completed on 2026-01-01\n"
+
+
+def tables(*, is_older=False):
+    """Lay the wiki out as the rows of its tables."""
+    numbers = {title: 100 + place for place, title in enumerate(ENTITIES)}
+    redirects = {title: 200 + place for place, (title, _, _) in enumerate(REDIRECTS)}
+    kinds = sorted({kind for _, _, kind in REDIRECTS if kind})
+    categories = [*(f"{kind}{'への' if kind == '節' else 'からの'}転送" for kind in kinds)]
+    categories.append("保護された転送")
+    templates = [*(f"{kind}転送" for kind in kinds), "Pp"]
+    sorting = [(14, name) for name in categories] + [(10, name) for name in templates]
+    sorting_ids = {item: 300 + place for place, item in enumerate(sorting)}
+    target_ids = {item: 1000 + place for place, item in enumerate([*sorting, (828, "転送")])}
+    page = [(number, 0, title, 0) for title, number in numbers.items()]
+    page += [(number, 0, title, 1) for title, number in redirects.items()]
+    page += [(number, space, name, 0) for (space, name), number in sorting_ids.items()]
+    redirect, carried = [], []
+    for title, target, kind in REDIRECTS:
+        wiki, _, rest = target.removeprefix(":").rpartition(":")
+        name, _, section = rest.partition("#")
+        redirect.append((redirects[title], 0, name, wiki, section))
+        if kind:
+            place = kinds.index(kind)
+            carried += [(title, 14, categories[place]), (title, 10, templates[place])]
+    carried += [("日本国", 14, "保護された転送"), ("日本国", 10, "Pp"), ("日本国", 828, "転送")]
+    rows = {
+        "page": page,
+        "redirect": redirect,
+        "page_props": [
+            *(
+                (number, "wikibase_item", f"Q{ENTITIES[title]}")
+                for title, number in numbers.items()
+            ),
+            *((sorting_ids[14, name], "hiddencat", "") for name in HIDDEN),
+        ],
+        "linktarget": [(number, space, name) for (space, name), number in target_ids.items()],
+        "langlinks": [
+            *(
+                (sorting_ids[10 if "Template" in english else 14, name], "en", english)
+                for name, english in ENGLISH.items()
+            ),
+            (sorting_ids[14, "本名からの転送"], "de", "Kategorie:Irgendwas"),
+            (numbers["日本"], "en", "Japan"),
+        ],
+    }
+    if is_older:
+        rows["categorylinks_older"] = [
+            (redirects[title], name, "page") for title, space, name in carried if space == 14
+        ]
+        rows["templatelinks_older"] = [
+            (redirects[title], space, name, 0) for title, space, name in carried if space != 14
+        ]
+        return rows
+    rows["categorylinks"] = [
+        (redirects[title], "page", target_ids[space, name])
+        for title, space, name in carried
+        if space == 14
+    ]
+    rows["categorylinks"].append((sorting_ids[sorting[0]], "subcat", target_ids[sorting[1]]))
+    rows["templatelinks"] = [
+        (redirects[title], 0, target_ids[space, name])
+        for title, space, name in carried
+        if space != 14
+    ]
+    return rows
+
+
+def write(folder, *, is_older=False, more_than_tables=True):
+    """Write the dumps of the wiki; with `is_older` in the layout without numbers of targets."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for table, rows in tables(is_older=is_older).items():
+        name = f"jawiki-{DATE}-{table.removesuffix('_older')}.sql.gz"
+        (folder / name).write_bytes(gzip.compress(sql_dump(table, rows), mtime=0))
+    if not more_than_tables:
+        return
+    titles = [*ENTITIES, *(title for title, _, _ in REDIRECTS)]
+    views = "".join(
+        f"ja.wikipedia {title} {100 + place} desktop {50 + place} A1\n"
+        for place, title in enumerate(titles)
+    )
+    (folder / "pageviews-202512-user.bz2").write_bytes(bz2.compress(views.encode("utf-8")))
+    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items())
+    (folder / f"wikidata-{DATE}-all.json.gz").write_bytes(
+        gzip.compress(f"[\n{lines}\n]\n".encode(), mtime=0)
+    )
+
+
+def items():
+    """Yield the items of Wikidata."""
+    for title, number in ENTITIES.items():
+        label = title.partition("_(")[0]
+        claims = {
+            name: [
+                {
+                    "mainsnak": {
+                        "snaktype": "value",
+                        "datavalue": {"value": {"id": f"Q{ENTITIES[objects[title]]}"}},
+                    },
+                    "rank": "normal",
+                }
+            ]
+            for name, objects in CLAIMS.items()
+            if title in objects
+        }
+        yield {
+            "type": "item",
+            "id": f"Q{number}",
+            "labels": {"ja": {"language": "ja", "value": label}},
+            "claims": claims,
+            "sitelinks": {"jawiki": {"site": "jawiki", "title": title.replace("_", " ")}},
+        }
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

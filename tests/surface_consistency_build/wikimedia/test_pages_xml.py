@@ -1,0 +1,564 @@
+import bz2
+import re
+import tracemalloc
+import warnings
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.sax.saxutils import escape
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from surface_consistency_build.wikimedia.pages_xml import (
+    REDIRECT_WORDS,
+    RedirectPage,
+    WikiPage,
+    read_pages,
+    read_redirects,
+    redirect_link,
+)
+from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
+
+from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+
+REAL = (
+    "enwiki-slice-pages-articles.xml.bz2",
+    "enwiki-sample-pages-articles.xml.bz2",
+    "aawiki-20260101-pages-meta-current.xml.bz2",
+)
+SITE = """<siteinfo><dbname>t</dbname><namespaces><namespace key="0" case="first-letter" />
+<namespace key="2" case="first-letter">Benutzer</namespace></namespaces></siteinfo>"""
+# Characters that XML 1.0 can hold, without "\r", which every XML reader turns into "\n".
+XML_TEXT = st.text(
+    st.characters(
+        exclude_categories=("Cs",),
+        exclude_characters="".join(map(chr, (*range(9), *range(11, 32), 0xFFFE, 0xFFFF))),
+    )
+)
+
+
+def write(path: Path, body: str, version: str = "0.11") -> Path:
+    path.write_text(
+        f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/" version="{version}">'
+        f"{SITE}{body}</mediawiki>",
+        encoding="utf-8",
+    )
+    return path
+
+
+def with_element_tree(path: Path) -> list[WikiPage]:
+    """Read an export whole, with another XML library."""
+    root = ElementTree.fromstring(bz2.decompress(path.read_bytes()))
+    uri = root.tag.partition("}")[0] + "}"
+    pages = []
+    for page in root.findall(f"{uri}page"):
+        redirect = page.find(f"{uri}redirect")
+        pages.append(
+            WikiPage(
+                page_id=int(page.findtext(f"{uri}id", "")),
+                namespace=int(page.findtext(f"{uri}ns", "")),
+                title=page.findtext(f"{uri}title", ""),
+                redirect=None if redirect is None else redirect.get("title", ""),
+                text=page.findall(f"{uri}revision")[-1].findtext(f"{uri}text") or "",
+            )
+        )
+    return pages
+
+
+@pytest.mark.parametrize(("name", "n_pages"), [*zip(REAL, (147, 3, 507), strict=True)])
+def test_pages_agree_with_element_tree(data_files: Path, name: str, n_pages: int) -> None:
+    path = data_files / "wikimedia" / name
+
+    pages = list(read_pages(path, namespaces=None))
+
+    assert len(pages) == n_pages
+    assert pages == with_element_tree(path)
+
+
+def test_pages_of_wanted_namespaces_alone(data_files: Path) -> None:
+    path = data_files / "wikimedia" / REAL[2]
+    every = list(read_pages(path, namespaces=None))
+
+    wanted = list(read_pages(path, namespaces={2, 3}))
+
+    assert wanted == [page for page in every if page.namespace in {2, 3}]
+    assert 0 < len(wanted) < len(every)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(XML_TEXT.filter(bool), XML_TEXT), max_size=5))
+def test_pages_are_those_that_were_written(pages: list[tuple[str, str]]) -> None:
+    body = "".join(
+        f"<page><title>{escape(title)}</title><ns>0</ns><id>{i}</id>"
+        f"<revision><id>5</id><text>{escape(text)}</text></revision></page>"
+        for i, (title, text) in enumerate(pages)
+    )
+    with TemporaryDirectory() as folder:
+        read = list(read_pages(write(Path(folder, "x.xml"), body)))
+
+    assert [(page.title, page.text) for page in read] == pages
+    assert [page.page_id for page in read] == list(range(len(pages)))
+
+
+def test_pages_are_read_from_the_last_revision_and_main_slot(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "history.xml",
+        "<page><title>A</title><ns>0</ns><id>4</id>"
+        "<revision><id>1</id><text>old</text></revision>"
+        "<revision><id>2</id><contributor><id>3</id></contributor><text>new</text>"
+        "<content><role>other</role><text>slot</text></content></revision></page>"
+        '<page><title>B</title><ns>0</ns><id>5</id><revision><text deleted="deleted" /></revision>'
+        "</page>",
+    )
+
+    assert [(p.page_id, p.text) for p in read_pages(path)] == [(4, "new"), (5, "")]
+
+
+def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "old.xml",
+        "<page><title>Benutzer:A</title><id>1</id><revision><text>x</text></revision></page>"
+        "<page><title>User:B</title><id>2</id><revision><text>y</text></revision></page>"
+        "<page><title>Film: C</title><id>3</id><redirect /><revision><text>z</text></revision>"
+        "</page>",
+        version="0.4",
+    )
+
+    found = [(p.namespace, p.title, p.redirect) for p in read_pages(path, namespaces=None)]
+
+    assert found == [(2, "Benutzer:A", None), (2, "User:B", None), (0, "Film: C", "")]
+
+
+def test_pages_rejects_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SourceNotFoundError, match=r"none\.xml"):
+        next(read_pages(tmp_path / "none.xml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<html><body>404</body></html>", "no MediaWiki export, its root is <html>"),
+        ('<mediawiki version="0.11"><page><title>A</title></page></mediawiki>', "without title or"),
+        ("<mediawiki><page><title>A</title><id>x</id></page></mediawiki>", "id 'x' at plain byte"),
+    ],
+    ids=["html", "no-id", "id-no-number"],
+)
+def test_pages_rejects_other_xml(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "pages.xml"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(DumpError, match=message):
+        list(read_pages(path))
+
+
+def cut_export(path: Path, *, packed: bool) -> Path:
+    """Write three pages and cut the file inside the third."""
+    body = "".join(
+        f"<page><title>T{i}</title><ns>0</ns><id>{i}</id><revision><text>{'word ' * 120_000}"
+        "</text></revision></page>"
+        for i in range(3)
+    )
+    write(path, body)
+    data = path.read_bytes()
+    if packed:
+        data = bz2.compress(data)
+        path.write_bytes(data[: len(data) - 40])
+    else:
+        path.write_bytes(data[: int(len(data) * 0.9)])
+    return path
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "bz2"])
+def test_pages_rejects_a_cut_export(tmp_path: Path, packed: bool) -> None:
+    path = cut_export(tmp_path / "cut.xml", packed=packed)
+
+    with pytest.raises(DumpError, match=r"cut\.xml: the .* byte .* after"):
+        list(read_pages(path))
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "bz2"])
+def test_pages_before_a_cut_are_kept_where_allowed(tmp_path: Path, packed: bool) -> None:
+    path = cut_export(tmp_path / "cut.xml", packed=packed)
+
+    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+        pages = list(read_pages(path, allow_truncated=True))
+
+    assert [page.title for page in pages] == ["T0", "T1", "T2"][: len(pages)]
+    assert len(pages) == 2 or packed
+
+
+def test_pages_before_damaged_xml_are_counted(tmp_path: Path) -> None:
+    page = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>x</text></revision></page>"
+    path = write(tmp_path / "bad.xml", page * 7 + "<page><title>B & C</title></page>")
+
+    with pytest.raises(DumpError, match=r"damaged \(not well-formed.* after 7 pages"):
+        list(read_pages(path))
+    with pytest.warns(TruncatedDumpWarning, match="after 7 pages"):
+        assert len(list(read_pages(path, allow_truncated=True))) == 7
+
+
+def test_pages_report_progress(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.xml", "")
+    seen = []
+
+    assert list(read_pages(path, progress=seen.append)) == []
+
+    assert seen[-1].read_bytes == seen[-1].total_bytes == path.stat().st_size
+
+
+def test_pages_memory_is_flat(tmp_path: Path) -> None:
+    text = "some words of an article " * 400
+    page = (
+        f"<page><title>T</title><ns>0</ns><id>1</id><revision><text>{text}</text></revision></page>"
+    )
+    path = write(tmp_path / "large.xml", page * 2_000)
+    assert path.stat().st_size > 20_000_000
+
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        n_pages = sum(1 for _ in read_pages(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert n_pages == 2_000
+    assert peak < 8_000_000
+
+
+@pytest.mark.parametrize("word", REDIRECT_WORDS)
+def test_redirect_link_knows_the_word(word: str) -> None:
+    for spelling in (word, word.lower().replace("i\u0307", "i"), word.replace("_", " ")):
+        found = redirect_link(f" #{spelling} : [[A|b]] [[C]]")
+
+        assert found is not None
+        assert found[1] == "A"
+
+
+@pytest.mark.parametrize("text", ["#NOWORD [[A]]", "REDIRECT [[A]]", "#REDIRECT {{A}} [[B]]", ""])
+def test_redirect_link_rejects_other_text(text: str) -> None:
+    assert redirect_link(text) is None
+
+
+def test_redirect_link_takes_any_word_of_a_known_redirect() -> None:
+    found = redirect_link("#NOWORD [[A#b]]", is_known=True)
+
+    assert found is not None
+    assert found[1] == "A#b"
+    assert redirect_link("no number sign [[A]]", is_known=True) is None
+
+
+SLICE = "enwiki-slice-pages-articles.xml.bz2"
+SAMPLE = "enwiki-sample-pages-articles.xml.bz2"
+AAWIKI = "aawiki-20260101-pages-meta-current.xml.bz2"
+
+Write = Callable[..., Path]
+
+
+def one(path: Path) -> RedirectPage:
+    """Read the only redirect."""
+    (redirect,) = read_redirects(path, namespaces=None)
+    return redirect
+
+
+def test_redirects_of_the_enwiki_slice(data_files: Path) -> None:
+    path = data_files / "wikimedia" / SLICE
+
+    redirects = list(read_redirects(path, namespaces=None))
+
+    elements = [p for p in read_pages(path, namespaces=None) if p.redirect is not None]
+    assert len(redirects) == 100
+    assert [(r.page_id, r.title, r.target) for r in redirects] == [
+        (p.page_id, p.title, p.redirect) for p in elements
+    ]
+    assert not any(r.is_interwiki for r in redirects)
+    by_title = {r.title: r for r in redirects}
+    assert by_title["ArtificalLanguages"].templates == (
+        "Redr",
+        "R move",
+        "R from misspelling",
+        "R from CamelCase",
+        "R up",
+    )
+    assert by_title["AcademyAwards/BestPicture"].templates == (
+        "This is a redirect",
+        "R from CamelCase",
+        "R from subpage",
+    )
+    assert categories_of_templates(by_title["Abbreviations"].templates) == (
+        "Redirects_from_plurals",
+    )
+
+
+def test_redirect_templates_agree_with_a_regular_expression(data_files: Path) -> None:
+    path = data_files / "wikimedia" / SLICE
+    text = bz2.decompress(path.read_bytes()).decode("utf-8")
+    texts = re.findall(r"<redirect title=.*?<text[^>]*>(.*?)</text>", text, re.DOTALL)
+
+    redirects = list(read_redirects(path, namespaces=None))
+
+    for redirect, found in zip(redirects, texts, strict=True):
+        names = [name[:1].upper() + name[1:] for name in re.findall(r"\{\{\s*([^|{}]+)", found)]
+        extra = [name for name in redirect.templates if name not in names]
+        assert [name for name in redirect.templates if name in names] == names
+        assert not extra or names[0] in {"Redr", "This is a redirect"}
+    marked = [r for r in redirects if any(t.startswith(("R ", "Redr")) for t in r.templates)]
+    # 85 redirects of the file call {{R ...}} or {{Redr}}, one names "R ..." in an older shell.
+    assert sum(bool(re.search(r"(?i)\{\{(?:r |redr)", found)) for found in texts) == 85
+    assert len(marked) == 86
+
+
+def test_redirect_fragment_is_that_of_the_text(data_files: Path) -> None:
+    path = data_files / "wikimedia" / SLICE
+    text = bz2.decompress(path.read_bytes()).decode("utf-8")
+    expected = re.findall(r"(?i)#redirect:?\s*\[\[[^\]#|]*#([^\]|]+)", text)
+
+    fragments = [r.fragment for r in read_redirects(path, namespaces=None) if r.fragment]
+
+    assert fragments == [fragment.replace("_", " ") for fragment in expected]
+
+
+def test_redirects_of_an_older_export(data_files: Path) -> None:
+    redirect = one(data_files / "wikimedia" / SAMPLE)
+
+    assert (redirect.title, redirect.target) == ("AccessibleComputing", "Computer accessibility")
+    assert redirect.templates == ("Redr", "R move", "R from CamelCase", "R up")
+
+
+def test_redirects_of_a_whole_wiki(data_files: Path) -> None:
+    path = data_files / "wikimedia" / AAWIKI
+
+    redirects = {r.title: r for r in read_redirects(path, namespaces=None)}
+
+    interwiki = {r.title: r.target for r in redirects.values() if r.is_interwiki}
+    assert len(redirects) == 19
+    assert interwiki["User:Sirius Zwarts Bot"] == "en:User:Sirius Zwarts Bot"
+    assert interwiki["User:CommonsDelinker"] == "m:User:CommonsDelinker"
+    assert redirects["User:Küñall"].target == "User:Diego Grez"
+    assert redirects["User:Diego Grez"].target == "User:Diego Grez-Cañete"
+    assert redirects["User:Diego Grez"].target_namespace == 2
+    assert [r.title for r in read_redirects(path)] == ["Main page"]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "fragment"),
+    [
+        ("#REDIRECT [[Berlin]]", "Berlin", None),
+        ("#redirect:[[berlin]]", "Berlin", None),
+        ("\n #Redirect   [[ New_York  city ]]", "New York city", None),
+        ("#REDIRECT [[:Category:Books]]", "Category:Books", None),
+        ("#REDIRECT [[Category:Books]]", "Category:Books", None),
+        ("#REDIRECT [[user:jane_doe|her]]", "User:Jane doe", None),
+        ("#REDIRECT [[Berlin#Early_history|text]]", "Berlin", "Early history"),
+        ("#REDIRECT [[Berlin#]]", "Berlin", None),
+        ("#REDIRECT [[A%26B %C3%A9]]", "A&B é", None),
+        ("#REDIRECT [[A&amp;B&#33;]]", "A&B!", None),
+        ("#REDIRECT [[Berlin]] <!-- {{R from typo}} -->", "Berlin", None),
+        ("#転送 [[東京都#歴史]]", "東京都", "歴史"),
+        ("＃転送[[東京都]]", "東京都", None),
+        ("#WEITERLEITUNG [[Köln]]", "Köln", None),
+        ("#Redirección [[Perú]]", "Perú", None),
+        ("#перенаправление [[Москва]]", "Москва", None),
+        ("#تغییر مسیر [[تهران]]", "تهران", None),
+        ("#تغییر_مسیر [[تهران]]", "تهران", None),
+        ("#넘겨주기 [[서울]]", "서울", None),
+        ("#重定向[[北京]]", "北京", None),
+        ("#ĐỔI [[Huế]]", "Huế", None),
+        ("#REDIRECT [[ßtest]]", "ßtest", None),
+    ],
+)
+def test_redirect_target_of_the_text(
+    write_export: Write, text: str, target: str, fragment: str | None
+) -> None:
+    """Exports before schema 0.4 say by the text alone that a page is a redirect."""
+    path = write_export({"title": "T", "text": text}, version="0.3")
+
+    redirect = one(path)
+
+    assert (redirect.target, redirect.fragment) == (target, fragment)
+    assert not redirect.is_interwiki
+    assert redirect.categories == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "is_interwiki"),
+    [
+        ("en:Paris", True),
+        (":fr:Paris", True),
+        ("wikt:paris", True),
+        ("Zh-Min-Nan:Paris", True),
+        ("M:Paris", True),
+        ("Wikipedia:Paris", False),
+        ("Film: Paris", False),
+        ("2001: A Space Odyssey", False),
+        ("Paris", False),
+    ],
+)
+def test_redirect_to_another_wiki_is_interwiki(
+    write_export: Write, target: str, is_interwiki: bool
+) -> None:
+    path = write_export({"title": "T", "text": f"#REDIRECT [[{target}]]"}, version="0.3")
+
+    redirect = one(path)
+
+    assert redirect.is_interwiki is is_interwiki
+    assert (redirect.target_namespace is None) is is_interwiki
+
+
+def test_redirect_target_keeps_its_case_where_the_wiki_does(write_export: Write) -> None:
+    page = {"title": "T", "text": "#REDIRECT [[paris]]"}
+
+    assert one(write_export(page, version="0.3", case="case-sensitive")).target == "paris"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Text about #REDIRECT [[A]]",
+        "# item [[A]]",
+        "#REDIRECT A",
+        "#REDIRECT [[]]",
+        "<nowiki>#REDIRECT [[A]]</nowiki>",
+        "<!-- x -->#REDIRECT [[A]]",
+        "#REDIRECT <!-- x --> [[A]]",
+        "",
+    ],
+)
+def test_redirect_rejects_other_text(write_export: Write, text: str) -> None:
+    path = write_export({"title": "T", "text": text}, version="0.3")
+
+    assert list(read_redirects(path)) == []
+
+
+def test_redirect_element_outweighs_the_text(write_export: Write) -> None:
+    """Where the schema has the element, text that only looks like a redirect is none."""
+    path = write_export(
+        {"title": "A", "text": "#REDIRECT [[Special:Log]]", "page_id": 1},
+        {"title": "B", "text": "#NEUESWORT [[x#y]]", "page_id": 2, "redirect": "Ziel"},
+        {"title": "C", "text": "", "page_id": 3, "redirect": "Hidden"},
+        {"title": "D", "text": "#REDIRECT [[e]]", "page_id": 4, "redirect": ""},
+    )
+
+    found = [(r.title, r.target, r.fragment) for r in read_redirects(path)]
+
+    assert found == [("B", "Ziel", "y"), ("C", "Hidden", None), ("D", "E", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("{{R from birth name}}", ["birth_names"]),
+        ("{{r from_birth  name}}", ["birth_names"]),
+        ("{{Template:R from maiden name|of=x}}", ["birth_names"]),
+        ("{{Redirect from pen name}}", ["pseudonyms"]),
+        (
+            "{{Redirect category shell|{{R from initials}}{{R from typo}}}}",
+            ["initialisms", "misspellings"],
+        ),
+        (
+            "{{Rcat shell|1=\n{{R from alternate name|[[A|b]]}}\n{{R printworthy}}\n}}",
+            ["alternative_names"],
+        ),
+        ("{{This is a redirect|from birth name|from surname}}", ["birth_names", "surnames"]),
+        ("{{Redr|1=from acronym|p1=x|2=move|e0=from plural}}", ["acronyms"]),
+        ("{{Redr\n| from acronym\n| to_plural\n}}", ["acronyms", "to_plurals"]),
+        ("{{R to diacritic}}", ["titles_without_diacritics"]),
+        ("{{R from diacritic}}", ["titles_with_diacritics"]),
+        ("<!-- {{R from typo}} -->{{R from ASCII-only}}", ["ASCII-only_titles"]),
+        ("<nowiki>{{R from typo}}</nowiki>", []),
+        ("{{R from <!-- old -->plural}}", ["plurals"]),
+        (
+            "{{R from letter–word combination}}{{R from letter-word combination}}",
+            ["letter–word_combinations"],
+        ),
+        ("{{R from move}} {{DEFAULTSORT:Typo}} {{#if:x|{{R typo}}}}", ["misspellings"]),
+        ("{{{R from typo}}} {{R from typo", []),
+        ("{{about|from typo}}", []),
+    ],
+)
+def test_redirect_templates_give_categories(
+    write_export: Write, text: str, labels: list[str]
+) -> None:
+    path = write_export({"title": "T", "text": f"#REDIRECT [[A]]\n{text}", "redirect": "A"})
+
+    found = categories_of_templates(one(path).templates)
+
+    full = [label if label.startswith("to_") else f"from_{label}" for label in labels]
+    assert sorted(found) == sorted(f"Redirects_{label}" for label in full)
+
+
+def test_redirect_shells_are_those_that_were_given(write_export: Write) -> None:
+    path = write_export(
+        {"title": "T", "text": "#REDIRECT [[A]] {{Hülle|from typo}}", "redirect": "A"}
+    )
+
+    (redirect,) = read_redirects(path, shells=["hülle"])
+
+    assert redirect.templates == ("Hülle", "R from typo")
+    assert one(path).templates == ("Hülle",)
+
+
+def test_redirect_categories_are_those_of_links(write_export: Write) -> None:
+    text = (
+        "#REDIRECT [[Kategorie:Ziel]] [[Category:redirects_from books]] "
+        "[[kategorie: Redirects from songs |T]] [[:Category:No]] <!-- [[Category:No]] -->"
+        "{{Rcat shell|[[Category:Redirects from films]]}} [[Category:Redirects from books]]"
+    )
+    path = write_export(
+        {"title": "T", "text": text, "redirect": "Kategorie:Ziel"}, category="Kategorie"
+    )
+
+    redirect = one(path)
+
+    assert redirect.categories == (
+        "Redirects from books",
+        "Redirects from songs",
+        "Redirects from films",
+    )
+    assert redirect.target_namespace == 14
+
+
+def test_redirects_before_a_cut_are_kept_where_allowed(write_export: Write) -> None:
+    pages = [
+        {"title": f"T{i}", "text": "#REDIRECT [[A]]", "page_id": i, "redirect": "A"}
+        for i in range(50)
+    ]
+    path = write_export(*pages)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+    with pytest.raises(DumpError, match="the XML is cut off or damaged"):
+        list(read_redirects(path))
+    with pytest.warns(TruncatedDumpWarning, match=r"after \d+ pages; what came before is kept"):
+        kept = list(read_redirects(path, allow_truncated=True))
+
+    assert [r.title for r in kept] == [f"T{i}" for i in range(len(kept))]
+    assert 10 < len(kept) < 50
+
+
+TITLES = st.text(
+    st.characters(
+        exclude_categories=("Cs", "Cc", "Cf", "Zs", "Zl", "Zp"),
+        exclude_characters="#<>[]{}|_:%&\ufffe\uffff",
+    ),
+    min_size=1,
+).filter(lambda title: title[0] == title[0].upper())
+
+
+@given(st.lists(TITLES, min_size=1, max_size=5, unique=True))
+def test_redirect_counts_each_target_once(titles: list[str]) -> None:
+    """Any title survives, be it in the element or in the text alone."""
+    from tempfile import TemporaryDirectory
+    from xml.sax.saxutils import escape
+
+    pages = "".join(
+        f"<page><title>{i}</title><ns>0</ns><id>{i}</id><revision><text>"
+        f"{escape(f'#REDIRECT [[{title}]]')}</text></revision></page>"
+        for i, title in enumerate(titles)
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "t.xml")
+        path.write_text(f'<mediawiki version="0.3">{pages}</mediawiki>', encoding="utf-8")
+        found = Counter(r.target for r in read_redirects(path))
+
+    assert found == Counter(titles)

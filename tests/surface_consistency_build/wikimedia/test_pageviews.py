@@ -1,0 +1,231 @@
+import bz2
+import gzip
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from surface_consistency_build.wikimedia import pageviews
+from surface_consistency_build.wikimedia.pageviews import PageviewCounts, read_pageviews
+
+from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+
+Row = tuple[bytes, int | None, int]
+
+
+def rows_of(path: Path, project: str = "en.wikipedia", **options: Any) -> list[Row]:
+    """Read all batches."""
+    return [
+        (row["title"], row["page_id"], row["views"])
+        for batch in read_pageviews(path, project=project, **options)
+        for row in batch.to_pylist()
+    ]
+
+
+def reference(data: bytes, project: str) -> list[Row]:
+    """Read lines of six fields the plain way."""
+    found = []
+    for line in data.decode("utf-8").splitlines():
+        wiki, title, page, _, views, _ = line.split(" ")
+        if wiki == project:
+            found.append((title.encode(), None if page == "null" else int(page), int(views)))
+    return found
+
+
+@pytest.mark.parametrize("day", [20230320, 20230321, 20230322])
+@pytest.mark.parametrize(
+    "project", ["de.wikipedia", "en.wikipedia", "rm.wikipedia", "commons.wikimedia", "xx.wikipedia"]
+)
+def test_pageviews_agree_with_split_lines(data_files: Path, day: int, project: str) -> None:
+    path = data_files / "wikimedia" / f"pageviews-{day}-user.bz2"
+
+    assert rows_of(path, project) == reference(bz2.decompress(path.read_bytes()), project)
+
+
+def test_pageviews_of_a_real_day(data_files: Path) -> None:
+    path = data_files / "wikimedia" / "pageviews-20230320-user.bz2"
+
+    found = rows_of(path, "de.wikipedia")
+
+    assert found == [
+        ("Datei:Hohle_Lärche_Obergesteln.jpg".encode(), None, 1),
+        (b"Obergesteln", 585473, 2),
+        (b"Obergesteln", 585473, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        ("en.wikipedia 1759 7945 desktop 11 U11", (b"1759", 7945, 11)),
+        ("en.wikipedia 1759 desktop 11 U11", (b"1759", None, 11)),
+        ("en.wikipedia null null mobile-app 3 A1B2", (b"null", None, 3)),
+        ("en.wikipedia A null mobile-web 2 [1]1", (b"A", None, 2)),
+        ('en.wikipedia """Heroes""_(album)" 5 desktop 1 A1', (b'"Heroes"_(album)', 5, 1)),
+        ('en.wikipedia "Heroes"_(album) 5 desktop 1 A1', (b'"Heroes"_(album)', 5, 1)),
+        ('en.wikipedia "Heroes" 5 desktop 1 A1', (b'"Heroes"', 5, 1)),
+        ('en.wikipedia """Heroes""" 5 desktop 1 A1', (b'"Heroes"', 5, 1)),
+        ('en.wikipedia "" 5 desktop 1 A1', (b'""', 5, 1)),
+        ('en.wikipedia " 5 desktop 1 A1', (b'"', 5, 1)),
+        ("en.wikipedia Caf%C3%A9 5 desktop 1 A1\r", (b"Caf%C3%A9", 5, 1)),
+    ],
+)
+def test_pageview_line(tmp_path: Path, line: str, row: Row) -> None:
+    path = tmp_path / "pageviews"
+    path.write_bytes(
+        f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1\n".encode()
+    )
+
+    assert rows_of(path) == [row]
+
+
+def test_pageviews_titles_may_be_broken_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "pageviews"
+    path.write_bytes(b"en.wikipedia caf\xe9\xff 9 desktop 4 A4\n")
+
+    assert rows_of(path) == [(b"caf\xe9\xff", 9, 4)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "en.wikipedia A",
+        "en.wikipedia ",
+        "en.wikipedia A B 5 desktop 1 A1",
+        "en.wikipedia A 5 desktop many A1",
+        "en.wikipedia A 5 desktop 1",
+        "en.wikipedia A -5 desktop 1 A1",
+        "en.wikipedia A 5 desktop 99999999999999999999 A1",
+    ],
+)
+def test_malformed_lines_are_counted(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "pageviews"
+    path.write_text(f"en.wikipedia A 5 desktop 1 A1\n{line}\nen.wikipedia B 6 desktop 2 A2\n")
+    counts = PageviewCounts()
+
+    assert rows_of(path, counts=counts) == [(b"A", 5, 1), (b"B", 6, 2)]
+    assert counts == PageviewCounts(n_rows=2, n_malformed=1, first_malformed=line)
+
+
+def test_pageviews_rejects_too_many_malformed_lines(tmp_path: Path) -> None:
+    path = tmp_path / "pageviews"
+    good = "en.wikipedia A 5 desktop 1 A1\n"
+
+    path.write_text(good * 9_000 + "en.wikipedia broken\n" * 100)
+    assert len(rows_of(path)) == 9_000
+
+    path.write_text(good * 9_000 + "en.wikipedia broken\n" * 101)
+    with pytest.raises(DumpError, match=r"101 of 9,101 lines of en\.wikipedia cannot be read"):
+        rows_of(path)
+
+    path.write_text("de.wikipedia A 5 desktop 1 A1\nen.wikipedia broken\n")
+    with pytest.raises(DumpError, match=r"the first is 'en\.wikipedia broken'"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>\n<body>\n", "[\n{}\n]\n", "en Main_Page 242332 4737756101\n", "x" * 99]
+)
+def test_pageviews_rejects_another_kind_of_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "pageviews"
+    path.write_text(text)
+
+    with pytest.raises(DumpError, match="no pageview_complete file; it starts with"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize("project", ["", "en wikipedia", ".wikipedia", "en."])
+def test_pageviews_rejects_a_bad_project(tmp_path: Path, project: str) -> None:
+    with pytest.raises(ValueError, match="project must be a name such as"):
+        rows_of(tmp_path / "pageviews", project)
+
+
+def test_pageviews_rejects_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SourceNotFoundError, match="pageviews"):
+        rows_of(tmp_path / "pageviews")
+
+
+def test_cut_pageviews_keep_what_came_before_where_allowed(tmp_path: Path) -> None:
+    lines = [f"en.wikipedia Title_{i * 7919 % 10007} {i} desktop 1 A1\n" for i in range(40_000)]
+    data = gzip.compress("".join(lines).encode())
+    path = tmp_path / "pageviews.gz"
+    path.write_bytes(data[: len(data) // 2])
+
+    with pytest.raises(DumpError, match=r"pageviews\.gz: the gzip data end early"):
+        rows_of(path)
+    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+        kept = rows_of(path, allow_truncated=True)
+
+    assert [page for _, page, _ in kept] == list(range(len(kept)))
+    assert 10_000 < len(kept) < 40_000
+
+
+TITLES = st.text(
+    st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc")), min_size=1, max_size=12
+).filter(lambda title: not title.startswith('"'))
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from(["en.wikipedia", "en.wikipedi", "de.wikipedia", "en.wikipedia.x"]),
+        TITLES,
+        st.none() | st.integers(0, 2**40),
+        st.integers(0, 10**15),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINES, st.integers(1, 200))
+def test_pageviews_are_those_that_were_written(
+    lines: list[tuple[str, str, int | None, int]], chunk_bytes: int
+) -> None:
+    """Where chunks of the file end changes nothing, nor does the order of the projects."""
+    text = "".join(
+        f"{wiki} {title} {'null' if page is None else page} mobile-web {views} A1\n"
+        for wiki, title, page, views in lines
+    )
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pageviews, "_CHUNK_BYTES", chunk_bytes)
+        path = Path(folder, "pageviews")
+        path.write_text(text, encoding="utf-8")
+        found = rows_of(path)
+
+    assert found == [
+        (title.encode(), page, views)
+        for wiki, title, page, views in lines
+        if wiki == "en.wikipedia"
+    ]
+
+
+def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypatch):
+    """The fast way is taken for plain lines, and never says anything else than the other."""
+    from surface_consistency_build.wikimedia import pageviews
+
+    lines = [
+        f"{project} Title_{n}\xe9 {page} {access} {n + 1} A{n + 1}"
+        for n, (project, page, access) in enumerate(
+            [
+                ("en.wikipedia", "12", "desktop"),
+                ("en.wikipedia", "null", "mobile-web"),
+                ("en.wikipedia.m", "5", "desktop"),
+                ("en.wikipedia", "0", "mobile-app"),
+                ("fr.wikipedia", "7", "desktop"),
+            ]
+            * 50
+        )
+    ]
+    path = tmp_path / "pageviews-202401-user"
+    path.write_bytes("\n".join(lines).encode("latin-1") + b"\n")
+    taken = []
+    fast = pageviews._plain_batch
+    monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: taken.append(fast(*a)) or taken[-1])
+    at_once = [b.to_pylist() for b in pageviews.read_pageviews(path, project="en.wikipedia")]
+    monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: None)
+
+    one_by_one = [b.to_pylist() for b in pageviews.read_pageviews(path, project="en.wikipedia")]
+
+    assert taken[0] is not None
+    assert at_once == one_by_one
+    assert len(at_once[0]) == 150

@@ -1,0 +1,408 @@
+import gzip
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from surface_consistency_build.wikimedia import _sql_rows, _sql_statements
+from surface_consistency_build.wikimedia.sql import read_sql
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DumpError,
+    MissingDependencyError,
+    SourceNotFoundError,
+    TruncatedDumpWarning,
+)
+
+HEAD = (
+    b"CREATE TABLE `t` (`id` int(8) unsigned, `big` bigint(20) unsigned, `title` varbinary(255), "
+    b"`share` double, `price` decimal(10,3), PRIMARY KEY (`id`));\n"
+)
+NAMES = ["id", "big", "title", "share", "price"]
+# MediaWiki's definition before version 1.45, as in enwiki's dumps of 2024.
+OLD_CATEGORYLINKS = rb"""-- MySQL dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)
+DROP TABLE IF EXISTS `categorylinks`;
+/*!40101 SET @saved_cs_client     = @@character_set_client */;
+/*!40101 SET character_set_client = utf8 */;
+CREATE TABLE `categorylinks` (
+  `cl_from` int(8) unsigned NOT NULL DEFAULT 0,
+  `cl_to` varbinary(255) NOT NULL DEFAULT '',
+  `cl_sortkey` varbinary(230) NOT NULL DEFAULT '',
+  `cl_timestamp` timestamp NOT NULL DEFAULT current_timestamp() ON UPDATE current_timestamp(),
+  `cl_sortkey_prefix` varbinary(255) NOT NULL DEFAULT '',
+  `cl_collation` varbinary(32) NOT NULL DEFAULT '',
+  `cl_type` enum('page','subcat','file') NOT NULL DEFAULT 'page',
+  PRIMARY KEY (`cl_from`,`cl_to`),
+  KEY `cl_timestamp` (`cl_to`,`cl_timestamp`)
+) ENGINE=InnoDB DEFAULT CHARSET=binary ROW_FORMAT=COMPRESSED;
+/*!40101 SET character_set_client = @saved_cs_client */;
+
+/*!40000 ALTER TABLE `categorylinks` DISABLE KEYS */;
+INSERT INTO `categorylinks` VALUES (10,'Redirects_from_moves','""" + (
+    b"\x2a\xdc\x08\x01\xff\\0\\\\\\'\\n"
+    rb"""','2006-09-08 04:16:04','','uca-default-u-kn','page'),(12,'Foo_(bar),(baz)','""" + b"\x80"
+    rb"""','2014-10-26 04:50:23','O\'Brien','uca-default-u-kn','subcat');
+/*!40000 ALTER TABLE `categorylinks` ENABLE KEYS */;
+-- Dump completed on 2023-01-01  0:00:00
+"""
+)
+
+
+def write(tmp_path: Path, *statements: bytes, head: bytes = HEAD) -> Path:
+    path = tmp_path / "t.sql.gz"
+    path.write_bytes(gzip.compress(head + b"".join(statements), 1))
+    return path
+
+
+def insert(values: bytes) -> bytes:
+    return b"INSERT INTO `t` VALUES %b;\n" % values
+
+
+def rows(path: Path, columns: list[str], **options) -> list[tuple]:
+    return [
+        tuple(row.values())
+        for batch in read_sql(path, columns, **options)
+        for row in batch.to_pylist()
+    ]
+
+
+# Literals of MariaDB, https://mariadb.com/kb/en/string-literals/ and .../hexadecimal-literals/
+@pytest.mark.parametrize(
+    ("literal", "value"),
+    [
+        (rb"'\0\b\n\r\t\Z'", b"\0\b\n\r\t\x1a"),
+        (rb"'\\\'\"'", b"\\'\""),
+        (rb"'\a\Q\%\_'", rb"aQ\%\_"),
+        (rb"'it''s'''", b"it's'"),
+        (b"''", b""),
+        (b"''''", b"'"),
+        (rb"'\\'", b"\\"),
+        (rb"'\\\\\\'", b"\\\\\\"),
+        (rb"'\\\''", b"\\'"),
+        (b"'" + b"\\" * 4000 + b"'", b"\\" * 2000),
+        (b"'" + b"\\" * 4001 + b"'),('", b"\\" * 2000 + b"'),("),
+        (b"NULL", None),
+        (b"'NULL'", b"NULL"),
+        (b"_binary 'a\\0'", b"a\0"),
+        (b"_utf8mb4'\xc3\xbc'", b"\xc3\xbc"),
+        (b"0x4A4b", b"JK"),
+        (b"x'4A4b'", b"JK"),
+        (b"'0x4A'", b"0x4A"),
+        (b"-12.50", b"-12.50"),
+        (b"'),(1,2,'", b"),(1,2,"),
+        (b"'a),(b'", b"a),(b"),
+        (b"';\nINSERT INTO `t` VALUES (1'", b";\nINSERT INTO `t` VALUES (1"),
+        (b"'-- no comment\n/*'", b"-- no comment\n/*"),
+        (b"'\x80\xfe\xff\xc3('", b"\x80\xfe\xff\xc3("),
+    ],
+)
+@pytest.mark.parametrize("n_rows", [1, 400])
+def test_read_sql_decodes_literals(tmp_path, literal, value, n_rows):
+    row = b"(7,8,%b,0.5,1.5)" % literal
+    path = write(tmp_path, insert(b",".join([row] * n_rows)))
+
+    assert rows(path, ["title", "id"]) == [(value, 7)] * n_rows
+
+
+@pytest.mark.parametrize("padding", [b"", b" ", b"\n  "], ids=["none", "space", "lines"])
+@pytest.mark.parametrize("n_rows", [1, 400])
+def test_read_sql_reads_numbers(tmp_path, padding, n_rows):
+    values = [b"0", b"18446744073709551615", b"NULL", b"-1.5e-300", b"-00.500"]
+    row = b"(" + (padding + b"," + padding).join(values) + padding + b")"
+    path = write(tmp_path, insert((padding + b"," + padding).join([row] * n_rows) + padding))
+
+    assert rows(path, NAMES) == [(0, 2**64 - 1, None, -1.5e-300, b"-00.500")] * n_rows
+
+
+def test_read_sql_types_follow_the_definition(tmp_path):
+    reader = read_sql(write(tmp_path), NAMES)
+
+    assert list(reader) == []
+    assert reader.schema == pa.schema(
+        {
+            "id": pa.int64(),
+            "big": pa.uint64(),
+            "title": pa.binary(),
+            "share": pa.float64(),
+            "price": pa.binary(),
+        }
+    )
+    assert reader.n_rows == 0
+    assert not reader.is_truncated
+
+
+def test_read_sql_reads_all_of_a_file_of_many_statements(tmp_path):
+    path = write(
+        tmp_path,
+        b"LOCK TABLES `t` WRITE;\n/*!40000 ALTER TABLE `t` DISABLE KEYS */;\n",
+        b"INSERT INTO `t` VALUES\n(1,1,'a',1,1),\n(2,2,'b',2,2);\n-- it's a comment;\n# don't\n",
+        b"insert ignore into t values (3,3,'c',3,3) ; INSERT INTO `wiki`.`t` VALUES(4,4,'d',4,4);",
+        b"SET NAMES 'utf8;mb4';ALTER TABLE `t` COMMENT 'it''s; INSERT INTO';\r\n",
+        b"REPLACE INTO `t` (`title`, `big`,`id`) VALUES ('e',5,5),('f',6,6);\r\n",
+        b"UNLOCK TABLES;\n-- Dump completed on 2026-01-01",
+        head=b"/*M!999999\\- enable the sandbox mode */ \n--\n" + HEAD,
+    )
+
+    assert rows(path, ["id", "title"]) == [
+        (number, letter.encode()) for number, letter in enumerate("abcdef", 1)
+    ]
+
+
+def test_read_sql_gives_columns_in_the_order_asked_for(tmp_path):
+    path = write(tmp_path, insert(b",".join([b"(1,2,'a',3,4)"] * 1000)))
+
+    for names in (["price", "id"], ["title", "big", "id"], NAMES[::-1]):
+        table = pa.Table.from_batches(list(read_sql(path, names)))
+        assert table.column_names == names
+        assert table.slice(999).to_pylist()[0] == {
+            name: {"id": 1, "big": 2, "title": b"a", "share": 3.0, "price": b"4"}[name]
+            for name in names
+        }
+
+
+def test_batches_are_bounded(tmp_path):
+    long_insert = insert(
+        b",".join(b"(%d,1,'%b',0,0)" % (i, b"x" * (i % 50)) for i in range(300_000))
+    )
+    path = write(tmp_path, long_insert)
+
+    sizes = []
+    for batch in read_sql(path, ["id", "title"]):
+        assert batch.column(1).nbytes < 1 << 25
+        sizes.append(batch.num_rows)
+
+    assert sum(sizes) == 300_000
+    assert max(sizes) < 150_000
+
+
+def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
+    titles = [b"x" * 1_200_000, b"', \\" * 300_000, b"y"]
+    literals = [title.replace(b"\\", b"\\\\").replace(b"'", b"\\'") for title in titles]
+    path = write(
+        tmp_path,
+        insert(b",".join(b"(%d,1,'%b',0,0)" % row for row in enumerate(literals))),
+    )
+
+    assert rows(path, ["title", "id"]) == [(title, i) for i, title in enumerate(titles)]
+
+
+def test_categorylinks_are_read_by_either_definition(data_files, tmp_path):
+    old = tmp_path / "old.sql"
+    old.write_bytes(OLD_CATEGORYLINKS)
+    new = data_files / "wikimedia" / "aawiki-20260101-categorylinks.sql.gz"
+
+    assert rows(old, ["cl_from", "cl_to", "cl_sortkey", "cl_sortkey_prefix", "cl_type"]) == [
+        (10, b"Redirects_from_moves", b"\x2a\xdc\x08\x01\xff\0\\'\n", b"", b"page"),
+        (12, b"Foo_(bar),(baz)", b"\x80", b"O'Brien", b"subcat"),
+    ]
+    # zcat FILE | grep -o "([0-9]*,'" | wc -l, and its first and last rows
+    found = rows(new, ["cl_from", "cl_target_id", "cl_sortkey"])
+    assert len(found) == 156
+    assert found[:2] == [(1341, 208, b"DIAGRAPH01"), (1343, 212, b"SJ\nSJ")]
+    with pytest.raises(
+        ColumnNotFoundError, match="categorylinks has no column cl_to; it has cl_from, cl_sortkey"
+    ):
+        read_sql(new, ["cl_from", "cl_to"])
+
+
+# Read off the files by hand (zcat FILE | tail).
+@pytest.mark.parametrize(
+    ("file", "columns", "expected"),
+    [
+        (
+            "multiple-inserts.sql",
+            ["pp_value", "pp_page", "pp_sortkey"],
+            [(b"Q1", 1, None), (b"Q2", 2, None), (b"Q3", 3, None), (b"Q4", 4, None)],
+        ),
+        (
+            "rmwiki-20240301-redirect.sql.gz",
+            ["rd_from", "rd_title", "rd_interwiki", "rd_fragment"],
+            [
+                (811, b"Pagina_principala", b"", b""),
+                (4108, b"Turitg", b"", b""),
+                (6857, b"it:user:Username", b"b", b""),
+            ],
+        ),
+        (
+            "itwikibooks-20240301-linktarget.sql.gz",
+            ["lt_title", "lt_id"],
+            [(b"Allegra,_allegra", 374), (b"In_chaschiel_ed_ina_nursa", 375)],
+        ),
+    ],
+)
+def test_read_sql_reads_real_dumps(data_files, file, columns, expected):
+    assert rows(data_files / "wikimedia" / file, columns) == expected
+
+
+def test_read_sql_reads_a_real_page_table(data_files):
+    path = data_files / "wikimedia" / "rmwiki-20240301-page.sql.gz"
+
+    found = rows(path, ["page_id", "page_title", "page_is_redirect", "page_random", "page_lang"])
+
+    assert len(found) == 7
+    assert found[4] == (4108, "Zürich".encode(), 1, 0.262244319829, None)
+
+
+GOOD = b",".join(b"(%d,1,'title %d',0.5,1)" % (number, number) for number in range(1000))
+
+
+@pytest.mark.parametrize("n_good", [0, 1000])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (b"(1,2,'a',3)", "it has 4 values, not 5"),
+        (b"(1,2,'a',3,4,5)", "it has 6 values, not 5"),
+        (b"(1,2,a'b',3,4)", "value 3 is followed by"),
+        (b"(1,2,'a'b,3,4)", "value 3 is followed by"),
+        (b"(1,2,,3,4)", "value 3 is no literal"),
+        (b"(1,2,now(),3,4)", r"value 3 is followed by b.\(\)"),
+        (b"1,2,'a',3,4)", r"a row should start with '\('"),
+        (b"(1,2,'a',3,4) (", "is followed by .* not ',' or ';'"),
+        (b"(1,-2,'a',3,4)", "-2 is outside 0 to"),
+        (b"(x,2,'a',3,4)", "b'x' is no literal"),
+        (b"('x',2,'a',3,4)", "b'x' is no number"),
+        (b"(1,2,TRUE,3,4)", "b'TRUE' is no literal"),
+    ],
+)
+def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
+    text = insert(b",".join([*([GOOD] if n_good else []), bad, b"(5,5,'b',5,5)"]))
+    path = write(tmp_path, text)
+    offset = len(HEAD) + text.index(bad, len(text) - 100)
+
+    with pytest.raises(
+        DumpError,
+        match=rf"t\.sql\.gz: a row .*{message}.* at plain byte {offset:,}, after {n_good:,} rows "
+        r"of t\. Fetch the file again",
+    ):
+        rows(path, NAMES)
+    with pytest.warns(TruncatedDumpWarning, match=f"after {n_good:,} rows of t; what came"):
+        assert len(rows(path, NAMES, allow_truncated=True)) == n_good
+
+
+@pytest.mark.parametrize("n_good", [1, 1000])
+@pytest.mark.parametrize(
+    "end", [b",", b",(", b",(7,8,'un", b",(7,8,'un\\", b",(7,8,'a',1,1)", b",(7,8,'a',1,1"]
+)
+def test_read_sql_rejects_a_cut_off_insert(tmp_path, end, n_good):
+    good = GOOD if n_good == 1000 else b"(7,8,'a',1,1)"
+    path = write(tmp_path, b"INSERT INTO `t` VALUES " + good + end)
+
+    with pytest.raises(
+        DumpError, match=f"the dump ends within an INSERT at plain byte .*, after {n_good:,} rows"
+    ):
+        rows(path, NAMES)
+    reader = read_sql(path, NAMES, allow_truncated=True)
+    with pytest.warns(TruncatedDumpWarning, match=f"after {n_good:,} rows of t; what") as caught:
+        assert sum(batch.num_rows for batch in reader) == reader.n_rows == n_good
+    assert len(caught) == 1
+    assert reader.is_truncated
+    assert reader.dropped_bytes == len(end.lstrip(b","))
+
+
+@pytest.mark.parametrize("end", [b"INSERT INTO `t`", b"/* a comment", b"SET NAMES 'a;"])
+def test_read_sql_rejects_a_cut_off_statement(tmp_path, end):
+    path = write(tmp_path, insert(b"(7,8,'a',1,1)") + end)
+
+    with pytest.raises(DumpError, match=r"the dump ends within a statement at .*, after 1 rows"):
+        rows(path, NAMES)
+
+
+def test_read_sql_counts_rows_before_damage(tmp_path):
+    path = write(tmp_path, *[insert(GOOD) for _ in range(60)])
+    path.write_bytes(path.read_bytes()[:-1500])
+
+    with pytest.raises(
+        DumpError, match=r"the gzip data end early at byte .* plain bytes\..* [\d,]+ rows of t"
+    ):
+        rows(path, ["id"])
+    reader = read_sql(path, ["id", "title"], allow_truncated=True)
+    with pytest.warns(TruncatedDumpWarning, match="gzip data end early") as caught:
+        found = [row for batch in reader for row in batch.to_pylist()]
+    assert len(caught) == 1
+    assert reader.is_truncated
+    assert 10_000 < len(found) == reader.n_rows < 60_000
+    assert found == [
+        {"id": number % 1000, "title": b"title %d" % (number % 1000)}
+        for number in range(len(found))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (insert(b"(7,8,'" + b"x" * 3_000_000), "a row is longer than 1,000,000 bytes"),
+        (b"SET NAMES '" + b"x" * 3_000_000, "a statement is longer than 1,000,000 bytes"),
+        (b"/*" + b"x" * 3_000_000, "a comment is longer than 1,000,000 bytes"),
+        (b"CREATE TABLE `t` LIKE `u`;", "not a CREATE TABLE with columns"),
+    ],
+    ids=["row", "statement", "comment", "no columns"],
+)
+def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
+    for module in (_sql_rows, _sql_statements):
+        monkeypatch.setattr(module, "MAX_STATEMENT_BYTES", 1_000_000)
+
+    with pytest.raises(DumpError, match=rf"t\.sql\.gz: {message}.*, after 1 rows of t"):
+        rows(write(tmp_path, insert(b"(7,8,'a',1,1)"), rest), ["id"])
+
+
+def test_read_sql_rejects_other_tables(tmp_path):
+    path = write(tmp_path, insert(GOOD), b"CREATE TABLE `u` (`a` int);")
+
+    with pytest.raises(DumpError, match="there is the table u beside t; dump one table a file"):
+        rows(path, ["id"])
+    path = write(tmp_path, b"INSERT INTO `u` VALUES (1);")
+    with pytest.raises(DumpError, match="there is the table u beside t"):
+        rows(path, ["id"])
+
+
+def test_read_sql_rejects_an_insert_without_a_wanted_column(tmp_path):
+    path = write(tmp_path, b"INSERT INTO `t` (`id`,`big`) VALUES (1,2);")
+
+    assert rows(path, ["big", "id"]) == [(2, 1)]
+    with pytest.raises(DumpError, match="an INSERT of id, big lacks title"):
+        rows(path, ["id", "title"])
+
+
+def test_read_sql_rejects_an_insert_from_elsewhere(tmp_path):
+    path = write(tmp_path, b"INSERT INTO `t` SELECT * FROM `u`;")
+
+    with pytest.raises(DumpError, match="an INSERT that is not followed by VALUES"):
+        rows(path, ["id"])
+
+
+@pytest.mark.parametrize("columns", [[], ["id", "id"]], ids=["none", "twice"])
+def test_read_sql_rejects_a_wrong_choice(tmp_path, columns):
+    with pytest.raises(ValueError, match="at least one column and none twice"):
+        read_sql(write(tmp_path), columns)
+
+
+def test_read_sql_rejects_a_missing_file(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="there is no dump"):
+        read_sql(tmp_path / "page.sql.gz", ["page_id"])
+
+
+def test_read_sql_names_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+
+    with pytest.raises(MissingDependencyError, match="Reading SQL dumps needs pyarrow"):
+        read_sql(write(tmp_path), ["id"])
+
+
+def test_read_sql_can_be_left_early(tmp_path):
+    path = write(tmp_path, *[insert(GOOD) for _ in range(300)])
+
+    with warnings.catch_warnings(), read_sql(path, ["id"]) as reader:
+        warnings.simplefilter("error")
+        assert next(reader).num_rows > 0
+    assert next(reader, None) is None
+
+
+def test_read_sql_reports_progress(tmp_path):
+    path = write(tmp_path, *[insert(GOOD) for _ in range(300)])
+    seen = []
+
+    rows(path, ["id"], progress=seen.append)
+
+    assert len(seen) > 3
+    assert seen[-1].read_bytes == seen[-1].total_bytes == path.stat().st_size

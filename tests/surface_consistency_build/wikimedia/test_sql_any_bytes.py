@@ -1,0 +1,200 @@
+"""Laws of the reader on generated dumps; the writer below shares nothing with the reader."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings, strategies as st
+from surface_consistency_build.wikimedia import _sql_rows, _sql_statements
+from surface_consistency_build.wikimedia._sql_fast_rows import FastRows
+from surface_consistency_build.wikimedia._sql_rows import SlowRows
+from surface_consistency_build.wikimedia.sql import read_sql
+
+from surface_consistency.errors import DumpError
+
+COLUMNS = ["id", "key", "note", "share", "type", "price"]
+KINDS = ["integer", "bytes", "bytes", "float", "bytes", "decimal"]
+HEAD = (
+    b"CREATE TABLE `t` (`id` bigint(20) NOT NULL, `key` varbinary(230), `note` blob, "
+    b"`share` double, `type` enum('page','subcat'), `price` decimal(9,2));\n"
+)
+MYSQLDUMP = {0: b"\\0", 10: b"\\n", 13: b"\\r", 26: b"\\Z", 34: b'\\"', 39: b"\\'", 92: b"\\\\"}
+
+
+def plain_literal(value: bytes) -> bytes:
+    """As mysqldump writes it."""
+    return b"'" + b"".join(MYSQLDUMP.get(byte, bytes([byte])) for byte in value) + b"'"
+
+
+def odd_literal(value: bytes, style: int) -> bytes:
+    """As other programs write it."""
+    if style == 0:
+        return b"'" + value.replace(b"\\", b"\\\\").replace(b"'", b"''") + b"'"
+    if style == 1 and value:
+        return b"0x" + value.hex().encode()
+    if style == 2:
+        return b"_binary " + plain_literal(value)
+    if style == 3:
+        return b"x'" + value.hex().upper().encode() + b"'"
+    return plain_literal(value)
+
+
+tricky = st.one_of(
+    st.binary(max_size=20),
+    st.lists(
+        st.sampled_from(
+            [b"'", b"\\", b"),(", b"(", b",", b";\n", b"NULL", b"INSERT INTO `t` VALUES (",
+             b"\x00", b"\n", b"\x1a", b'"', b"`", b"--", b"/*", b"\xff\xfe", b"a", b"*+"]
+        ),
+        max_size=6,
+    ).map(b"".join),
+)  # fmt: skip
+table_rows = st.lists(
+    st.tuples(
+        st.integers(-(2**63), 2**63 - 1),
+        st.none() | tricky,
+        st.none() | tricky,
+        st.none() | st.floats(allow_nan=False, allow_infinity=False),
+        st.sampled_from([b"page", b"subcat", None]),
+        st.none() | st.decimals(-9999, 9999, places=2).map(lambda x: b"%.2f" % x),
+    ),
+    max_size=12,
+)
+
+
+def write_row(row: tuple, odd: np.random.Generator | None) -> bytes:
+    values = []
+    for value, kind in zip(row, KINDS, strict=True):
+        if value is None:
+            values.append(b"NULL")
+        elif kind == "bytes":
+            style = None if odd is None else int(odd.integers(0, 5))
+            values.append(plain_literal(value) if style is None else odd_literal(value, style))
+        else:
+            values.append(value if kind == "decimal" else repr(value).encode())
+    return b"(" + b",".join(values) + b")"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rows=table_rows,
+    per_insert=st.integers(1, 5),
+    between=st.sampled_from([b",", b",\n", b" ,\n  "]),
+    is_odd=st.booleans(),
+    first_read=st.sampled_from([1, 7, 64, 1 << 19]),
+    stretch=st.sampled_from([16, 100, 1 << 18]),
+    least_fast=st.sampled_from([0, 60, 1 << 13]),
+    wanted=st.permutations(COLUMNS).flatmap(
+        lambda names: st.integers(1, 6).map(lambda n: list(names[:n]))
+    ),
+)
+def test_any_rows_survive_dump_and_reader(
+    rows, per_insert, between, is_odd, first_read, stretch, least_fast, wanted
+):
+    """Reader and writer are inverse, whatever the sizes of reads and stretches."""
+    odd = np.random.default_rng(5) if is_odd else None
+    text = HEAD
+    for start in range(0, len(rows), per_insert):
+        values = between.join(write_row(row, odd) for row in rows[start : start + per_insert])
+        text += b"INSERT INTO `t` VALUES " + values + b";\n"
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sql_statements, "_FIRST_READ", first_read)
+        patch.setattr(_sql_rows, "_STRETCH_BYTES", stretch)
+        patch.setattr(_sql_rows, "_LEAST_FAST_BYTES", least_fast)
+        path = Path(name, "t.sql")
+        path.write_bytes(text)
+
+        found = [
+            tuple(row.values()) for batch in read_sql(path, wanted) for row in batch.to_pylist()
+        ]
+
+    places = [COLUMNS.index(column) for column in wanted]
+    assert found == [tuple(row[place] for place in places) for row in rows]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=table_rows.filter(bool), cut=st.floats(0, 1))
+def test_the_rows_before_a_cut_are_kept_and_no_others(rows, cut):
+    """However a dump is cut off, the rows read are the first ones."""
+    text = HEAD + b"INSERT INTO `t` VALUES " + b",".join(write_row(row, None) for row in rows)
+    length = len(HEAD) + 23 + int(cut * (len(text) - len(HEAD) - 23))
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "t.sql")
+        path.write_bytes(text[:length])
+        with pytest.raises(DumpError, match="ends within"):
+            list(read_sql(path, COLUMNS))
+        reader = read_sql(path, COLUMNS, allow_truncated=True)
+        with pytest.warns(match="is kept"):
+            found = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
+
+    assert found == rows[: len(found)]
+    whole = 0
+    while whole < len(rows) and len(HEAD) + 23 + _length(rows[: whole + 1]) < length:
+        whole += 1
+    assert len(found) == whole
+
+
+def _length(rows):
+    return sum(len(write_row(row, None)) + 1 for row in rows) - 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=table_rows.filter(bool), between=st.sampled_from([b",", b",\n"]), tail=tricky)
+def test_the_fast_reader_agrees_with_the_slow(rows, between, tail):
+    """On mysqldump's own form both read the same rows and stop at the same byte."""
+    text = between.join(write_row(row, None) for row in rows) + b"," + tail
+    fast, slow = FastRows(6, range(6), KINDS), SlowRows(6, range(6), KINDS)
+
+    expected = slow.parse(text, 0, len(text) - len(tail))
+    found = fast.parse(text, 0, len(text) - len(tail))
+
+    assert found is not None
+    assert found.end == expected.end
+    assert [*zip(*(column.to_pylist() for column in found.columns), strict=True)] == expected.rows
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=table_rows.filter(bool),
+    between=st.sampled_from([b",", b",\n"]),
+    place=st.floats(0, 1),
+    n_replaced=st.integers(0, 3),
+    piece=st.lists(st.sampled_from(list(b"'\\(),;N1 x\n")), max_size=3).map(bytes),
+)
+def test_the_fast_reader_never_guesses(rows, between, place, n_replaced, piece):
+    """What the fast reader accepts of a spoilt text, the slow one reads alike."""
+    text = between.join(write_row(row, None) for row in rows) + b","
+    start = int(place * len(text))
+    text = text[:start] + piece + text[start + n_replaced :]
+    fast, slow = FastRows(6, range(6), KINDS), SlowRows(6, range(6), KINDS)
+
+    found = fast.parse(text, 0, len(text))
+
+    expected = slow.parse(text, 0, len(text)).rows
+    event(f"accepted: {found is not None}")
+    if found is not None and found.n_rows:
+        pairs = [*zip(*(column.to_pylist() for column in found.columns), strict=True)]
+        assert pairs == expected[: len(pairs)]
+
+
+@pytest.mark.parametrize(
+    "between", [b"),(", b") ,(", b")x,(", b"),x(", b"),,(", b")(", b"),'(", b");(", b"),\n \t("]
+)
+def test_the_fast_reader_leaves_odd_separators_to_the_slow(between):
+    fast = FastRows(2, [0, 1], ["integer", "bytes"])
+    text = b"(1,'a'" + between + b"2,'b'),"
+
+    found = fast.parse(text, 0, len(text))
+
+    is_whole = found is not None and found.n_rows == 2 and found.end == len(text)
+    assert is_whole == (between in {b"),(", b"),\n \t("})
+
+
+@pytest.mark.parametrize("word", [b"NULLS", b"NUL", b"NOT_", b"nil", b"", b"TRUE"])
+@pytest.mark.parametrize("kind", ["integer", "bytes", "float", "decimal"])
+def test_the_fast_reader_takes_no_other_word_for_null(word, kind):
+    fast = FastRows(2, [0], [kind])
+
+    assert fast.parse(b"(%b,1)," % word, 0, len(word) + 5) is None
+    assert fast.parse(b"(NULL,1),", 0, 9).columns[0].to_pylist() == [None]

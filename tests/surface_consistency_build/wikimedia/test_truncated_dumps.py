@@ -1,0 +1,391 @@
+"""Real files cut at many bytes, damaged, and without end: refused or told, never half read."""
+
+import bz2
+import gzip
+import json
+import re
+import subprocess
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+
+import pytest
+from surface_consistency_build.wikimedia import _export_parser, _sql_statements, streams
+from surface_consistency_build.wikimedia.pages_xml import read_pages
+from surface_consistency_build.wikimedia.pageviews import read_pageviews
+from surface_consistency_build.wikimedia.sql import read_sql
+from surface_consistency_build.wikimedia.streams import ReadProgress, open_dump
+from surface_consistency_build.wikimedia.wikidata import read_entities
+
+from surface_consistency.errors import DumpError, TruncatedDumpWarning
+
+PACK = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress}
+
+
+def plain_of(path: Path) -> bytes:
+    """Unpack a file by the standard library."""
+    module = gzip if path.suffix == ".gz" else bz2
+    return module.decompress(path.read_bytes())
+
+
+def views(path: Path, **options: object) -> list[object]:
+    batches = read_pageviews(path, project="de.wikipedia", threads=1, **options)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def properties(path: Path, **options: object) -> list[object]:
+    batches = read_sql(path, ["pp_page", "pp_propname"], threads=1, **options)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def titles(path: Path, **options: object) -> list[object]:
+    return [page.title for page in read_pages(path, namespaces=None, threads=1, **options)]
+
+
+def items(path: Path, **options: object) -> list[object]:
+    pytest.importorskip("msgspec")
+    asked = {"properties": ["P31"], "languages": ["en"], "wikis": ["enwiki"]}
+    return [entity.id for entity in read_entities(path, threads=1, **asked, **options)]
+
+
+def lines_of(path: Path) -> list[bytes]:
+    with open_dump(path) as stream:
+        return list(stream.lines())
+
+
+# The reader, the real file, every how many bytes it is cut, and from which mark on it is whole.
+KINDS = {
+    "pageviews": (views, "wikimedia/pageviews-20230320-user.bz2", 1, None),
+    "sql": (properties, "wikimedia/rmwiki-20240301-page_props.sql.gz", 7, b"-- Dump completed"),
+    "xml": (titles, "wikimedia/enwiki-sample-pages-articles.xml.bz2", 1009, b"</mediawiki>"),
+    "wikidata": (items, "wikidata/twenty_entities.json.bz2", 9973, b"\n]"),
+}
+
+
+def outcome(read, path: Path) -> tuple[list[object] | None, bool]:
+    """Read a file: its rows, or None where it is refused, and whether its end is unmarked."""
+    seen: list[ReadProgress] = []
+    try:
+        rows = read(path, progress=seen.append)
+    except DumpError:
+        return None, False
+    return rows, any(state.is_end_unmarked for state in seen)
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cut_dump_never_passes_for_a_whole_one(tmp_path, data_files, kind, packing):
+    """Cut before it was packed, or never packed: at many bytes, and near the end at each."""
+    read, name, step, mark = KINDS[kind]
+    whole = plain_of(data_files / name)
+    path = tmp_path / "dump"
+    path.write_bytes(PACK[packing](whole))
+    expected, is_unmarked = outcome(read, path)
+    assert expected
+    assert is_unmarked == (mark is None and packing == "plain")
+    ends = [found.end() for found in re.finditer(rb"[\n;>]", whole)][:: max(1, step // 7)]
+    places = {*range(1, len(whole), step), *ends, *range(len(whole) - 30, len(whole))}
+    silent, told = [], []
+
+    for place in sorted(places):
+        if mark is not None and mark in whole[:place][-60:]:
+            continue
+        path.write_bytes(PACK[packing](whole[:place]))
+        rows, is_unmarked = outcome(read, path)
+        if rows is not None and place < len(whole):
+            (told if is_unmarked else silent).append(place)
+
+    at_line_ends = {place for place in places if whole[place - 1 : place] == b"\n"} - {len(whole)}
+    if mark is not None:
+        assert (silent, told) == ([], [])
+    elif packing == "plain":
+        assert silent == []
+        assert set(told) == at_line_ends
+    else:
+        # Whoever packs half a file makes a whole one.
+        assert set(silent) == at_line_ends
+
+
+@pytest.mark.parametrize("packing", ["gz", "bz2"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_packed_dump_that_was_cut_is_refused(tmp_path, data_files, kind, packing):
+    read, name, _, _ = KINDS[kind]
+    whole = PACK[packing](plain_of(data_files / name))
+    path = tmp_path / "dump"
+
+    for place in {
+        *range(4, len(whole), max(1, len(whole) // 60)),
+        *range(len(whole) - 9, len(whole)),
+    }:
+        path.write_bytes(whole[:place])
+        with pytest.raises(DumpError, match=r"dump: .* at byte [\d,]+ of [\d,]+|CREATE TABLE"):
+            read(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind):
+    read, name, _, _ = KINDS[kind]
+    whole = plain_of(data_files / name)
+    path = tmp_path / "dump"
+    path.write_bytes(whole)
+    expected = read(path)
+    place = whole.rindex(b"),(") if kind == "sql" else len(whole) * 2 // 3
+    path.write_bytes(whole[: place + 5])
+
+    with pytest.warns(TruncatedDumpWarning, match=r"dump: .*; what came before is kept") as caught:
+        rows = read(path, allow_truncated=True)
+
+    assert len(caught) == 1
+    assert rows == expected[: len(rows)]
+    assert len(rows) > len(expected) // 4
+
+
+def test_a_torn_line_of_views_is_named(tmp_path, data_files):
+    path = tmp_path / "pageviews"
+    whole = plain_of(data_files / KINDS["pageviews"][1])
+    path.write_bytes(whole[:-4])
+
+    with pytest.raises(
+        DumpError, match=r"last line has no line feed, so it is torn: .* at plain byte"
+    ):
+        views(path)
+
+
+COMPACT = b"CREATE TABLE `t` (`a` int(8));\n" + b"INSERT INTO `t` VALUES (1),(2);\n" * 3
+SETTINGS = b"/*!40111 SET @OLD_SQL_NOTES=@@SQL_NOTES, SQL_NOTES=0 */;\n"
+RESTORED = b"/*!40111 SET SQL_NOTES=@OLD_SQL_NOTES */;\n\n"
+
+
+def test_a_dump_without_comments_ends_with_its_settings(tmp_path):
+    """mysqldump --skip-comments."""
+    path = tmp_path / "t.sql"
+    path.write_bytes(SETTINGS + COMPACT + RESTORED)
+    assert sum(len(batch) for batch in read_sql(path, ["a"])) == 6
+
+    path.write_bytes(SETTINGS + COMPACT)
+
+    with pytest.raises(DumpError, match=r"lacks the end that mysqldump writes .* after 6 rows"):
+        list(read_sql(path, ["a"]))
+
+
+def test_of_a_compact_dump_nobody_can_tell(tmp_path):
+    """mysqldump --compact: half a file looks whole, which is told, or refused if asked."""
+    path = tmp_path / "t.sql"
+    path.write_bytes(COMPACT[: COMPACT.index(b";\n", 40) + 2])
+    seen: list[ReadProgress] = []
+
+    n_rows = sum(len(batch) for batch in read_sql(path, ["a"], progress=seen.append))
+
+    assert n_rows == 2
+    assert seen[-1].is_end_unmarked
+    with pytest.raises(
+        DumpError, match=r"no '-- Dump completed' marks its end.*--require-end-mark"
+    ):
+        list(read_sql(path, ["a"], require_end_mark=True))
+    packed = tmp_path / "t.sql.gz"
+    packed.write_bytes(gzip.compress(COMPACT))
+    assert sum(len(batch) for batch in read_sql(packed, ["a"], require_end_mark=True)) == 6
+
+
+def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_path, data_files):
+    whole = plain_of(data_files / KINDS["wikidata"][1])
+    lines = tmp_path / "lines.json"
+    lines.write_bytes(whole.strip(b"[]\n").replace(b"},\n", b"}\n") + b"\n")
+    path = tmp_path / "pageviews"
+    path.write_bytes(plain_of(data_files / KINDS["pageviews"][1]))
+
+    assert len(items(lines)) == 20
+    with pytest.raises(DumpError, match=r"in no array mark no end.*--require-end-mark"):
+        items(lines, require_end_mark=True)
+    with pytest.raises(DumpError, match=r"pageview files mark no end.*--require-end-mark"):
+        views(path, require_end_mark=True)
+    array = tmp_path / "array.json"
+    array.write_bytes(whole)
+    assert len(items(array, require_end_mark=True)) == 20
+
+
+TEXT = b"".join(b"line %d %d\n" % (number, number * 7919 % 100_003) for number in range(6_000))
+DAMAGED = {
+    "gz": gzip.compress(TEXT),
+    "bz2": bz2.compress(TEXT, 1),
+    "bz2 streams": b"".join(
+        bz2.compress(TEXT[i : i + 20_000], 1) for i in range(0, len(TEXT), 20_000)
+    ),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("packing", DAMAGED)
+def test_damage_is_named_and_can_be_passed(tmp_path, packing, threads):
+    """A bit at many places: the bytes are right, or the file and a byte are named."""
+    whole = DAMAGED[packing]
+    path = tmp_path / "dump"
+    n_refused = 0
+
+    for place in range(10, len(whole), 97):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        path.write_bytes(damaged)
+        got, message = b"", ""
+        try:
+            with open_dump(path, threads=threads) as stream:
+                got = b"".join(stream.chunks())
+        except DumpError as error:
+            n_refused += 1
+            message = str(error)
+        named = re.search(rf"{re.escape(str(path))}: .* at byte [\d,]+ of {len(whole):,}", message)
+        assert got == TEXT or named
+        with open_dump(path, allow_truncated=True, threads=threads) as stream:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                kept = b"".join(stream.chunks())
+            assert stream.is_truncated == bool(caught) == (got != TEXT)
+        if packing != "gz":
+            assert TEXT.startswith(kept)
+
+    assert n_refused > len(whole) // 97 - 3
+
+
+def test_blocks_of_threads_agree_with_the_standard_library(tmp_path):
+    """Marks of blocks stand at any bit; streams of every level, empty ones and padding too."""
+    parts = [TEXT[: 1_000 * number] * number for number in range(1, 10)]
+    packed = [bz2.compress(part, level) for level, part in enumerate(parts, 1)]
+    path = tmp_path / "dump"
+    path.write_bytes(bz2.compress(b"").join(packed) + bytes(70))
+
+    with open_dump(path, threads=3) as stream:
+        assert b"".join(stream.chunks(999)) == b"".join(parts)
+        assert stream.compressed_offset == path.stat().st_size
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    """Lines, texts and statements of 200 kB at most."""
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 200_000)
+    monkeypatch.setattr(_export_parser, "MAX_TEXT_BYTES", 200_000)
+    monkeypatch.setattr(_sql_statements, "MAX_STATEMENT_BYTES", 200_000)
+    monkeypatch.setattr(
+        "surface_consistency_build.wikimedia._sql_rows.MAX_STATEMENT_BYTES", 200_000
+    )
+
+
+PAGE = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>{}</text></revision></page>"
+ENDLESS = {
+    "wikidata": (
+        items,
+        b'[\n{"id":"Q1","x":"' + b"y" * 9_000_000,
+        r"line 2 is longer than 200,000 bytes",
+    ),
+    "lines": (lines_of, b"a\n" + bytes(3_000_000), "line 2 is longer"),
+    "text": (
+        titles,
+        b"<mediawiki>" + PAGE.format("x" * 9_000_000).encode(),
+        "a text is longer than 200",
+    ),
+    "tag": (
+        titles,
+        b"<mediawiki><page a='" + b"x" * 9_000_000,
+        r"a tag is longer than 200,000 bytes",
+    ),
+    "depth": (titles, b"<mediawiki>" + b"<a>" * 100_000, "elements are nested more than 100 deep"),
+    "row": (
+        properties,
+        b"CREATE TABLE `t` (`pp_page` int, `pp_propname` blob);\nINSERT INTO `t` VALUES (1,'"
+        + b"x" * 9_000_000,
+        "a row is longer than 200,000 bytes",
+    ),
+    "statement": (
+        properties,
+        b"CREATE TABLE `t` (`pp_page` int, `pp_propname` blob);\nSET x='" + b"x" * 9_000_000,
+        "a statement is longer than 200,000 bytes",
+    ),
+}
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("case", ENDLESS)
+@pytest.mark.parametrize("packing", PACK)
+def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
+    read, content, message = ENDLESS[case]
+    path = tmp_path / "dump"
+    path.write_bytes(PACK[packing](content))
+
+    with pytest.raises(DumpError, match=rf"dump: .*{message}.* at plain byte [\d,]+"):
+        read(path)
+
+
+def test_a_document_type_is_refused(tmp_path):
+    path = tmp_path / "dump.xml"
+    path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")
+
+    with pytest.raises(DumpError, match=r"dump.xml: no MediaWiki export, it has a document type"):
+        titles(path)
+
+
+@pytest.mark.parametrize("digits", [19, 5_000])
+def test_an_id_that_no_item_can_have_is_named(tmp_path, digits):
+    path = tmp_path / "dump.json"
+    first, second = (
+        json.dumps({"id": f"Q{number}", "type": "item", "labels": {}})
+        for number in ("1", "9" * digits)
+    )
+    path.write_text(f"[\n{first},\n{second}\n]\n")
+
+    with pytest.raises(
+        DumpError, match=rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
+    ):
+        items(path)
+
+
+def test_deep_nesting_in_an_entity_is_named(tmp_path):
+    path = tmp_path / "dump.json"
+    deep = b"[" * 100_000 + b"]" * 100_000
+    path.write_bytes(b'[\n{"id":"Q1","labels":{},"x":1},\n{"id":"Q2","x":%b}\n]\n' % deep)
+
+    with pytest.raises(
+        DumpError, match=r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
+    ):
+        items(path)
+    with pytest.warns(TruncatedDumpWarning, match="line 3 is no Wikidata entity"):
+        assert items(path, allow_truncated=True) == ["Q1"]
+
+
+BOMB = """
+import gzip, resource, sys, warnings
+from pathlib import Path
+from surface_consistency.errors import DumpError
+from surface_consistency_build.wikimedia import _export_parser, streams
+from tests.surface_consistency_build.wikimedia.test_truncated_dumps import items, properties, titles, views
+streams.MAX_LINE_BYTES = _export_parser.MAX_TEXT_BYTES = 1 << 22
+path = Path(sys.argv[1])
+read = {"wikidata": items, "sql": properties, "xml": titles, "pageviews": views}[sys.argv[2]]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read(path)
+except DumpError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("head", [b"", b"<mediawiki><page><title>"], ids=["zeros", "after a tag"])
+def test_zeros_without_end_take_little_memory(tmp_path, kind, head):
+    """400 MB that gzip packs into 400 kB; what a process held at most is measured."""
+    pytest.importorskip("resource")
+    path = tmp_path / "bomb"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(head)
+        for _ in range(400):
+            file.write(bytes(1_000_000))
+
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(BOMB), str(path), kind],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert 0 <= int(done.stdout) < 120_000, "kilobytes"

@@ -1,0 +1,239 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from surface_consistency_build.wikimedia.construction import find_dumps
+from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
+from surface_consistency_build.wikimedia.wikis import (
+    UNCATEGORISED_LABEL,
+    WIKIS,
+    WikiConfig,
+    load_wiki,
+)
+
+from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
+
+SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipedia"}
+
+
+def test_enwiki_has_every_category_and_relation():
+    wiki = load_wiki("enwiki")
+
+    assert wiki.labels == tuple(sorted(CATEGORIES))
+    assert set(wiki.categories) == set(CATEGORIES)
+    assert set(wiki.templates.values()) == set(CATEGORIES)
+    assert wiki.relations == tuple(RELATIONS)
+
+
+def test_first_release_has_fifteen_relations_and_one_wording():
+    wiki = load_wiki("enwiki-v0.1.0")
+
+    assert set(RELATIONS) - set(wiki.relations) == {"religion"}
+    assert wiki.question_templates == ("original",)
+
+
+@pytest.mark.parametrize("name", sorted(WIKIS))
+def test_every_question_of_every_wiki_names_its_subject_once(name):
+    wiki = load_wiki(name)
+
+    questions = {
+        (relation, template): wiki.question(relation, "Zyx", template=template)
+        for relation in wiki.relations
+        for template in wiki.question_templates
+    }
+
+    assert all(question.count("Zyx") == 1 for question in questions.values())
+    assert len(set(questions.values())) == len(questions)
+
+
+@pytest.mark.parametrize("name", ["jawiki", "dewiki"])
+def test_wikis_without_kinds_keep_all_redirects(name):
+    assert load_wiki(name).labels == (UNCATEGORISED_LABEL,)
+
+
+def test_zhwiki_sorts_redirects_by_its_own_templates():
+    wiki = load_wiki("zhwiki")
+
+    assert categories_of_templates(["別名重定向", "错字重定向", "簡繁重定向"], wiki.templates) == (
+        "Redirects_from_alternative_names",
+        "Redirects_from_misspellings",
+    )
+    assert len(wiki.labels) == 10
+    assert UNCATEGORISED_LABEL not in wiki.labels
+
+
+@pytest.mark.parametrize("name", ["jawiki", "dewiki", "zhwiki"])
+def test_wikis_of_other_languages_ask_in_their_own(name):
+    wiki = load_wiki(name)
+
+    for relation in wiki.relations:
+        for template in TEMPLATES:
+            english = RELATIONS[relation].question("Zyx", template=template)
+            assert wiki.question(relation, "Zyx", template=template) != english
+
+
+def test_properties_are_those_of_the_relations():
+    wiki = WikiConfig(**SMALL, uncategorised=True, relations=["place_of_birth", "mother"])
+
+    assert wiki.properties == {19: "place_of_birth", 25: "mother"}
+
+
+def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
+    wiki = WikiConfig(
+        **SMALL,
+        categories={"Weiterleitung (Kurzform)": "from short names"},
+        templates={"redirect_from Short  name": "Redirects_from_short_names"},
+    )
+
+    assert wiki.categories == {"Weiterleitung_(Kurzform)": "Redirects_from_short_names"}
+    assert wiki.templates == {"r from short name": "Redirects_from_short_names"}
+    assert wiki.labels == ("Redirects_from_short_names",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "needs uncategorised = true"),
+        ({"categories": {"X": "from books"}}, "none of the 33 redirect categories"),
+        ({"uncategorised": True, "relations": ["spouse"]}, "distinct names of occupation"),
+        ({"uncategorised": True, "relations": []}, "got none"),
+        ({"uncategorised": True, "relations": ["sport", "sport"]}, "one or more distinct"),
+        ({"uncategorised": True, "question_templates": ["short"]}, "no question template 'short'"),
+        ({"uncategorised": True, "question_templates": []}, "at least one wording"),
+        (
+            {"uncategorised": True, "questions": {"sport": {"original": "Which?"}}},
+            "must hold {} exactly once",
+        ),
+        (
+            {"uncategorised": True, "questions": {"sport": {"original": "Quel sport, {}?"}}},
+            r"1 questions are given, and 31 would be in English \(the first is the 'original' "
+            "question of 'occupation'",
+        ),
+        ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
+        ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_config_rejects(fields, message):
+    with pytest.raises(ValidationError, match=message):
+        WikiConfig.model_validate(SMALL | fields)
+
+
+def test_own_wording_takes_the_place_of_the_english_one():
+    wiki = WikiConfig.model_validate(
+        SMALL
+        | {"language": "en", "uncategorised": True}
+        | {"questions": {"sport": {"original": "Which sport, {}?"}}}
+    )
+
+    assert wiki.question("sport", "X", template="original") == "Which sport, X?"
+    assert wiki.question("sport", "X", template="paraphrase") == RELATIONS["sport"].question(
+        "X", template="paraphrase"
+    )
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ({"captial": {"original": "{}?"}}, "questions are given for 'captial', which is no rel"),
+        ({"capital": {"orignal": "{}?"}}, "the wording 'orignal' of 'capital' is not asked"),
+    ],
+)
+def test_questions_that_would_never_be_asked_are_rejected(questions, message):
+    with pytest.raises(ValidationError, match=message):
+        WikiConfig(**SMALL, uncategorised=True, questions=questions)
+
+
+TOML = """
+name = "frwiki"
+wiki = "frwiki"
+language = "fr"
+project = "fr.wikipedia"
+uncategorised = true
+relations = ["capital"]
+
+[questions.capital]
+original = "Quelle est la capitale de {} ?"
+paraphrase = "Quelle ville est la capitale de {} ?"
+"""
+
+
+def test_load_wiki_reads_toml(tmp_path):
+    (tmp_path / "fr.toml").write_text(TOML, encoding="utf-8")
+
+    wiki = load_wiki(tmp_path / "fr.toml")
+
+    assert wiki.properties == {36: "capital"}
+    assert wiki.question("capital", "X", template="original") == "Quelle est la capitale de X ?"
+
+
+def test_file_of_the_guide_describes_an_uncategorised_wiki(tmp_path):
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "build.md"
+    [text] = re.findall(r"```toml\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "fr.toml").write_text(text, encoding="utf-8")
+
+    plan = find_dumps(tmp_path, str(tmp_path / "fr.toml"))
+
+    assert plan.route == "uncategorised"
+    assert {dump.role for dump in plan.missing} == {"page", "redirect", "pageviews", "wikidata"}
+    assert "Quelle" in plan.config.question(plan.config.relations[0], "X", template="original")
+
+
+@pytest.mark.parametrize("name", sorted(WIKIS))
+def test_written_configuration_is_read_back(name, tmp_path):
+    (tmp_path / "wiki.json").write_text(WIKIS[name].model_dump_json(), encoding="utf-8")
+
+    assert load_wiki(tmp_path / "wiki.json") == WIKIS[name]
+
+
+def test_file_over_a_base_changes_what_it_gives(tmp_path):
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"base": "enwiki", "name": "mine", "relations": ["sport"]}))
+
+    wiki = load_wiki(file)
+
+    assert wiki.relations == ("sport",)
+    assert wiki.categories == WIKIS["enwiki"].categories
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.toml", "name = ", "a.toml: not TOML"),
+        ("a.json", "{", "a.json: not JSON"),
+        ("a.json", "[" * 100_000, "a.json: nested more than 64 levels"),
+        ("a.toml", "a = " + "[" * 100_000, "a.toml: nested more than 64 levels"),
+        ("a.json", "[]", "a table of fields"),
+        ("a.toml", 'base = "xxwiki"', "base must be one of enwiki"),
+        ("a.toml", 'name = "x"', "a.toml: field 'wiki': Field required"),
+        (
+            "a.toml",
+            'base = "enwiki"\nrelation = 1',
+            "'relation': there is no such field; the field",
+        ),
+        ("a.toml", 'base = "enwiki"\nuncategorised = 7', "'uncategorised': .* got 7"),
+        (
+            "a.toml",
+            'base = "jawiki"\nuncategorised = false',
+            r"a\.toml: a wiki without categories and templates needs uncategorised = true$",
+        ),
+    ],
+)
+def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
+    (tmp_path / name).write_text(text)
+
+    with pytest.raises(RecordError, match=message):
+        load_wiki(tmp_path / name)
+
+
+def test_load_wiki_rejects_unknown_names():
+    with pytest.raises(SourceNotFoundError, match="neither a file nor one of enwiki"):
+        load_wiki("xxwiki")
+
+
+def test_configuration_is_not_changed_in_place():
+    assert isinstance(WIKIS["enwiki"], WikiConfig)
+    with pytest.raises(ValueError, match="frozen"):
+        WIKIS["enwiki"].name = "other"

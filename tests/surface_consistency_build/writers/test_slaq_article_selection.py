@@ -1,0 +1,180 @@
+"""Articles out of a dump: by category, length, draw and page views."""
+
+import json
+from xml.sax.saxutils import escape
+
+import pytest
+from surface_consistency_build.writers.slaq_article_selection import (
+    ArticleSettings,
+    select_articles,
+)
+from surface_consistency_build.writers.slaq_articles import read_articles
+
+from surface_consistency.cli.main import main
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.studies.slaq.data import load_slaq
+
+STATES = "Member states of the United Nations"
+TITLES = {"Afghanistan", "Albania", "Algeria", "Andorra", "Angola", "Azerbaijan"}
+RIVERS = ("Alpheus", "Bistrica", "Cherangani", "Dordogne", "Euphrates", "Fluminimaggiore")
+
+WRITER = '''
+"""A writer that copies five facts out of the article that it is given."""
+import json
+import re
+from surface_consistency.models.fake import FakeRunner
+
+def answer(prompt):
+    text = prompt.messages[0].content
+    title = re.search(r"Topic: (.*)", text)[1]
+    words = list(dict.fromkeys(re.findall(r"[A-Z][a-z]{4,}", text.partition("Article:")[2])))
+    names = [word for word in words if word not in title][:5]
+    pairs = {}
+    for k, name in enumerate(names, 1):
+        pairs |= {f"ShortQ{k}": f"Which name number {k} stands in the annals of {title}?",
+                  f"ShortA{k}": name}
+    parts = ", ".join(f"({k}) which name number {k} stands in its annals" for k in range(1, 6))
+    return json.dumps(pairs | {"LongQ": f"Describe {title}, telling {parts}.",
+                               "LongA": f"Of {title} stand there " + ", ".join(names) + "."})
+
+def make():
+    return FakeRunner(answer, name="copyist")
+'''
+
+
+def wikitext(title, n_words, *categories):
+    """An article with what articles hold besides words."""
+    names = " ".join(f"[[{river} (river)|{river}]]" for river in RIVERS)
+    prose = " word" * (n_words - len(RIVERS) - 1)
+    links = "".join(f"[[Category:{name}|{title}]]" for name in categories)
+    return f"{{{{Infobox|a=b}}}}'''{title}''' {names}{prose}<ref>A note.</ref>\n{links}"
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory):
+    texts = {title: wikitext(title, 1001, STATES) for title in sorted(TITLES)}
+    texts |= {
+        "Andalusia": wikitext("Andalusia", 1000, STATES),
+        "Aristotle": wikitext("Aristotle", 1500, "Metaphysicians", STATES),
+        "Athens": wikitext("Athens", 1500, "Cities"),
+        "AO": "#REDIRECT [[Angola]]\n[[Category:Member states of the United Nations]]",
+    }
+    pages = "".join(
+        f"<page><title>{title}</title><ns>0</ns><id>{number}</id>"
+        + ('<redirect title="Angola" />' if text.startswith("#") else "")
+        + f"<revision><id>{number}</id><text>{escape(text)}</text></revision></page>"
+        for number, (title, text) in enumerate(texts.items(), 1)
+    )
+    path = tmp_path_factory.mktemp("dump") / "pages-articles.xml"
+    path.write_text(f'<mediawiki version="0.11"><siteinfo></siteinfo>{pages}</mediawiki>\n')
+    return path
+
+
+def pageviews(path, **views):
+    """A file of the real format, with rows of other wikis and kinds of access."""
+    lines = ["de.wikipedia Angola 1 desktop 99999 A99999"]
+    for title, count in views.items():
+        lines += [
+            f"en.wikipedia {title} 2 desktop {count} A{count}",
+            f"en.wikipedia {title} 2 mobile-web 1 A1",
+        ]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_long_articles_of_a_category_are_taken(dump):
+    settings = ArticleSettings(categories=("metaphysicians", STATES.replace(" ", "_")))
+
+    found = select_articles(dump, settings=settings)
+
+    assert found.articles[0].title == "Aristotle"
+    states = found.articles[1:]
+    assert {item.title for item in states} == TITLES
+    assert all(item.pageviews is None and len(item.text.split()) > 1000 for item in states)
+    assert states[0].url == "https://en.wikipedia.org/wiki/Afghanistan"
+    assert states[0].text.startswith("Afghanistan Alpheus Bistrica Cherangani Dordogne Euphrates")
+    assert not {"{{", "[[", "note", "Category"} & set(states[0].text.split())
+    assert found.n_in_category == {"metaphysicians": 1, settings.categories[1]: 7}
+    assert found.n_long_enough == {"metaphysicians": 1, settings.categories[1]: 6}
+
+
+def test_the_draw_depends_on_the_seed_alone(dump):
+    def drawn(seed, n):
+        settings = ArticleSettings(categories=(STATES,), candidates=n, seed=seed)
+        return {item.title for item in select_articles(dump, settings=settings).articles}
+
+    first = [drawn(seed, 2) for seed in range(2)]
+
+    assert first[0] == drawn(0, 2)
+    assert len({frozenset(drawn(seed, 2)) for seed in range(6)}) > 1
+    assert first[0] < drawn(0, 4) < TITLES | {"Aristotle"}
+    assert len(drawn(1, 9)) == 7
+
+
+def test_both_ends_of_the_views_are_kept(dump, tmp_path):
+    """Views are summed over kinds of access and files; other wikis' rows are not counted."""
+    day = pageviews(tmp_path / "a", Afghanistan=50, Albania=40, Algeria=30, Andorra=20, Angola=5)
+    other = pageviews(tmp_path / "b", Angola=4, Albania=100)
+    settings = ArticleSettings(categories=("Metaphysicians", STATES), per_half=2)
+
+    found = select_articles(dump, [day, other], settings=settings)
+
+    assert [(item.title, item.pageviews) for item in found.articles[1:]] == [
+        ("Albania", 142),
+        ("Afghanistan", 51),
+        ("Angola", 11),
+        ("Azerbaijan", 0),
+    ]
+    assert found.n_without_views == 2
+
+
+def test_views_of_another_wiki_are_refused(dump, tmp_path):
+    """Every article would have no views, and the ends would be those of the alphabet."""
+    day = pageviews(tmp_path / "day", Albania=40)
+    settings = ArticleSettings(categories=(STATES,), per_half=1, project="fr.wikipedia")
+
+    with pytest.raises(DataError, match=r"no article of the draw has a line of fr\.wikipedia"):
+        select_articles(dump, [day], settings=settings)
+
+
+def test_what_cannot_be_selected_is_refused(dump, tmp_path):
+    with pytest.raises(DataError, match="No such: 0 articles"):
+        select_articles(dump, settings=ArticleSettings(categories=(STATES, "No such")))
+    with pytest.raises(DataError, match="give pageview files"):
+        select_articles(dump, settings=ArticleSettings(categories=(STATES,), per_half=1))
+    with pytest.raises(SourceNotFoundError, match="no dump"):
+        select_articles(tmp_path / "none.xml", settings=ArticleSettings(categories=(STATES,)))
+
+
+def test_a_dump_becomes_a_data_set_by_three_commands(dump, tmp_path, capsys, monkeypatch):
+    """Selected, written, reviewed, loaded."""
+    (tmp_path / "copyist.py").write_text(WRITER, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    articles, out = tmp_path / "articles.jsonl", tmp_path / "written"
+    day = pageviews(tmp_path / "day", Albania=40, Algeria=30, Angola=5)
+    chosen = ["--categories", STATES, "--per-half", "1", "--pageviews", str(day)]
+
+    assert main(["build", "articles", "--pages", str(dump), *chosen, "--out", str(articles)]) == 0
+    assert f"{STATES}: 8 articles, 7 long enough, 2 kept" in capsys.readouterr().out
+    assert [item.title for item in read_articles(articles)] == ["Albania", "Azerbaijan"]
+
+    write = ["build", "slaq", "--articles", str(articles), "--runner", "copyist:make"]
+    assert main([*write, "--out", str(out)]) == 0
+    assert "2 topics break no rule" in capsys.readouterr().out
+    assert len((out / "writer.jsonl").read_text("utf-8").splitlines()) == 2
+
+    read = ["build", "slaq-reviewed", "--sheet", str(out / "review.csv")]
+    done = tmp_path / "reviewed"
+    assert main([*read, "--articles", str(articles), "--out", str(done)]) == 0
+    assert "2 topics, 0 rows corrected" in capsys.readouterr().out
+    topics = load_slaq(done).topics
+    assert [topic.popularity for topic in topics] == ["popular", "obscure"]
+    assert json.loads(articles.read_text("utf-8").splitlines()[0])["pageviews"] == 41
+
+
+def test_mistakes_on_the_command_line_are_told(dump, tmp_path, capsys):
+    build = ["build", "articles", "--pages", str(dump), "--categories", STATES]
+
+    assert main([*build, "--out", str(tmp_path / "articles")]) == 2
+    assert "call it articles.jsonl" in capsys.readouterr().err
+    assert main(["build", "slaq", "--articles", str(tmp_path / "no"), "--runner", "fake"]) == 2

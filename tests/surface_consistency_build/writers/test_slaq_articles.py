@@ -1,0 +1,118 @@
+import json
+
+import pytest
+from surface_consistency_build.writers.slaq_articles import (
+    clean_article,
+    is_long_enough,
+    read_articles,
+)
+
+from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
+from surface_consistency.studies.slaq.records import SlaqArticle
+
+PAGE = """<!DOCTYPE html><html><head><title>T</title><style>p{color:red}</style></head><body>
+<div class="hatnote">For other uses, see <a href="/x">X</a>.</div>
+<table class="infobox"><tr><td>Area <table><tr><td>inner</td></tr></table> 5</td></tr></table>
+<p>The <b>Punic Wars</b>   were&nbsp;three wars.<sup class="reference">[1]</sup>
+E = mc<sup>2</sup>.</p>
+<div id="toc" class="toc"><ul><li>Contents</li></ul></div>
+<script>var x = "<p>no</p>";</script>
+<img src="a.png" alt="picture"><h2>Origins<span class="mw-editsection">[edit]</span></h2>
+<p>Line one<br>line two &amp; end</p>
+<div class="navbox"><div>Navigation <div>deep</div></div></div><p>Last.</p></body></html>"""
+
+
+def test_clean_article_keeps_the_running_text():
+    """Appendix A.1: no tables, images, scripts, styles, hatnotes, navigation boxes, contents."""
+    text = clean_article(PAGE)
+
+    assert text.endswith(
+        "The Punic Wars were three wars. E = mc2.\n\nOrigins\n\nLine one\n\nline two & end\n\nLast."
+    )
+    for gone in ("other uses", "inner", "Area", "Contents", "var x", "edit", "Navigation", "deep"):
+        assert gone not in text
+
+
+def test_clean_article_collapses_white_space():
+    assert clean_article(" a  b\tc\n d \n \n\n e\r\n") == "a b c d\n\ne"
+    assert clean_article("if a<b and c>d") == "if a<b and c>d"
+
+
+@pytest.mark.parametrize(
+    ("n_words", "length", "is_enough"), [(1001, 1, True), (1000, 1, False), (1000, 8, False)]
+)
+def test_long_enough_asks_for_more_than_a_thousand_words(n_words, length, is_enough):
+    article = SlaqArticle(title="T", category="C", text=" ".join(["x" * length] * n_words))
+
+    assert is_long_enough(article) is is_enough
+
+
+def test_long_enough_counts_characters_too():
+    article = SlaqArticle(title="T", category="C", text="abc " * 10)
+
+    assert is_long_enough(article, min_words=9, min_characters=40)
+    assert not is_long_enough(article, min_words=9, min_characters=41)
+    assert not is_long_enough(article, min_words=10, min_characters=1)
+
+
+def test_articles_are_read_from_rows(tmp_path):
+    path = tmp_path / "articles.jsonl"
+    rows = [
+        {"title": "NaN", "url": "u", "category": "C", "text": "a  b", "pageviews": "1,234"},
+        {"title": "B", "category": "D", "text": "<p>x</p><table>y</table>"},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    assert list(read_articles(path)) == [
+        SlaqArticle(title="NaN", category="C", text="a b", url="u", pageviews=1234),
+        SlaqArticle(title="B", category="D", text="x"),
+    ]
+
+
+def test_articles_are_read_from_a_folder(tmp_path):
+    (tmp_path / "Astronomy").mkdir()
+    (tmp_path / "Astronomy" / "Ceres_(dwarf_planet).txt").write_text("\ufeffIt is small.")
+    (tmp_path / "Loose.html").write_text("<p>Text</p>")
+
+    articles = list(read_articles(tmp_path, category="Other"))
+
+    assert [(one.title, one.category, one.text) for one in articles] == [
+        ("Ceres (dwarf planet)", "Astronomy", "It is small."),
+        ("Loose", "Other", "Text"),
+    ]
+    assert list(read_articles(tmp_path / "Loose.html", category="Other")) == articles[1:]
+
+
+def test_articles_rejects_what_is_not_there(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"holds no \.txt"):
+        list(read_articles(tmp_path))
+    with pytest.raises(SourceNotFoundError, match="no articles at"):
+        list(read_articles(tmp_path / "nothing.pdf"))
+    with pytest.raises(SourceNotFoundError, match="no file"):
+        list(read_articles(tmp_path / "nothing.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        ({"title": "A", "text": "x"}, ColumnNotFoundError, "'category'"),
+        ({"title": "A", "text": "", "category": "C"}, RecordError, r"a\.jsonl:1: column 'text'"),
+        ({"title": "A", "text": "<table>x</table>\n<p>", "category": "C"}, RecordError, "'text'"),
+        ({"title": "A", "text": "x", "category": ""}, RecordError, "'category'"),
+    ],
+)
+def test_articles_rejects_incomplete_rows(tmp_path, content, error, message):
+    (tmp_path / "a.jsonl").write_text(json.dumps(content))
+
+    with pytest.raises(error, match=message):
+        list(read_articles(tmp_path / "a.jsonl"))
+
+
+def test_articles_rejects_files_without_category_or_in_another_encoding(tmp_path):
+    (tmp_path / "A.txt").write_bytes("caf\u00e9".encode("latin-1"))
+
+    with pytest.raises(RecordError, match=r"A\.txt: not UTF-8 at byte 3"):
+        list(read_articles(tmp_path / "A.txt", category="C"))
+    (tmp_path / "A.txt").write_text("x")
+    with pytest.raises(RecordError, match="no category"):
+        list(read_articles(tmp_path / "A.txt"))
