@@ -6,10 +6,10 @@ OUT ?= demo
 
 .PHONY: demo test check lowest bench faults docs chromium clean
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml dataset_builders/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable dataset_builders --editable '.[dev]'
 	touch $@
 
 demo: $(VENV)/.installed

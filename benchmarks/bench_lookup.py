@@ -22,12 +22,12 @@ import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from surface_consistency.engine.toy_models import train_memory_organism
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.matching import parse_lookups
+from surface_consistency.studies.audit.toy_model import train_memory_organism
 
 # Hidden size, feed-forward size, layers, heads; 382m is the published LMLM-llama2-382M.
 SHAPES = {"70m": (512, 1408, 6, 8), "382m": (768, 11008, 12, 12)}

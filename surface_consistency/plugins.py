@@ -16,7 +16,7 @@ from typing import Any, Final
 from surface_consistency.errors import PluginError, SurfaceConsistencyError
 from surface_consistency.text import did_you_mean
 
-__all__ = ["ANALYSES", "STUDIES", "Plugins", "distribution_of"]
+__all__ = ["ANALYSES", "COMMANDS", "STUDIES", "Plugins", "distribution_of"]
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
@@ -255,6 +255,9 @@ STUDIES: Final = Plugins(
 
 ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
 """Analyses of all installed packages."""
+
+COMMANDS: Final = Plugins("surface_consistency.commands", "command")
+"""Commands that other distributions add, each a function that describes it to a cyclopts App."""
 
 
 def _doc(found: Any) -> str:  # noqa: ANN401

@@ -5,8 +5,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import compress
+from typing import Literal
 
 __all__ = [
+    "comparable",
     "did_you_mean",
     "first_line",
     "first_text_line",
@@ -485,3 +487,17 @@ def _escaped(found: "re.Match[str] | str") -> str:
     letter = found if isinstance(found, str) else found[0]
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
+
+
+def comparable(text: str, case: Literal["exact", "fold"]) -> str:
+    """Return the form in which names and texts are compared: NFC, and folded if asked.
+
+    Args:
+        text: A name or a text.
+        case: "exact" or "fold".
+
+    Returns:
+        The form.
+    """
+    composed = unicodedata.normalize("NFC", text)
+    return composed.casefold() if case == "fold" else composed

@@ -1,1 +1,18 @@
-"""Source for making and publishing the data sets; it is not part of the installed package."""
+"""Data sets made from their sources: dumps, counts, links, written questions, cards.
+
+The other half of surface-consistency, of the same version: what it makes are files, which the
+library reads.
+"""
+
+import surface_consistency
+from surface_consistency.errors import UnsupportedVersionError
+
+__version__ = "0.1.0.dev0"
+
+if surface_consistency.__version__ != __version__:
+    raise UnsupportedVersionError(
+        f"surface-consistency-build {__version__}",
+        "surface-consistency",
+        surface_consistency.__version__,
+        f"=={__version__}",
+    )

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Final
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
-from surface_consistency.errors import PluginError
+from surface_consistency.errors import MissingDependencyError, PluginError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.text import did_you_mean
 
@@ -28,6 +29,7 @@ _MADE: Final = {
     "suite": ("suite", "make_suite"),
 }
 _GROUPS: Final = ("build", "count")
+_MAKERS: Final = "surface-consistency-build"
 _PLUGINS: Final = {
     "run": ("STUDIES", "run", "make_run"),
     "analyse": ("ANALYSES", "report", "make_analyse"),
@@ -127,7 +129,8 @@ def install_completion() -> str:
     from cyclopts.completion.detect import ShellDetectionError
 
     app = _new("surface-consistency", "")
-    for command in (*_PLUGINS, *_MADE, *_GROUPS):
+    makers = _GROUPS if find_spec("surface_consistency_build") else ()
+    for command in (*_PLUGINS, *_MADE, *makers):
         _add(app, command, None, "")
     try:
         return f"wrote {app.install_completion()}; start a new shell to use it"
@@ -159,7 +162,7 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
         return
     within = _new(command, text)
     if command in _GROUPS:
-        _imported(command, "add")(within)
+        _added_by_makers(command)(within)
     else:
         # Reading what packages register takes longer than reading the options of `compare`.
         from surface_consistency import plugins
@@ -176,6 +179,16 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
                 )
             within.command(_imported(module, maker)(name), name=name)
     app.command(within)
+
+
+def _added_by_makers(command: str) -> Callable[[App], object]:
+    """Load a command of the distribution that makes data."""
+    from surface_consistency.plugins import COMMANDS
+
+    if command not in {name.rpartition(":")[2] for name in COMMANDS.names()}:
+        raise MissingDependencyError(f"`{command}`", _MAKERS, "build")
+    add: Callable[[App], object] = COMMANDS.load(command)
+    return add
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:

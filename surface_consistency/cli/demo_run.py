@@ -8,13 +8,6 @@ import pandas as pd
 
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.toy_models import (
-    Exposure,
-    count_names,
-    plan_exposures,
-    sentences_of,
-    train_organism,
-)
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.transformers_runner import TransformersRunner
@@ -25,6 +18,13 @@ from surface_consistency.studies.redirectqa.study import (
     RedirectQASettings,
     RedirectQASource,
     RedirectQAStudy,
+)
+from surface_consistency.studies.redirectqa.toy_model import (
+    Exposure,
+    count_names,
+    plan_exposures,
+    sentences_of,
+    train_organism,
 )
 
 __all__ = ["DEFAULT_STEPS", "exposure_table", "run_demo"]

@@ -13,6 +13,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
@@ -52,6 +53,7 @@ _PLUGINS = {
     "run": ("Studies", "Ask a model every fact under both conditions, score, report."),
     "analyse": ("Analyses", "Read runs and something else; add to their page."),
 }
+_MAKERS = ("build", "count")
 _ALIASES = {"audit": ("run", "audit")}
 _HELP = ("--help", "-h")
 _HARNESS = "lm-eval"
@@ -160,7 +162,9 @@ def _run(words: Sequence[str]) -> int:
     command, rest = (*words, "--help")[0], words[1:]
     if command in _HELP:
         text = "Is the same fact answered alike under two conditions?"
-        parts = {"Commands": _COMMANDS, "Options": _OPTIONS, "Exit codes": _CODES}
+        makers = () if find_spec("surface_consistency_build") else _MAKERS
+        listed = {name: line for name, line in _COMMANDS.items() if name not in makers}
+        parts = {"Commands": listed, "Options": _OPTIONS, "Exit codes": _CODES}
         print(_listing("COMMAND", text, **parts))
     elif command == "--version":
         print(surface_consistency.__version__)

@@ -23,7 +23,7 @@ from surface_consistency.text import one_line
 
 __all__ = ["make_suite"]
 
-_EXAMPLES = Path(__file__).parents[1] / "data" / "suites"
+_EXAMPLES = Path(__file__).parents[1] / "studies" / "redirectqa" / "suites"
 _FAILED = 2
 
 
@@ -138,7 +138,7 @@ def _run_tasks(
     try:
         from datatrove.executor import LocalPipelineExecutor
     except ImportError as error:
-        raise MissingDependencyError("--tasks", "datatrove", "scale") from error
+        raise MissingDependencyError("--tasks", "datatrove", "build") from error
     step = SuiteStep(suite.path, out, shards=shards, devices=devices)
     # Whether a run is done stands in its folder, not in the marks of finished tasks.
     LocalPipelineExecutor(

@@ -1,523 +1,327 @@
-"""Model organisms: what each study's small model is taught, so that its numbers are known before.
+"""Training of model organisms: small transformers, taught from scratch what a study plants.
 
-- RedirectQA: facts under names, each name planted so often, by count over the whole training text.
-- Audit of forgetting: lookups in a store, whose values it reads and does not learn; the facts
-  given as leaked are taught in plain text as well.
-- SLAQ: facts of topics, fewer of them in later slots.
+What a downloaded model has seen is unknown; what an organism knows is set, so that a study can be
+held against it. `organisms` says what each of them is taught.
 """
 
+import hashlib
+import json
+import logging
 import os
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from surface_consistency.engine.toy_training import (
-    Lesson,
-    Piece,
-    TrainingSettings,
-    train_on_lessons,
-)
-from surface_consistency.schemas import Prompt, QuestionRealization
-from surface_consistency.schemas.memory import AuditPrompt
-from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.slaq.prompts import SlaqPrompts
-from surface_consistency.studies.slaq.records import PromptTarget, SlaqTopic
+from surface_consistency.errors import MissingDependencyError, RunMismatchError
+from surface_consistency.models.loading import quiet_bars
+from surface_consistency.runs.files import write_text
 
-__all__ = [
-    "EXPOSURES",
-    "Exposure",
-    "count_names",
-    "lessons_of",
-    "plan_exposures",
-    "plan_memory",
-    "planted_answer",
-    "sentences_of",
-    "train_memory_organism",
-    "train_organism",
-    "train_slaq_organism",
-]
+if TYPE_CHECKING:
+    import torch
+    import transformers
 
-Exposure = Literal["frequent", "rare", "absent"]
-"""How often a name stands in the training text."""
+__all__ = ["Lesson", "Piece", "TrainingSettings", "train_on_lessons"]
 
-EXPOSURES: Final[dict[Exposure, int]] = {"frequent": 24, "rare": 1, "absent": 0}
-"""Occurrences of a name in one round of the training text."""
-
-_HELD_OUT_SHARE: Final = 6
-_UNKNOWN: Final = "unknown"
-_START: Final = re.compile(r"(?<!\w)")
-_END: Final = re.compile(r"(?!\w)")
+_HIDDEN: Final = 96
+_ROWS_A_BATCH: Final = 32
+_IGNORED: Final = -100
+_RECIPE: Final = "training.json"
+_LOG: Final = logging.getLogger(__name__)
 
 
-def count_names(texts: Iterable[str], names: Iterable[str]) -> dict[str, int]:
-    """Count how often each name stands in texts, also inside longer names and answers.
+class Piece(NamedTuple):
+    """A part of a lesson."""
 
-    A name stands wherever its characters do, in the same case, with no letter, digit or underscore
-    right before and after: "Beatles" stands in "The Beatles" and not in "Beatlesque".
+    text: str
+    """What stands there."""
 
-    Args:
-        texts: The texts; one that is given more often counts more often.
-        names: The names.
-
-    Returns:
-        The number of occurrences by name, 0 for a name that stands nowhere.
-
-    Example:
-        >>> count_names(["The Beatles", "The Beatles", "Beatlesque"], ["Beatles", "The"])
-        {'Beatles': 2, 'The': 2}
-    """
-    counts = dict.fromkeys(names, 0)
-    for text, n_times in Counter(texts).items():
-        for name in _names_in(text, counts):
-            counts[name] += n_times
-    return counts
+    is_learned: bool
+    """Whether the model learns to write it; what is not learned is only read."""
 
 
-def plan_exposures(
-    questions: Sequence[QuestionRealization], *, seed: int = 0
-) -> dict[tuple[str, str], Exposure]:
-    """Decide how often each name of each fact is to stand in the training text.
-
-    One fact in six is held out under all its names, so that there are facts the model does not
-    know: first those whose sentences hold a name of another fact or whose answer holds a name,
-    which could not be planted apart, then others drawn by the seed. Of the taught facts the
-    canonical name is frequent, and the redirect names are frequent, rare and absent in equal
-    parts, as far as names within names allow: "Beatles" is as frequent as "The Beatles" at least.
-
-    Args:
-        questions: Questions of the facts, one for each name.
-        seed: Seed of the choice.
-
-    Returns:
-        The exposure by (fact id, surface text).
-
-    Raises:
-        ValueError: If a name of a fact has several questions.
-    """
-    random = Random(seed)
-    by_fact = _by_fact(questions)
-    facts = sorted(by_fact)
-    random.shuffle(facts)
-    entangled = _entangled(questions)
-    n_drawn = max(0, -(-len(facts) // _HELD_OUT_SHARE) - len(entangled))
-    held_out = entangled.union([fact for fact in facts if fact not in entangled][:n_drawn])
-    plan: dict[tuple[str, str], Exposure] = {}
-    dealt: Counter[Exposure] = Counter()
-    for fact in facts:
-        own = by_fact[fact]
-        levels = {} if fact in held_out else _deal(own, dealt, random)
-        dealt.update(levels[q.surface.text] for q in own if levels and not q.surface.is_canonical)
-        plan.update({(fact, q.surface.text): levels.get(q.surface.text, "absent") for q in own})
-    return plan
+Lesson = tuple[Piece, ...]
+"""One text of the training, in parts."""
 
 
-def sentences_of(
-    questions: Sequence[QuestionRealization], exposures: Mapping[tuple[str, str], Exposure]
-) -> list[str]:
-    """Write one round of the training text, in which each name stands as often as planned.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How an organism is made and taught."""
 
-    The sentences that ask for a name are fewer where it stands in other sentences already, inside
-    a longer name. The whole text is counted before it is given out.
+    steps: int
+    """Optimiser steps of 32 texts, 1 or more."""
 
-    Args:
-        questions: Questions of the facts, one for each name.
-        exposures: Exposure by (fact id, surface text), as from `plan_exposures`.
+    seed: int = 0
+    """Seed of the initial weights and of the order of the texts."""
 
-    Returns:
-        Solved questions `Q: <question> A: <answer>`, in the order of the questions.
+    context: int = 512
+    """Longest text in tokens."""
 
-    Raises:
-        ValueError: If a name of a fact has several questions, or a name would stand in the text
-            more or less often than its exposure says.
-    """
-    n_times = {
-        (fact, name): n
-        for fact, own in _by_fact(questions).items()
-        for name, n in _sentences_by_name(
-            own, {q.surface.text: exposures[fact, q.surface.text] for q in own}
-        ).items()
-    }
-    sentences = [
-        _sentence(question)
-        for question in questions
-        for _ in range(n_times[question.triple.id, question.surface.text])
-    ]
-    counts = count_names(sentences, {name for _, name in n_times})
-    for fact, name in n_times:
-        level = exposures[fact, name]
-        if counts[name] != EXPOSURES[level]:
-            raise ValueError(
-                f"{name!r} of fact {fact} is planted {level}, {EXPOSURES[level]} times, but stands "
-                f"{counts[name]} times in the training text, inside other names or answers too; "
-                "plan with plan_exposures, or leave the fact out"
-            )
-    return sentences
+    vocabulary_size: int = 2_000
+    """Most tokens of the tokenizer."""
+
+    special_tokens: tuple[str, ...] = ()
+    """Tokens besides those of the end and of padding."""
+
+    chat_template: str | None = None
+    """How turns are written; None where the organism takes plain text alone."""
+
+    learning_rate: float = 4e-3
+    """Highest learning rate; it rises over the first tenth of the steps, then falls."""
+
+    lessons_a_text: int = 1
+    """1: each lesson is a text, ended by the token of the end, and lengths are alike in a batch.
+    More: so many lessons drawn at random are one text, cut to the context and without end."""
+
+    separator: str = ""
+    """What follows each lesson of a text of several; it is learned."""
 
 
-def train_organism(
-    sentences: Sequence[str],
+def train_on_lessons(
+    lessons: Sequence[Lesson],
     folder: str | os.PathLike[str],
+    settings: TrainingSettings,
     *,
-    names: Sequence[str] = (),
-    steps: int = 250,
-    seed: int = 0,
-    sentences_a_text: int = 3,
+    vocabulary: Sequence[str] = (),
 ) -> Path:
-    """Train a small causal language model on sentences and save it as a model folder.
+    """Train a Llama-shaped model of about 400,000 parameters and save it as a model folder.
 
-    A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer; every
-    document is a few sentences drawn at random, joined by blank lines, as in a few-shot prompt.
+    Its byte-level tokenizer is trained on the pieces of the lessons. Training takes one thread: so
+    small a model gains nothing from a second, and loses much where cores are shared.
 
     Args:
-        sentences: The training text; a sentence that stands there more often is seen more often.
+        lessons: The training text; a lesson that stands there more often is seen more often.
         folder: Where to save; made if it is not there.
-        names: Further strings for the tokenizer alone, so that a name the model has never seen is
-            not also a rare string of bytes.
-        steps: Optimiser steps of 32 documents, 1 or more.
-        seed: Seed of the initial weights and of the order of the text.
-        sentences_a_text: Sentences of a document.
+        settings: How it is made and taught.
+        vocabulary: Further strings for the tokenizer alone.
 
     Returns:
-        The folder, which `TransformersRunner` and `from_pretrained` read. A model that was trained
-        there on the same sentences, steps and seed is kept as it is.
+        The folder, which `from_pretrained` reads. A model that was trained there on the same
+        lessons with the same settings is kept as it is, another one is replaced.
 
     Raises:
-        ValueError: If there are no sentences, or fewer than one step.
+        ValueError: If there are no lessons, fewer than one step, or a lesson that is a text of its
+            own and longer than the context.
         MissingDependencyError: If torch or transformers is not installed.
+        RunMismatchError: If the folder holds a model of other lessons or settings and a run beside
+            it has its answers.
+        KeyboardInterrupt: If it is stopped; says that nothing of a training is kept.
     """
-    if not sentences:
-        raise ValueError("sentences is empty; every exposure may be 'absent'")
-    return train_on_lessons(
-        [(Piece(sentence, True),) for sentence in sentences],
-        folder,
-        TrainingSettings(
-            steps=steps,
-            seed=seed,
-            context=256,
-            vocabulary_size=1_500,
-            learning_rate=5e-3,
-            lessons_a_text=sentences_a_text,
-            separator="\n\n",
-        ),
-        vocabulary=names,
-    )
-
-
-def _sentence(question: QuestionRealization) -> str:
-    """Write a solved question."""
-    return f"Q: {question.question} A: {question.triple.answers[0]}"
-
-
-def _names_in(text: str, names: Collection[str]) -> Iterator[str]:
-    """Yield each name at each of its places in a text."""
-    longest = max(map(len, names), default=0)
-    ends = [match.start() for match in _END.finditer(text)]
-    for start in (match.start() for match in _START.finditer(text)):
-        for end in ends:
-            if start < end <= start + longest and text[start:end] in names:
-                yield text[start:end]
-
-
-def _by_fact(questions: Sequence[QuestionRealization]) -> dict[str, list[QuestionRealization]]:
-    """Group questions by fact, one for each name."""
-    by_fact: dict[str, list[QuestionRealization]] = {}
-    for question in questions:
-        by_fact.setdefault(question.triple.id, []).append(question)
-    for fact, own in by_fact.items():
-        name, n_times = Counter(question.surface.text for question in own).most_common(1)[0]
-        if n_times > 1:
-            raise ValueError(
-                f"{name!r} of fact {fact} has {n_times} questions, by which it would be planted "
-                'twice; select one template, as in data.select(templates="original")'
+    if not lessons:
+        raise ValueError("lessons is empty; an organism needs something to learn")
+    if settings.steps < 1:
+        raise ValueError(f"steps must be 1 or more, got {settings.steps}")
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "training a model organism", error.name or "torch", "inference"
+        ) from error
+    target = Path(folder)
+    text = json.dumps([lessons, list(vocabulary)])
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    recipe = json.dumps(asdict(settings) | {"lessons": digest}) + "\n"
+    if (target / _RECIPE).is_file():
+        if (target / _RECIPE).read_text("utf-8") == recipe:
+            return target
+        if any(target.parent.glob("generations*.jsonl")):
+            raise RunMismatchError(
+                f"{target} holds the model whose answers stand beside it, trained on other lessons "
+                "or with other settings than now; give these another folder (--out)"
             )
-    return by_fact
+    _LOG.info("training a small model on %d texts, %d steps", len(lessons), settings.steps)
+    try:
+        return _train(lessons, target, settings, vocabulary, recipe)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            "nothing of an unfinished training is kept, the same command trains the model anew"
+        ) from error
 
 
-def _entangled(questions: Sequence[QuestionRealization]) -> set[str]:
-    """Find the facts whose sentences hold names of other facts, or whose answers hold any name."""
-    facts_of: dict[str, set[str]] = {}
-    for question in questions:
-        facts_of.setdefault(question.surface.text, set()).add(question.triple.id)
-    return {
-        question.triple.id
-        for question in questions
-        if any(_names_in(question.triple.answers[0], facts_of))
-        or any(
-            facts_of[n] != {question.triple.id} for n in _names_in(_sentence(question), facts_of)
-        )
-    }
-
-
-def _deal(
-    questions: Sequence[QuestionRealization], dealt: Mapping[Exposure, int], random: Random
-) -> dict[str, Exposure]:
-    """Deal exposures to the names of one fact, those first that were dealt least; {} if none fit.
-
-    A level fits when every name can be brought to its planned number by sentences of its own, and
-    half of the canonical name's number are its own.
-    """
-    levels: dict[str, Exposure] = {
-        q.surface.text: "frequent" for q in questions if q.surface.is_canonical
-    }
-    canonical = set(levels)
-    so_far = Counter(dealt)
-    redirects = {q.surface.text for q in questions} - canonical
-    for name in sorted(redirects, key=lambda name: (-len(name), name)):
-        for level in sorted(EXPOSURES, key=lambda level: (so_far[level], random.random())):
-            n_times = _sentences_by_name(questions, levels | {name: level})
-            half = EXPOSURES["frequent"] // 2
-            if all(n >= (half if name in canonical else 0) for name, n in n_times.items()):
-                levels[name] = level
-                so_far[level] += 1
-                break
-        else:
-            return {}
-    return levels
-
-
-def _sentences_by_name(
-    questions: Sequence[QuestionRealization], levels: Mapping[str, Exposure]
-) -> dict[str, int]:
-    """Count the sentences that bring each name to its level, below 0 where it is beyond already.
-
-    Long names come first, because their sentences hold the short ones; a name without a level has
-    no sentence, and may stand inside others as often as a frequent one.
-    """
-    standing: Counter[str] = Counter()
-    n_times: dict[str, int] = {}
-    names = {question.surface.text for question in questions}
-    for question in sorted(questions, key=lambda q: (-len(q.surface.text), q.surface.text)):
-        name = question.surface.text
-        wanted = EXPOSURES[levels.get(name, "frequent")] - standing[name]
-        n_times[name] = wanted if name in levels else min(wanted, 0)
-        for held in _names_in(question.question, names):
-            standing[held] += max(n_times[name], 0)
-    return n_times
-
-
-_PRACTICES: Final = 2
-_LEAKED_SHARE: Final = 0.1
-_LEAST_REPEATS: Final = 4
-
-
-def lessons_of(
-    prompts: Sequence[AuditPrompt],
-    *,
-    leaked: Collection[tuple[str, str]] = (),
-    seed: int = 0,
-) -> list[Lesson]:
-    """Write the training text of an organism.
-
-    For each prompt: twice a lookup whose value is read but not learned, once a lookup without
-    result, once the plain answer "unknown", and twice a lookup under a made-up subject, so that the
-    model copies the subject from its prompt instead of recalling one of those that it has seen. Of
-    a leaked fact the model learns the value in the lookup, after a lookup without result, and in
-    plain text; its lessons are repeated until they are a tenth of all, because few facts leak and
-    the model must tell them from the others.
-
-    Args:
-        prompts: The prompts, of all styles wanted.
-        leaked: Subject and relation of each fact that the model shall know by itself.
-        seed: Seed of the made-up subjects.
-
-    Returns:
-        The lessons, each a tuple of texts with whether they are learned.
-    """
-    random = Random(seed)
-    known = set(leaked)
-    words = sorted({word for prompt in prompts for word in prompt.subject.split()})
-    unknown: list[Lesson] = []
-    planted: list[Lesson] = []
-    for prompt in prompts:
-        is_known = (prompt.subject, prompt.relation) in known
-        value = f" {prompt.gold_object}"
-        shown, query = _lookup(prompt, prompt.subject)
-        end = Piece(f"{LookupSettings().tokens[3]}.", True)
-        full = (shown, query, Piece(value, is_known), end)
-        after = f"{end.text[:-1]}{value}." if is_known else end.text
-        none = (shown, query, Piece(f" {_UNKNOWN}", not is_known), Piece(after, True))
-        plain = (shown, Piece(f"{value if is_known else f' {_UNKNOWN}'}.", True))
-        if is_known:
-            planted += [full, none, none, plain, plain]
-            continue
-        unknown += [full, full, none, plain]
-        for _ in range(_PRACTICES if prompt.subject in prompt.prompt_text else 0):
-            name = " ".join(random.choices(words, k=random.randint(1, 4)))
-            if (name, prompt.relation) not in known:
-                unknown.append((*_lookup(prompt, name), Piece(value, False), end))
-    if not planted:
-        return unknown
-    wanted = len(unknown) * _LEAKED_SHARE / (1 - _LEAKED_SHARE)
-    return unknown + planted * max(_LEAST_REPEATS, round(wanted / len(planted)))
-
-
-def _lookup(prompt: AuditPrompt, subject: str) -> tuple[Piece, Piece]:
-    """Write a prompt and the query that follows it, about another subject than its own perhaps."""
-    entity, relation, result, _ = LookupSettings().tokens
-    shown = prompt.prompt_text.replace(prompt.subject, subject)
-    return (
-        Piece(shown, False),
-        Piece(f"{entity} {subject}{relation} {prompt.relation}{result}", True),
-    )
-
-
-def train_memory_organism(
-    prompts: Sequence[AuditPrompt],
-    folder: str | os.PathLike[str],
-    *,
-    leaked: Collection[tuple[str, str]] = (),
-    steps: int = 900,
-    seed: int = 0,
+def _train(
+    lessons: Sequence[Lesson],
+    target: Path,
+    settings: TrainingSettings,
+    vocabulary: Sequence[str],
+    recipe: str,
 ) -> Path:
-    """Train a small limited-memory model on prompts and save it as a model folder.
+    """Make tokenizer and model, teach it, and save both."""
+    import transformers
 
-    A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer, which has
-    the four lookup tokens. Asked one of the prompts, it writes
-    `<|db_entity|> USA<|db_relationship|> Capital<|db_return|>`, and after the value that it is
-    given, `<|db_end|>.`, and stops. Where it cannot look up, it says "unknown", but for leaked
-    facts.
-
-    Args:
-        prompts: The prompts of a database, of all styles wanted.
-        folder: Where to save; made if it is not there.
-        leaked: Subject and relation of each fact that the model shall know by itself.
-        steps: Optimiser steps of 32 texts, 1 or more.
-        seed: Seed of the initial weights and of the order of the texts.
-
-    Returns:
-        The folder, which `LookupRunner` reads. A model that was trained there on the same prompts,
-        leaked facts, steps and seed is kept as it is.
-
-    Raises:
-        ValueError: If there are no prompts, fewer than one step, a leaked fact that no prompt asks
-            for, or a prompt that does not fit the context of 512 tokens.
-        MissingDependencyError: If torch or transformers is not installed.
-    """
-    if not prompts:
-        raise ValueError("prompts is empty; an organism learns from the prompts of a database")
-    asked = {(prompt.subject, prompt.relation) for prompt in prompts}
-    if absent := sorted(set(leaked) - asked):
-        raise ValueError(
-            f"leaked fact {absent[0]} ({len(absent)} in all) is in no prompt; name subject and "
-            "relation as the prompts do"
-        )
-    return train_on_lessons(
-        lessons_of(prompts, leaked=leaked, seed=seed),
-        folder,
-        TrainingSettings(steps=steps, seed=seed, special_tokens=LookupSettings().tokens),
-    )
-
-
-_LAST_SLOTS: Final = (1, 2, 3, 4, 5, 5)
-_TOLD_FREELY: Final = 3
-_TEMPLATE: Final = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
-
-
-def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]:
-    """Decide up to which slot of a long query each fact is known.
-
-    Every sixth fact is not known at all. The others come back up to slot 1, 2, 3 or 4 or in every
-    slot, the last twice as often, in an order drawn by the seed; asked alone they are all known.
-
-    Args:
-        topics: The topics.
-        seed: Seed of the choice.
-
-    Returns:
-        By question id the last slot in which the fact is known, 0 to 5. With many facts the
-        accuracy is 5/6 alone and in slot 1, then falls to 25/36, 20/36, 15/36 and 10/36.
-    """
-    random = Random(seed)
-    facts = [question.id for topic in topics for question in topic.questions]
-    random.shuffle(facts)
-    held_out = set(facts[::_HELD_OUT_SHARE])
-    taught = [fact for fact in facts if fact not in held_out]
-    plan = {fact: _LAST_SLOTS[place % len(_LAST_SLOTS)] for place, fact in enumerate(taught)}
-    return plan | dict.fromkeys(held_out, 0)
-
-
-def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, int]) -> str:
-    """Write what the organism shall answer to a prompt.
-
-    Args:
-        topic: The topic.
-        detail: What the prompt asks for.
-        memory: As from `plan_memory`.
-
-    Returns:
-        The reference answers of what is known and "unknown" for what is not; in slot order for a
-        long query. A free answer tells the facts that come back up to slot 3 at least.
-    """
-    by_index = {question.index: question for question in topic.questions}
-    said = []
-    if detail.form == "free":
-        told = [q.answer for q in topic.questions if memory[q.id] >= _TOLD_FREELY]
-        said = [answer.rstrip(". ") for answer in told] or [_UNKNOWN]
+    texts = {piece.text for lesson in lessons for piece in lesson}
+    tokenizer = _train_tokenizer(texts.union(vocabulary), settings)
+    examples = _encode(lessons, tokenizer, settings)
+    if settings.lessons_a_text == 1:
+        batches = _texts_of_like_length(examples, Random(settings.seed))
     else:
-        order = detail.order or [k for k, q in by_index.items() if q.id == detail.question_id]
-        for slot, index in enumerate(order, start=1):
-            question = by_index[index]
-            is_known = slot <= memory[question.id]
-            said.append(question.answer.rstrip(". ") if is_known else _UNKNOWN)
-    return "; ".join(said) + "."
-
-
-def train_slaq_organism(
-    topics: Sequence[SlaqTopic],
-    asked: SlaqPrompts,
-    folder: str | os.PathLike[str],
-    *,
-    memory: Mapping[str, int] | None = None,
-    steps: int = 260,
-    seed: int = 0,
-) -> Path:
-    """Train a small model on the prompts of a study and save it as a model folder.
-
-    A Llama-shaped model of about 400,000 parameters with its own tokenizer, whose chat template
-    writes the turn and "Answer:", as the completion style does: both styles ask it the same.
-
-    Args:
-        topics: The topics.
-        asked: The prompts that it will be asked, as from `slaq_prompts`.
-        folder: Where to save; made if it is not there.
-        memory: What it shall know, as from `plan_memory`; None draws it by the seed.
-        steps: Optimiser steps of 32 texts, 1 or more.
-        seed: Seed of the plan, of the initial weights and of the order of the texts.
-
-    Returns:
-        The folder, which `TransformersRunner` reads. A model that was trained there on the same
-        prompts, answers, steps and seed is kept as it is.
-
-    Raises:
-        ValueError: If there is no prompt, or fewer than one step.
-        MissingDependencyError: If torch or transformers is not installed.
-    """
-    if not asked.prompts:
-        raise ValueError("asked holds no prompt; an organism learns from the prompts of a study")
-    by_id = {topic.id: topic for topic in topics}
-    known = plan_memory(topics, seed=seed) if memory is None else memory
-    lessons = [
-        (
-            Piece(_text(prompt), False),
-            Piece(" " + planted_answer(by_id[detail.topic_id], detail, known), True),
+        batches = _joined_texts(examples, settings, Random(settings.seed))
+    with _seeded(settings.seed):
+        model = transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=_HIDDEN,
+                intermediate_size=3 * _HIDDEN,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                max_position_embeddings=settings.context,
+                tie_word_embeddings=True,
+                bos_token_id=tokenizer.eos_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+                pad_token_id=tokenizer.pad_token_id,
+            )
         )
-        for prompt, detail in zip(asked.prompts, asked.details, strict=True)
-    ]
-    settings = TrainingSettings(
-        steps=steps,
-        seed=seed,
-        context=2048,
-        vocabulary_size=1_500,
-        chat_template=_TEMPLATE,
+        _fit(model, batches, settings)
+    with quiet_bars(transformers.utils.logging):
+        model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+    write_text(target / _RECIPE, recipe)
+    return target
+
+
+class _Example(NamedTuple):
+    """The tokens of a text and those to be learned, -100 elsewhere."""
+
+    ids: list[int]
+    labels: list[int]
+
+
+def _train_tokenizer(
+    texts: set[str], settings: TrainingSettings
+) -> "transformers.PreTrainedTokenizerFast":
+    """Train a byte-level tokenizer on the texts."""
+    import transformers
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    special = [AddedToken(token, special=True) for token in settings.special_tokens]
+    trainer = trainers.BpeTrainer(
+        vocab_size=settings.vocabulary_size,
+        special_tokens=["<eos>", "<pad>", *special],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
-    return train_on_lessons(lessons, folder, settings)
+    raw.train_from_iterator(sorted(texts), trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=raw,
+        eos_token="<eos>",
+        bos_token="<eos>",
+        pad_token="<pad>",
+        model_max_length=settings.context,
+    )
+    if settings.chat_template is not None:
+        tokenizer.chat_template = settings.chat_template
+    return tokenizer
 
 
-def _text(prompt: Prompt) -> str:
-    """Write a prompt as the organism's chat template does."""
-    if prompt.messages is None:
-        return prompt.text or ""
-    return "".join(f"{turn.content}\n" for turn in prompt.messages) + "Answer:"
+def _encode(
+    lessons: Sequence[Lesson],
+    tokenizer: "transformers.PreTrainedTokenizerFast",
+    settings: TrainingSettings,
+) -> list[_Example]:
+    """Turn lessons into tokens, each ended where it is a text of its own."""
+    pieces = list({piece.text: None for lesson in lessons for piece in lesson})
+    ids_of = dict(zip(pieces, tokenizer(pieces)["input_ids"], strict=True))
+    is_text = settings.lessons_a_text == 1
+    end = [tokenizer.eos_token_id] if is_text else tokenizer(settings.separator)["input_ids"]
+    examples = []
+    for lesson in lessons:
+        ids: list[int] = []
+        labels: list[int] = []
+        for piece in lesson:
+            ids += ids_of[piece.text]
+            n_tokens = len(ids_of[piece.text])
+            labels += ids_of[piece.text] if piece.is_learned else [_IGNORED] * n_tokens
+        if is_text and len(ids) >= settings.context:
+            raise ValueError(
+                f"a lesson has {len(ids)} tokens, the organism reads {settings.context}; leave it "
+                f"out: {lesson[0].text[:60]!r}..."
+            )
+        examples.append(_Example(ids + end, labels + end))
+    return examples
+
+
+def _texts_of_like_length(examples: Sequence[_Example], random: Random) -> Iterator[list[_Example]]:
+    """Give batches for ever; each round shows every example once, lengths alike in a batch."""
+    while True:
+        order = random.sample(examples, len(examples))
+        order.sort(key=lambda example: len(example.ids) // 8)
+        batches = [
+            order[start : start + _ROWS_A_BATCH] for start in range(0, len(order), _ROWS_A_BATCH)
+        ]
+        random.shuffle(batches)
+        yield from batches
+
+
+def _joined_texts(
+    examples: Sequence[_Example], settings: TrainingSettings, random: Random
+) -> Iterator[list[_Example]]:
+    """Give batches for ever, of texts that join examples; each round shows every example once."""
+    batch: list[_Example] = []
+    while True:
+        order = list(range(len(examples)))
+        random.shuffle(order)
+        for start in range(0, len(order), settings.lessons_a_text):
+            chosen = [examples[i] for i in order[start : start + settings.lessons_a_text]]
+            ids = list(chain.from_iterable(example.ids for example in chosen))
+            labels = list(chain.from_iterable(example.labels for example in chosen))
+            batch.append(_Example(ids[: settings.context], labels[: settings.context]))
+            if len(batch) == _ROWS_A_BATCH:
+                yield batch
+                batch = []
+
+
+def _fit(
+    model: "torch.nn.Module", batches: Iterator[list[_Example]], settings: TrainingSettings
+) -> None:
+    """Minimise the next-token loss of what is learned with AdamW under a one-cycle rate."""
+    import torch
+
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=settings.learning_rate, weight_decay=0.01, betas=(0.9, 0.98)
+    )
+    # OneCycleLR divides by the length of the warm-up less one step: a tenth of ten steps is none.
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser,
+        max_lr=settings.learning_rate,
+        total_steps=settings.steps,
+        pct_start=0.1 if settings.steps > 10 else 0.3,
+    )
+    model.train()
+    for _, examples in zip(range(settings.steps), batches, strict=False):
+        width = max(len(example.ids) for example in examples)
+        ids, labels, mask = (
+            torch.tensor([row + [fill] * (width - len(row)) for row in rows])
+            for rows, fill in (
+                ([example.ids for example in examples], 0),
+                ([example.labels for example in examples], _IGNORED),
+                ([[1] * len(example.ids) for example in examples], 0),
+            )
+        )
+        loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    model.eval()
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed torch and keep it to one thread for a while, then give its state back."""
+    import torch
+
+    n_threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)

@@ -1,8 +1,8 @@
 """Rows of the outcomes frame: one pair under two conditions, for one model."""
 
-from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas._record import NonEmpty, Record
 
-__all__ = ["PairedOutcome", "RedirectOutcome"]
+__all__ = ["PairedOutcome"]
 
 
 class PairedOutcome(Record):
@@ -31,34 +31,3 @@ class PairedOutcome(Record):
 
     second_correct: bool | None
     """Verdict under the second condition; None when it could not be judged."""
-
-
-class RedirectOutcome(PairedOutcome):
-    """A canonical-redirect pair of RedirectQA."""
-
-    subject_id: str | None
-    """Wikidata item of the subject: the coarser cluster."""
-
-    relation: NonEmpty
-    """Name of the relation."""
-
-    template: NonEmpty
-    """Which wording of the question."""
-
-    categories: Items[str]
-    """Redirect category labels of the second surface."""
-
-    types: Items[str]
-    """Redirect type names of the second surface."""
-
-    first_surface: NonEmpty
-    """Canonical name of the subject."""
-
-    second_surface: NonEmpty
-    """Redirect name of the subject."""
-
-    first_prediction: str | None
-    """Judged part of the answer under the canonical name."""
-
-    second_prediction: str | None
-    """Judged part of the answer under the redirect name."""

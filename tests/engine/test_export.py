@@ -1,7 +1,5 @@
 """What is exported is read back by the libraries that read it for others."""
 
-# ruff: noqa: F811 - fixtures are imported by the names under which tests take them
-
 import datasets
 import pytest
 from huggingface_hub import DatasetCard, ModelCard, parse_eval_result_entries

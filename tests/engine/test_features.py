@@ -22,6 +22,7 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.studies.redirectqa import RedirectOutcome
 from surface_consistency.studies.redirectqa.data import load_redirectqa
+from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 entities = st.builds(

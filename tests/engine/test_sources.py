@@ -11,6 +11,7 @@ from huggingface_hub.utils._http import default_client_factory
 from surface_consistency.engine.sources import fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.redirectqa.data import load_redirectqa
+from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
 
 CARD = """---
 license: cc-by-sa-4.0

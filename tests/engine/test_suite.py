@@ -19,7 +19,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.redirectqa.data import load_sample
 
-SHIPPED = Path(surface_consistency.__file__).parent / "data" / "suites"
+SHIPPED = Path(surface_consistency.__file__).parent / "studies" / "redirectqa" / "suites"
 
 FILE = """
 title = "Three models"

@@ -6,28 +6,29 @@ from collections import Counter
 
 import pytest
 
-from surface_consistency.engine import toy_training as organism_training
-from surface_consistency.engine.toy_models import (
-    EXPOSURES,
-    count_names,
-    lessons_of,
-    plan_exposures,
-    plan_memory,
-    planted_answer,
-    sentences_of,
-    train_memory_organism,
-    train_organism,
-    train_slaq_organism,
-)
+from surface_consistency.engine import toy_models as organism_training
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.matching import judge_answer
+from surface_consistency.studies.audit.toy_model import lessons_of, train_memory_organism
 from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.studies.redirectqa.toy_model import (
+    EXPOSURES,
+    count_names,
+    plan_exposures,
+    sentences_of,
+    train_organism,
+)
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
+from surface_consistency.studies.slaq.toy_model import (
+    plan_memory,
+    planted_answer,
+    train_slaq_organism,
+)
 
 PARAMS = GenerationParams(max_new_tokens=40, stop=("\n",))
 STATES = ("FULL", "DEL-ON", "DEL-OFF")

@@ -41,7 +41,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-MINI = TESTS / "wikimedia" / "mini"
+MINI = TESTS / "surface_consistency_build" / "wikimedia" / "mini"
 ECHO = ("--runner", "tests.faults.plugins:Echo")
 QUICK = ("--resamples", "5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2", *ECHO)
@@ -53,7 +53,7 @@ POPQA = ("build", "popqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "-
 PREDICTIONS = ("score", "--predictions", "p.jsonl", "--source", "sample")
 SCORER = ("--runner", "tests.faults.plugins:Scorer", "--label", "echo")
 LINKING = ("run", "linking", "--source", "sample", "--limit", "2", "--repeat", "2", *SCORER)
-WORDNET = ("--wordnet", str(TESTS / "perturbation" / "wordnet"))
+WORDNET = ("--wordnet", str(TESTS / "studies" / "lexical" / "perturbation" / "wordnet"))
 LEXICAL = ("run", "lexical", "--task", "piqa", "--source", "piqa", "--repeat", "2", *WORDNET)
 COUNT = ("--corpus", "corpus", "--engine", "python", "--shards", "2", "--workers", "1")
 PAIRS = ("count", "pairs", "--data", "sample", *COUNT)

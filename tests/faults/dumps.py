@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.faults.inputs import Family, damaged
 
-MINI = Path(__file__).resolve().parents[1] / "wikimedia" / "mini"
+MINI = Path(__file__).resolve().parents[1] / "surface_consistency_build" / "wikimedia" / "mini"
 
 
 class _Dump(Family):

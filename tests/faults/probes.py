@@ -8,7 +8,9 @@ from pathlib import Path
 
 from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, judged
 
-WORDNET = str(Path(__file__).resolve().parents[1] / "perturbation" / "wordnet")
+WORDNET = str(
+    Path(__file__).resolve().parents[1] / "studies" / "lexical" / "perturbation" / "wordnet"
+)
 SCORER = "tests.faults.plugins:Scorer"
 PIQA = [
     {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat the apple.", "label": 0},

@@ -557,7 +557,7 @@ def _zst_chunks(path: Path, truncated: Callable[[Path, Exception | None], None])
     try:
         import zstandard
     except ImportError as error:
-        raise MissingDependencyError(f"reading {path.name}", "zstandard", "count") from error
+        raise MissingDependencyError(f"reading {path.name}", "zstandard", "build") from error
     decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
     with path.open("rb") as file:
         frame, n_frames, given = decompressor.decompressobj(), 0, b""

@@ -108,7 +108,7 @@ def choose_engine(engine: EngineName) -> str:
         return next((name for name, library in _LIBRARIES.items() if find_spec(library)), "python")
     library = _LIBRARIES.get(engine)
     if library is not None and find_spec(library) is None:
-        raise MissingDependencyError(f"counting with engine={engine!r}", library, "count")
+        raise MissingDependencyError(f"counting with engine={engine!r}", library, "build")
     return engine
 
 

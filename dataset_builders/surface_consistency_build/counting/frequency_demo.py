@@ -20,7 +20,6 @@ import pandas as pd
 from surface_consistency.engine.report import Reported, report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.toy_models import train_organism
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import corrected_frequency_analysis, frequency_analysis
 from surface_consistency.models.transformers_runner import TransformersRunner
@@ -35,6 +34,7 @@ from surface_consistency.studies.redirectqa.study import (
     RedirectQASource,
     RedirectQAStudy,
 )
+from surface_consistency.studies.redirectqa.toy_model import train_organism
 from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tasks import NameTask

@@ -1,6 +1,5 @@
 """Many texts as one block of UTF-8, and the form in which names and texts are compared."""
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Self, get_args
@@ -8,13 +7,14 @@ from typing import Final, Literal, Self, get_args
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.text import comparable
 from surface_consistency_build.counting.boundaries import (
     MAY_BREAK_NFC,
     character_classes,
     code_points,
 )
 
-__all__ = ["CASES", "Case", "PackedTexts", "comparable", "comparable_texts", "encoded"]
+__all__ = ["CASES", "Case", "PackedTexts", "comparable_texts", "encoded"]
 
 Case = Literal["exact", "fold"]
 """Whether case tells names apart ("exact") or not ("fold", full Unicode case folding)."""
@@ -140,20 +140,6 @@ def encoded(text: str | bytes) -> tuple[bytes, bool]:
     except UnicodeDecodeError:
         return text.decode(errors="replace").encode(), True
     return text, False
-
-
-def comparable(text: str, case: Case) -> str:
-    """Return the form in which names and texts are compared: NFC, and folded if asked.
-
-    Args:
-        text: A name or a text.
-        case: "exact" or "fold".
-
-    Returns:
-        The form.
-    """
-    composed = unicodedata.normalize("NFC", text)
-    return composed.casefold() if case == "fold" else composed
 
 
 def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.studies.redirectqa.prompts import PromptFormat
+from surface_consistency.schemas.prompts import PromptFormat
 
 __all__ = ["paraphrase_prompt"]
 

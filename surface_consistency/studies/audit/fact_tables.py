@@ -31,7 +31,7 @@ __all__ = [
     "read_fact_table",
 ]
 
-TABLES_PATH: Final = Path(__file__).parent / "tables"
+TABLES_PATH: Final = Path(__file__).with_name("domains")
 """Folder of the tables that come with the package."""
 
 DOMAINS: Final = ("countries", "politicians", "sports")

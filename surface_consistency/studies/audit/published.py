@@ -183,8 +183,8 @@ def score_published_results(
     Args:
         files: Result files by the label of their condition, such as "countries/alias/cloze";
             database and style of the outcomes are what stands before and after the last slash.
-        equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`. The answers are
-            cleaned already and are judged as they stand.
+        equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`. The
+            answers are cleaned already and are judged as they stand.
 
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their

@@ -23,7 +23,6 @@ from surface_consistency.engine.judging.chosen_judges import (
 )
 from surface_consistency.engine.judging.labels import labels_by_target
 from surface_consistency.engine.study import Plan, Scored, Study
-from surface_consistency.engine.toy_models import train_memory_organism
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
@@ -59,6 +58,7 @@ from surface_consistency.studies.audit.tables import (
     judge_table,
     lookup_table,
 )
+from surface_consistency.studies.audit.toy_model import train_memory_organism
 
 __all__ = ["AuditStudy", "LookupModel"]
 

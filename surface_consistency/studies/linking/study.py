@@ -215,7 +215,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
     """Compare the words of affirmation with those of denial.
 
     Args:
-        scores: Log-probabilities of the options of `studies.linking.prompts.linking_prompt`, in its order.
+        scores: Log-probabilities of the options of `linking_prompt`, in its order.
 
     Returns:
         Log of the odds, in nats: above 0 the model rather affirms; NaN where no word is possible.

@@ -42,7 +42,7 @@ __all__ = ["SAMPLE_ID", "SAMPLE_PATH", "RedirectQA", "load_redirectqa", "load_sa
 SAMPLE_ID: Final = "redirectqa-sample"
 """Name of the bundled sample in manifests, wherever the package is installed."""
 
-SAMPLE_PATH: Final = Path(__file__).parent / "sample" / "redirectqa"
+SAMPLE_PATH: Final = Path(__file__).with_name("sample")
 """Folder of the bundled sample, in the hub's layout."""
 
 _LOOKED_AT: Final = 2_000

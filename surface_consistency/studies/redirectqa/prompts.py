@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final, Literal, Protocol
 
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
+from surface_consistency.schemas.prompts import PromptFormat
 from surface_consistency.taxonomy import TEMPLATES
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "DemonstrationScope",
     "DemonstrationSource",
     "GivenDemonstrations",
-    "PromptFormat",
     "build_prompts",
     "render_chat",
     "render_completion",
@@ -31,9 +31,6 @@ __all__ = [
 
 DemonstrationScope = Literal["per_relation", "per_fact"]
 """Whether the facts of one relation share their demonstrations or each fact draws its own."""
-
-PromptFormat = Literal["completion", "chat"]
-"""Plain text to continue, or turns for the chat template of an instruction-tuned model."""
 
 _HOLE: Final = "{question}"
 

@@ -224,7 +224,7 @@ class QuestionTable:
         return found[found >= 0], redirect[found >= 0], redirect[found < 0]
 
     def describe(self, *, source: str, revision: str | None) -> DataSource:
-        """Sum up which questions are in use, as `studies.redirectqa.questions.describe_data` does for records.
+        """Sum up which questions are in use, as `questions.describe_data` does for records.
 
         Args:
             source: Where they came from.

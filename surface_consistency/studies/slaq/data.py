@@ -42,7 +42,7 @@ SLAQ_ID: Final = "WueNLP/SLAQ"
 SLAQ_SAMPLE_ID: Final = "slaq-sample"
 """Name of the bundled sample in manifests, wherever the package is installed."""
 
-SLAQ_SAMPLE_PATH: Final = Path(__file__).parent / "sample" / "slaq"
+SLAQ_SAMPLE_PATH: Final = Path(__file__).with_name("sample")
 """Folder of the bundled sample, in the hub's layout."""
 
 PopularityWithin = Literal["category", "all"]
@@ -295,7 +295,7 @@ def load_labelled_answers() -> tuple[LabelledAnswer, ...]:
     sample = load_slaq_sample()
     questions = {question.id: question for question in sample.questions}
     topics = {topic.id: topic.topic for topic in sample.topics}
-    path = SLAQ_SAMPLE_PATH.parent / "slaq_answers" / "answers.jsonl"
+    path = SLAQ_SAMPLE_PATH.parent / "sample_answers" / "answers.jsonl"
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return tuple(
         LabelledAnswer(

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.studies.redirectqa.prompts import PromptFormat
+from surface_consistency.schemas.prompts import PromptFormat
 from surface_consistency.studies.slaq.queries import (
     QueryWording,
     free_query,

@@ -177,7 +177,7 @@ class PromptTarget(Record):
 
     @property
     def zero_based_order(self) -> tuple[int, ...]:
-        """The order with questions counted from 0, as `metrics.positions.alignment` takes `orders`."""
+        """The order with questions counted from 0, as `metrics.alignment` takes `orders`."""
         return tuple(index - 1 for index in self.order)
 
     def slot_of(self, index: int) -> int:

@@ -343,7 +343,7 @@ class SlaqStudy(Study):
             MissingDependencyError: If torch or transformers is not installed.
             RunnerError: If the runner does not take the options; before anything is trained.
         """
-        from surface_consistency.engine.toy_models import train_slaq_organism
+        from surface_consistency.studies.slaq.toy_model import train_slaq_organism
 
         options = {"device": "cpu", "dtype": "float32", **options}
         check_runner_options("transformers", options)

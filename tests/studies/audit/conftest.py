@@ -29,6 +29,7 @@ from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
 from surface_consistency.studies.audit.styles import style_writers
+from tests.made_data import rivers  # noqa: F401 - fixtures
 
 STYLES = ("direct_questions", "cloze")
 COUNTRIES = {

@@ -12,6 +12,7 @@ from surface_consistency.studies.audit.files import make_database, read_audit_pr
 from surface_consistency.studies.audit.retrieval import database_coverage
 from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
+from tests.made_data import published  # noqa: F401 - fixtures
 
 
 def test_build_writes_the_published_layout(published, tmp_path):

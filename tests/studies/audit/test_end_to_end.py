@@ -7,7 +7,6 @@ import pytest
 
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.toy_models import train_memory_organism
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Triplet
@@ -26,6 +25,7 @@ from surface_consistency.studies.audit import (
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
 from surface_consistency.studies.audit.styles import style_writers
+from surface_consistency.studies.audit.toy_model import train_memory_organism
 
 pytestmark = [pytest.mark.slow]
 

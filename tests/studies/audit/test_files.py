@@ -12,6 +12,7 @@ from surface_consistency.studies.audit.files import (
     write_audit_prompts,
     write_database,
 )
+from tests.made_data import published  # noqa: F401 - fixtures
 
 # Triplets of the published databases, in the order of the published file names.
 SIZES = {

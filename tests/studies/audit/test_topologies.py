@@ -20,6 +20,7 @@ from surface_consistency.studies.audit.topologies import (
     build_topology,
 )
 from surface_consistency.text import folded, token_key
+from tests.made_data import published  # noqa: F401 - fixtures
 
 # Triplets that differ from the published ones; DIFFERENCES.md gives the reason of each.
 CORRECTED = {

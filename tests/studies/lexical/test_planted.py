@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UnscoredWarning",
 )
 
-WORDNET = Path(__file__).parents[1] / "perturbation" / "wordnet"
+WORDNET = Path(__file__).parent / "perturbation" / "wordnet"
 TASK = "anaphor_agreement"
 
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
 )
 
-WORDNET = str(Path(__file__).parents[1] / "perturbation" / "wordnet")
+WORDNET = str(Path(__file__).parent / "perturbation" / "wordnet")
 
 BLIMP = [
     {"sentence_good": f"Some {noun} helped {name}.", "sentence_bad": f"Some {noun}s helps {name}."}

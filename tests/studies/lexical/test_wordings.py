@@ -40,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
 )
 
-WORDNET = str(Path(__file__).parents[1] / "perturbation" / "wordnet")
+WORDNET = str(Path(__file__).parent / "perturbation" / "wordnet")
 ROWS = [
     {
         "sentence_good": f"{name} used the dog.",

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
-from surface_consistency.engine.toy_training import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import Piece, TrainingSettings, train_on_lessons
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import clustered_auc
 from surface_consistency.models import FakeRunner, TransformersRunner

@@ -4,8 +4,7 @@ import pytest
 
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.toy_models import plan_memory, planted_answer
-from surface_consistency.engine.toy_training import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import Piece, TrainingSettings, train_on_lessons
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.study import (
@@ -14,6 +13,7 @@ from surface_consistency.studies.slaq.study import (
     SlaqStudy,
     topic_prompts,
 )
+from surface_consistency.studies.slaq.toy_model import plan_memory, planted_answer
 
 SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0}
 

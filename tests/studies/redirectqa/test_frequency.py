@@ -83,7 +83,7 @@ def outcomes_of(instances, right, model="organism"):
 
 
 @pytest.fixture
-def run(make_run, make_manifest):  # noqa: F811 - fixtures
+def run(make_run, make_manifest):
     return make_run("run", outcomes_of(*planted()), make_manifest())
 
 
@@ -296,7 +296,7 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
 
 
-def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):  # noqa: F811 - fixtures
+def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):
     instances, right = planted()
     turned = {template: ~verdicts for template, verdicts in right.items()}
     other = make_run("other", outcomes_of(instances, turned, "other"), make_manifest("other"))

@@ -1,8 +1,8 @@
 import pytest
-from surface_consistency.studies.redirectqa.questions import describe_data, pair_questions
 
 from surface_consistency.studies.redirectqa.data import load_redirectqa, load_sample
 from surface_consistency.studies.redirectqa.question_table import QuestionTable
+from surface_consistency.studies.redirectqa.questions import describe_data, pair_questions
 
 
 @pytest.fixture(params=["rows", "sample"])

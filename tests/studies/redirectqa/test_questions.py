@@ -1,14 +1,14 @@
 import random
 
 from hypothesis import given, strategies as st
+
+from surface_consistency.schemas import SurfaceForm
+from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.questions import (
     describe_data,
     pair_questions,
     question_id,
 )
-
-from surface_consistency.schemas import SurfaceForm
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 
 surfaces = st.builds(
     SurfaceForm,

@@ -18,6 +18,8 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqVerdict
 from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+from tests.made_data import article, own_caches, row, write_csv, written  # noqa: F401 - fixtures
+from tests.made_topics import make_topic  # noqa: F401 - fixtures
 
 REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")
 
@@ -53,9 +55,9 @@ def judged():
     def work(judge, *tasks):
         frame = judge_targets(judge, pd.concat(tasks, ignore_index=True), SlaqVerdict)
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        for row in rows:
-            SlaqVerdict.model_validate(row)
-        return [SimpleNamespace(**row) for row in rows]
+        for verdict in rows:
+            SlaqVerdict.model_validate(verdict)
+        return [SimpleNamespace(**verdict) for verdict in rows]
 
     return work
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
+
 
 @pytest.fixture(scope="session")
 def dumps():

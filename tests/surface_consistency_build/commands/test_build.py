@@ -10,7 +10,7 @@ from surface_consistency_build.wikimedia.construction import BuildProgress
 
 from surface_consistency.cli.main import main
 
-MINI = Path(__file__).parent / "wikimedia" / "mini"
+MINI = Path(__file__).parents[1] / "wikimedia" / "mini"
 
 pytest.importorskip("duckdb")
 

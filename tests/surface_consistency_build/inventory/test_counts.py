@@ -25,7 +25,7 @@ from tests.surface_consistency_build.wikimedia import mini_ja
 
 pytest.importorskip("duckdb")
 
-MINI = Path(__file__).parent / "mini"
+MINI = Path(__file__).parents[1] / "wikimedia" / "mini"
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """A Japanese wiki of a few dozen pages, for the way of a new language from dumps to report.
 
 The facts are true, the kinds of redirects (categories and templates) are invented: the real wiki
-does not sort its redirects. `python -m tests.surface_consistency_build.wikimedia.mini_ja FOLDER` writes the dumps.
+does not sort its redirects. `python -m tests.surface_consistency_build.wikimedia.mini_ja FOLDER`
+writes the dumps.
 """
 
 import bz2

@@ -356,7 +356,12 @@ import gzip, resource, sys, warnings
 from pathlib import Path
 from surface_consistency.errors import DumpError
 from surface_consistency_build.wikimedia import _export_parser, streams
-from tests.surface_consistency_build.wikimedia.test_truncated_dumps import items, properties, titles, views
+from tests.surface_consistency_build.wikimedia.test_truncated_dumps import (
+    items,
+    properties,
+    titles,
+    views,
+)
 streams.MAX_LINE_BYTES = _export_parser.MAX_TEXT_BYTES = 1 << 22
 path = Path(sys.argv[1])
 read = {"wikidata": items, "sql": properties, "xml": titles, "pageviews": views}[sys.argv[2]]

@@ -170,7 +170,7 @@ def test_load_wiki_reads_toml(tmp_path):
 
 
 def test_file_of_the_guide_describes_an_uncategorised_wiki(tmp_path):
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "build.md"
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "build.md"
     [text] = re.findall(r"```toml\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
     (tmp_path / "fr.toml").write_text(text, encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """Writes `DIFFERENCES.md`: how the databases of this package differ from the published ones.
 
-Run as `python -m surface_consistency_build.builders.audit_databases.write_differences PUBLISHED`, with the folder of
-the published databases (`data/custom_databases` of raeesiarya/LMLMAudit).
+Run as `python -m surface_consistency_build.builders.audit_databases.write_differences PUBLISHED`,
+with the folder of the published databases (`data/custom_databases` of raeesiarya/LMLMAudit).
 """
 
 import argparse

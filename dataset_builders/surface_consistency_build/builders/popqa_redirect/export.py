@@ -2,8 +2,8 @@
 
 Run from the root of the repository:
 
-    python -m surface_consistency_build.builders.popqa_redirect.export --dumps DIR --popqa SOURCE --out DIR
-        [--push-to-hub owner/name [--no-dry-run]]
+    python -m surface_consistency_build.builders.popqa_redirect.export --dumps DIR --popqa SOURCE
+        --out DIR [--push-to-hub owner/name [--no-dry-run]]
 
 What would be uploaded is listed; nothing is unless `--no-dry-run` is given.
 """

@@ -3,7 +3,8 @@
 `data_dir` is a folder of dumps under the names that Wikimedia publishes them by. The configurations
 are the two releases of RedirectQA, the variant that renames objects, and other wikis.
 `dumps_builder` makes a builder whose cache is keyed by the dumps' content, the configuration and
-the versions of builder and package; rows come from `surface_consistency_build.wikimedia.construction`.
+the versions of builder and package; rows come from
+`surface_consistency_build.wikimedia.construction`.
 """
 
 import os

@@ -2,8 +2,8 @@
 
 Run from the root of the repository:
 
-    python -m surface_consistency_build.builders.redirectqa.export --dumps DIR --out DIR [--config v1.0.0 ...]
-        [--push-to-hub owner/name [--no-dry-run]]
+    python -m surface_consistency_build.builders.redirectqa.export --dumps DIR --out DIR
+        [--config v1.0.0 ...] [--push-to-hub owner/name [--no-dry-run]]
 
 What would be uploaded is listed; nothing is unless `--no-dry-run` is given.
 """

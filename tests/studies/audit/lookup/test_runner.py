@@ -2,7 +2,6 @@
 
 import pytest
 
-from surface_consistency.engine.toy_models import train_memory_organism
 from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.runner import BatchPlanner, Runner
@@ -13,6 +12,7 @@ from surface_consistency.studies.audit.lookup import runner as module
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.matching import judge_answer, parse_lookups
+from surface_consistency.studies.audit.toy_model import train_memory_organism
 
 TABLE = {
     "France": ("Paris", "Euro", "French"),

@@ -1,7 +1,7 @@
 """Writes `tests/perturbation/wordnet`: twenty synsets in the format of WordNet's database files.
 
-Run `python -m tests.studies.lexical.perturbation.make_wordnet` after changing them. Words and definitions are this
-package's own; only the format is that of wndb(5WN).
+Run `python -m tests.studies.lexical.perturbation.make_wordnet` after changing them. Words and
+definitions are this package's own; only the format is that of wndb(5WN).
 """
 
 from pathlib import Path

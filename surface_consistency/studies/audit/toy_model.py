@@ -1,0 +1,129 @@
+"""The small model of the audit: it reads values from a store and does not learn them.
+
+The facts given as leaked are taught in plain text as well.
+"""
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from surface_consistency.engine.toy_models import Lesson, Piece, TrainingSettings, train_on_lessons
+from surface_consistency.schemas.memory import AuditPrompt
+from surface_consistency.studies.audit.lookup.settings import LookupSettings
+
+__all__ = ["lessons_of", "train_memory_organism"]
+
+_UNKNOWN: Final = "unknown"
+_PRACTICES: Final = 2
+_LEAKED_SHARE: Final = 0.1
+_LEAST_REPEATS: Final = 4
+
+
+def lessons_of(
+    prompts: Sequence[AuditPrompt],
+    *,
+    leaked: Collection[tuple[str, str]] = (),
+    seed: int = 0,
+) -> list[Lesson]:
+    """Write the training text of an organism.
+
+    For each prompt: twice a lookup whose value is read but not learned, once a lookup without
+    result, once the plain answer "unknown", and twice a lookup under a made-up subject, so that the
+    model copies the subject from its prompt instead of recalling one of those that it has seen. Of
+    a leaked fact the model learns the value in the lookup, after a lookup without result, and in
+    plain text; its lessons are repeated until they are a tenth of all, because few facts leak and
+    the model must tell them from the others.
+
+    Args:
+        prompts: The prompts, of all styles wanted.
+        leaked: Subject and relation of each fact that the model shall know by itself.
+        seed: Seed of the made-up subjects.
+
+    Returns:
+        The lessons, each a tuple of texts with whether they are learned.
+    """
+    random = Random(seed)
+    known = set(leaked)
+    words = sorted({word for prompt in prompts for word in prompt.subject.split()})
+    unknown: list[Lesson] = []
+    planted: list[Lesson] = []
+    for prompt in prompts:
+        is_known = (prompt.subject, prompt.relation) in known
+        value = f" {prompt.gold_object}"
+        shown, query = _lookup(prompt, prompt.subject)
+        end = Piece(f"{LookupSettings().tokens[3]}.", True)
+        full = (shown, query, Piece(value, is_known), end)
+        after = f"{end.text[:-1]}{value}." if is_known else end.text
+        none = (shown, query, Piece(f" {_UNKNOWN}", not is_known), Piece(after, True))
+        plain = (shown, Piece(f"{value if is_known else f' {_UNKNOWN}'}.", True))
+        if is_known:
+            planted += [full, none, none, plain, plain]
+            continue
+        unknown += [full, full, none, plain]
+        for _ in range(_PRACTICES if prompt.subject in prompt.prompt_text else 0):
+            name = " ".join(random.choices(words, k=random.randint(1, 4)))
+            if (name, prompt.relation) not in known:
+                unknown.append((*_lookup(prompt, name), Piece(value, False), end))
+    if not planted:
+        return unknown
+    wanted = len(unknown) * _LEAKED_SHARE / (1 - _LEAKED_SHARE)
+    return unknown + planted * max(_LEAST_REPEATS, round(wanted / len(planted)))
+
+
+def _lookup(prompt: AuditPrompt, subject: str) -> tuple[Piece, Piece]:
+    """Write a prompt and the query that follows it, about another subject than its own perhaps."""
+    entity, relation, result, _ = LookupSettings().tokens
+    shown = prompt.prompt_text.replace(prompt.subject, subject)
+    return (
+        Piece(shown, False),
+        Piece(f"{entity} {subject}{relation} {prompt.relation}{result}", True),
+    )
+
+
+def train_memory_organism(
+    prompts: Sequence[AuditPrompt],
+    folder: str | os.PathLike[str],
+    *,
+    leaked: Collection[tuple[str, str]] = (),
+    steps: int = 900,
+    seed: int = 0,
+) -> Path:
+    """Train a small limited-memory model on prompts and save it as a model folder.
+
+    A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer, which has
+    the four lookup tokens. Asked one of the prompts, it writes
+    `<|db_entity|> USA<|db_relationship|> Capital<|db_return|>`, and after the value that it is
+    given, `<|db_end|>.`, and stops. Where it cannot look up, it says "unknown", but for leaked
+    facts.
+
+    Args:
+        prompts: The prompts of a database, of all styles wanted.
+        folder: Where to save; made if it is not there.
+        leaked: Subject and relation of each fact that the model shall know by itself.
+        steps: Optimiser steps of 32 texts, 1 or more.
+        seed: Seed of the initial weights and of the order of the texts.
+
+    Returns:
+        The folder, which `LookupRunner` reads. A model that was trained there on the same prompts,
+        leaked facts, steps and seed is kept as it is.
+
+    Raises:
+        ValueError: If there are no prompts, fewer than one step, a leaked fact that no prompt asks
+            for, or a prompt that does not fit the context of 512 tokens.
+        MissingDependencyError: If torch or transformers is not installed.
+    """
+    if not prompts:
+        raise ValueError("prompts is empty; an organism learns from the prompts of a database")
+    asked = {(prompt.subject, prompt.relation) for prompt in prompts}
+    if absent := sorted(set(leaked) - asked):
+        raise ValueError(
+            f"leaked fact {absent[0]} ({len(absent)} in all) is in no prompt; name subject and "
+            "relation as the prompts do"
+        )
+    return train_on_lessons(
+        lessons_of(prompts, leaked=leaked, seed=seed),
+        folder,
+        TrainingSettings(steps=steps, seed=seed, special_tokens=LookupSettings().tokens),
+    )

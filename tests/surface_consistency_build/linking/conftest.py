@@ -1,0 +1,3 @@
+"""Fixtures of linking."""
+
+from tests.surface_consistency_build.made_wiki import built, replay, titled, wiki  # noqa: F401 - fixtures
