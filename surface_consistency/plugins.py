@@ -13,10 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from surface_consistency.errors import PluginError, SurfaceConsistencyError
+from surface_consistency.errors import (
+    MissingDependencyError,
+    PluginError,
+    SurfaceConsistencyError,
+)
 from surface_consistency.text import did_you_mean
 
-__all__ = ["ANALYSES", "COMMANDS", "STUDIES", "Plugins", "distribution_of"]
+__all__ = ["ANALYSES", "COMMANDS", "STUDIES", "Plugins", "distribution_of", "load_maker"]
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
@@ -258,6 +262,25 @@ ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
 
 COMMANDS: Final = Plugins("surface_consistency.commands", "command")
 """Commands that other distributions add, each a function that describes it to a cyclopts App."""
+
+
+def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of one command
+    """Load what the distribution that makes data registers among the commands.
+
+    Args:
+        name: Its name, such as "count".
+        feature: What the user asked for, for the message.
+
+    Returns:
+        The function.
+
+    Raises:
+        MissingDependencyError: If the distribution is not installed.
+        PluginError: If it does not import, as where the versions of both distributions differ.
+    """
+    if name not in {registered.rpartition(":")[2] for registered in COMMANDS.names()}:
+        raise MissingDependencyError(feature, "surface-consistency-build", "build")
+    return COMMANDS.load(name)
 
 
 def _doc(found: Any) -> str:  # noqa: ANN401

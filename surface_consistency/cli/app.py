@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
-from surface_consistency.errors import MissingDependencyError, PluginError
+from surface_consistency.errors import PluginError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.text import did_you_mean
 
@@ -29,7 +29,6 @@ _MADE: Final = {
     "suite": ("suite", "make_suite"),
 }
 _GROUPS: Final = ("build", "count")
-_MAKERS: Final = "surface-consistency-build"
 _PLUGINS: Final = {
     "run": ("STUDIES", "run", "make_run"),
     "analyse": ("ANALYSES", "report", "make_analyse"),
@@ -162,7 +161,9 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
         return
     within = _new(command, text)
     if command in _GROUPS:
-        _added_by_makers(command)(within)
+        from surface_consistency.plugins import load_maker
+
+        load_maker(command, f"`{command}`")(within)
     else:
         # Reading what packages register takes longer than reading the options of `compare`.
         from surface_consistency import plugins
@@ -179,16 +180,6 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
                 )
             within.command(_imported(module, maker)(name), name=name)
     app.command(within)
-
-
-def _added_by_makers(command: str) -> Callable[[App], object]:
-    """Load a command of the distribution that makes data."""
-    from surface_consistency.plugins import COMMANDS
-
-    if command not in {name.rpartition(":")[2] for name in COMMANDS.names()}:
-        raise MissingDependencyError(f"`{command}`", _MAKERS, "build")
-    add: Callable[[App], object] = COMMANDS.load(command)
-    return add
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:

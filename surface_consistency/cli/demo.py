@@ -10,7 +10,7 @@ from surface_consistency.cli.demo_run import DEFAULT_STEPS, run_demo
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.output import finish
 from surface_consistency.engine.report import report_runs
-from surface_consistency.errors import MissingDependencyError
+from surface_consistency.plugins import load_maker
 
 __all__ = ["make_demo"]
 
@@ -62,12 +62,7 @@ def _demo(
 
 def _demo_frequency(out: Path, steps: int, *, json: bool) -> int:
     """Train a small model in each of two worlds and see whether the analysis tells them apart."""
-    try:
-        from surface_consistency_build.counting.frequency_demo import run_frequency_demo
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "`demo --frequency`", "surface-consistency-build", "build"
-        ) from error
+    run_frequency_demo = load_maker("demo-frequency", "`demo --frequency`")
 
     reported, table = run_frequency_demo(
         out, steps=steps, say=None if json else lambda line: print(line, flush=True)

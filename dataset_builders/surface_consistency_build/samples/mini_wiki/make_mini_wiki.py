@@ -39,7 +39,7 @@ __all__ = [
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 
-DUMPS_FOLDER: Final = TABLES_FOLDER.parents[1] / "tests" / "wikimedia" / "mini"
+DUMPS_FOLDER: Final = TABLES_FOLDER.parents[3] / "tests/surface_consistency_build/wikimedia/mini"
 """Where the dumps belong."""
 
 DATE: Final = "20260101"

@@ -29,7 +29,7 @@ __all__ = ["SAMPLE_FOLDER", "TABLES_FOLDER", "build_rows", "main", "render_sampl
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 
-SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[1] / "surface_consistency/data/sample/redirectqa"
+SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[3] / "surface_consistency/studies/redirectqa/sample"
 """Where the sample belongs."""
 
 

@@ -1,0 +1,82 @@
+"""The library works without the makers of data, names them, and refuses another version."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import surface_consistency
+
+ROOT = Path(__file__).resolve().parents[1]
+WITHOUT = "import tests.without_makers\n"
+MAIN = "from surface_consistency.cli.main import main; raise SystemExit(main({words!r}))"
+
+
+def python(code):
+    """Run a statement in a fresh interpreter at the top of the checkout."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'dataset_builders'}"},
+        check=False,
+    )
+
+
+def test_every_module_of_the_library_imports_without_the_makers():
+    code = """
+import importlib, pkgutil, surface_consistency
+for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consistency."):
+    importlib.import_module(info.name)
+"""
+    done = python(WITHOUT + code)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_their_commands_are_listed_where_they_are_installed():
+    words = MAIN.format(words=["--help"])
+
+    present, absent = python(words).stdout, python(WITHOUT + words).stdout
+
+    assert "\n  build " in present
+    assert "\n  count " in present
+    assert "\n  build " not in absent
+    assert "\n  count " not in absent
+    assert "\n  run " in absent
+
+
+@pytest.mark.parametrize(
+    "words", [["build", "redirectqa"], ["count", "--help"], ["demo", "--frequency", "--out", "x"]]
+)
+def test_their_commands_name_the_distribution_where_it_is_missing(words):
+    done = python(WITHOUT + MAIN.format(words=words))
+
+    assert done.returncode == 2
+    assert "surface-consistency-build, which is not installed" in done.stderr
+    assert "pip install 'surface-consistency[build]'" in done.stderr
+
+
+def test_two_versions_side_by_side_are_refused_and_named():
+    code = "import surface_consistency; surface_consistency.__version__ = '9.9'\n"
+
+    done = python(code + MAIN.format(words=["build", "redirectqa", "--help"]))
+
+    assert done.returncode == 2
+    assert "9.9" in done.stderr
+    assert f"surface-consistency-build {surface_consistency.__version__}" in done.stderr
+
+
+def test_both_distributions_ask_for_each_other_in_their_own_version():
+    library, makers = (
+        tomllib.loads((ROOT / home / "pyproject.toml").read_text("utf-8"))["project"]
+        for home in (".", "dataset_builders")
+    )
+    version = surface_consistency.__version__
+
+    assert library["optional-dependencies"]["build"] == [f"surface-consistency-build=={version}"]
+    assert f"surface-consistency=={version}" in makers["dependencies"]
