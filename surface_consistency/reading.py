@@ -9,6 +9,7 @@ import gzip
 import json
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = [
     "LONGEST_DOCUMENT",
     "LONGEST_LINE",
     "MOST_COLUMNS",
+    "check_columns",
     "decode_text",
     "delimited_rows",
     "existing_file",
@@ -239,7 +241,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 f"{line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN]!r}"
             )
         if len(row) > MOST_COLUMNS:
-            raise _too_wide(f"{path}:{number}", len(row))
+            check_columns(row, f"{path}:{number}")
         yield number, row
 
 
@@ -261,14 +263,7 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
     table = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         header = next(filter(None, table), [])
-        if len(header) > MOST_COLUMNS:
-            raise _too_wide(f"{path}:{table.line_num}", len(header))
-        if len(set(header)) < len(header):
-            twice = next(name for name in header if header.count(name) > 1)
-            raise RecordError(
-                f"{path}:{table.line_num}: the header names a column twice: {twice!r}; rename one "
-                "of them"
-            )
+        check_columns(header, f"{path}:{table.line_num}")
         for cells in table:
             if not cells:
                 continue
@@ -283,6 +278,28 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
             f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
             "line break, and close every quote"
         ) from error
+
+
+def check_columns(names: Collection[str], place: str) -> None:
+    """Refuse columns that are too many, or of which two have one name.
+
+    Args:
+        names: The columns.
+        place: Where they stand, for the message.
+
+    Raises:
+        RecordError: If they are more than `MOST_COLUMNS`, or a name stands twice.
+    """
+    if len(names) > MOST_COLUMNS:
+        raise RecordError(
+            f"{place}: {len(names):,} columns are more than the {MOST_COLUMNS:,} that are read; "
+            "keep those that are needed"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name, n in Counter(names).items() if n > 1)
+        raise RecordError(
+            f"{place}: the header names a column twice: {twice!r}; rename one of them"
+        )
 
 
 def find_column(wanted: str, columns: Collection[str]) -> str | None:
@@ -436,12 +453,4 @@ def _too_many_digits(place: str) -> RecordError:
     return RecordError(
         f"{place}: a number has more than {sys.get_int_max_str_digits():,} digits; write it as "
         "text in quotes, or remove it"
-    )
-
-
-def _too_wide(place: str, n_columns: int) -> RecordError:
-    """Say that a row has too many columns."""
-    return RecordError(
-        f"{place}: {n_columns:,} columns are more than the {MOST_COLUMNS:,} that are read; keep "
-        "those that are needed"
     )

@@ -21,6 +21,7 @@ __all__ = [
     "fetch_repository",
     "is_hub_id",
     "open_source",
+    "rows_in_memory",
 ]
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
@@ -99,7 +100,7 @@ def open_source(source: Source, *, revision: str | None = None, split: str = "te
     dataset = getattr(getattr(source, "info", None), "dataset_name", None)
     kind = type(source).__name__
     name = f"{kind}:{dataset}" if isinstance(dataset, str) else kind
-    return _opened(name, None, None, _rows_in_memory(source, name), split)
+    return _opened(name, None, None, rows_in_memory(source, name), split)
 
 
 def _refuse_revision(revision: str | None, name: str) -> None:
@@ -131,7 +132,7 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
 
         saved = datasets.load_from_disk(str(folder))
         data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
-        return _rows_in_memory(data, name)
+        return rows_in_memory(data, name)
     by_split = _data_files(folder, name)
     if split not in by_split:
         if not any(file.suffix.lower() in FORMATS for file in chain(*by_split.values())):
@@ -141,8 +142,12 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
                 f"folder {name} is that of a run and holds no data; name the data that it asked, "
                 "or a folder or file of rows"
             )
-        found = {key: first_names([file.name for file in files]) for key, files in by_split.items()}
-        raise _no_split(split, name, [f"{key} ({files})" for key, files in found.items()], *found)
+        names_of = {
+            key: first_names([file.name for file in files]) for key, files in by_split.items()
+        }
+        raise _no_split(
+            split, name, [f"{key} ({files})" for key, files in names_of.items()], *names_of
+        )
     files = by_split[split]
     foreign = [file for file in files if file.suffix.lower() not in FORMATS]
     if foreign:
@@ -203,7 +208,7 @@ def _no_split(split: str, name: str, described: list[str], *names: str) -> Sourc
     return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
 
 
-def _rows_in_memory(source: object, name: str) -> Iterator[Row]:
+def rows_in_memory(source: object, name: str) -> Iterator[Row]:
     """Number the rows of a `datasets` object or of any iterable of dictionaries."""
     if not isinstance(source, Iterable) or hasattr(source, "iloc"):
         raise TypeError(

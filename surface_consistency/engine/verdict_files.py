@@ -7,14 +7,16 @@ lm-evaluation-harness, frames and rows, with one row a pair or one row a fact an
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
+from surface_consistency.engine.sources import rows_in_memory
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
+from surface_consistency.models.result_files import SAMPLE_FIELDS, is_sample, sample_row
 from surface_consistency.reading import find_column
-from surface_consistency.runs.readers import read_rows
+from surface_consistency.runs.readers import Place, read_rows
 
 __all__ = ["Source", "read_verdicts"]
 
@@ -27,15 +29,8 @@ Source: TypeAlias = (
 )
 """A file, two files, a frame, a `datasets.Dataset`, or rows."""
 
-_PlacedRow: TypeAlias = tuple[str, dict[str, Any]]
+_PlacedRow: TypeAlias = tuple[Place, dict[str, Any]]
 """Where a row stands, for messages, and its cells."""
-
-_FIELDS: Final = frozenset(
-    {
-        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-        *("doc_hash", "prompt_hash", "target_hash"),
-    }
-)
 
 
 def read_verdicts(
@@ -85,6 +80,7 @@ def read_verdicts(
         RecordError: If a line is broken, or a cell is no verdict; names file, line and value.
         DataError: If a file is of no known format, a data set has several splits, or several
             metrics or filters of the harness are there and none is chosen.
+        TypeError: If what is given holds no rows, or a row is no mapping.
         ValueError: For what `metrics.outcomes_frame` refuses.
     """
     files = _two_files(source)
@@ -125,12 +121,12 @@ def read_verdicts(
 def _rename_near(rows: Sequence[_PlacedRow], wanted: Iterable[str]) -> None:
     """Give columns the names by which they are asked for, from which they differ in writing."""
     columns = list(dict.fromkeys(name for _, row in rows for name in row))
-    near = {found: name for name in wanted if (found := find_column(name, columns)) is not None}
-    renamed = {found: name for found, name in near.items() if found != name}
+    near = {own: name for name in wanted if (own := find_column(name, columns)) is not None}
+    renamed = {own: name for own, name in near.items() if own != name}
     for _, row in rows if renamed else ():
-        for found, name in renamed.items():
-            if found in row:
-                row[name] = row.pop(found)
+        for own, name in renamed.items():
+            if own in row:
+                row[name] = row.pop(own)
 
 
 def _strip_labels(rows: Iterable[_PlacedRow], condition: str, names: tuple[str, str]) -> None:
@@ -159,24 +155,41 @@ def _without_samples(
 ) -> tuple[list[list[_PlacedRow]], str | None]:
     """Lay samples of the harness flat, and return the name of their one metric."""
     rows = [row for part in parts for _, row in part]
-    if not rows or not all(_is_sample(row) for row in rows):
+    if not rows or not all(map(is_sample, rows)):
         if sample_filter is not None:
             raise DataError("sample_filter is for samples of lm-evaluation-harness; these are not")
         return parts, None
-    kept, metric = _flatten_samples(rows, sample_filter)
-    flat = iter(kept)
-    found = [[(place, next(flat)) for place, _ in part] for part in parts]
-    seen = ", ".join(dict.fromkeys(name for row in kept if row is not None for name in row))
+    filters = sorted({str(row["filter"]) for row in rows if "filter" in row})
+    if sample_filter is None and len(filters) > 1:
+        raise DataError(
+            f"the samples are scored under several filters, {', '.join(filters)}: choose one "
+            "through `sample_filter`"
+        )
+    if sample_filter not in (None, *filters):
+        raise DataError(
+            f"no sample is scored under the filter {sample_filter!r}; there are "
+            f"{', '.join(filters) or 'no filters'}"
+        )
+    metrics = sorted({name for row in rows for name in _metrics(row)})
+    flat = [
+        [
+            (place, _flat(row, place))
+            for place, row in part
+            if sample_filter in (None, row.get("filter"))
+        ]
+        for part in parts
+    ]
+    seen = ", ".join(dict.fromkeys(name for part in flat for _, row in part for name in row))
     if not is_long:
         raise DataError(
             "samples of lm-evaluation-harness hold one condition a row: give two files, or name "
             f"through `condition` the field of doc that tells it (seen: {seen})"
         )
-    if metric is None and correct is None:
+    if len(metrics) != 1 and correct is None:
         raise DataError(
             f"the samples hold several metrics: choose one through `correct` (of {seen})"
         )
-    return [[(place, row) for place, row in part if row is not None] for part in found], metric
+    return flat, metrics[0] if len(metrics) == 1 else None
 
 
 def _label(parts: list[list[_PlacedRow]], names: tuple[str, str]) -> str:
@@ -191,23 +204,19 @@ def _label(parts: list[list[_PlacedRow]], names: tuple[str, str]) -> str:
     return column
 
 
-def _placed_rows(source: Any) -> list[_PlacedRow]:  # noqa: ANN401 - a frame or data set by its looks
+def _placed_rows(source: Source) -> list[_PlacedRow]:
     """Read all rows of a source."""
     if isinstance(source, str | os.PathLike):
-        return [(str(place), dict(row)) for place, row in read_rows(Path(source))]
-    if hasattr(source, "keys") and hasattr(source, "column_names"):
+        rows = read_rows(Path(source))
+    elif isinstance(source, Mapping):
         raise DataError(
-            f"the data set has several splits, {', '.join(map(str, source.keys()))}: give one of "
-            "them, as in data['test']"
+            f"the data set has several splits, {', '.join(map(str, source))}: give one of them, as "
+            "in data['test']"
         )
-    if hasattr(source, "to_dict") and hasattr(source, "iloc"):
-        source = source.to_dict(orient="records")
-    rows = []
-    for number, row in enumerate(source, start=1):
-        if not isinstance(row, Mapping):
-            raise DataError(f"row {number} is no mapping but {type(row).__name__}")
-        rows.append((f"row {number}", dict(row)))
-    return rows
+    else:
+        records = source.to_dict("records") if isinstance(source, pd.DataFrame) else source
+        rows = rows_in_memory(records, "row")
+    return [(place, dict(row)) for place, row in rows]
 
 
 def _parse_cells(rows: Iterable[_PlacedRow], column: str, *, blank: bool | None) -> None:
@@ -221,47 +230,13 @@ def _parse_cells(rows: Iterable[_PlacedRow], column: str, *, blank: bool | None)
                 raise RecordError(f"{place}: column {column!r}: {error}") from None
 
 
-def _is_sample(row: Mapping[str, Any]) -> bool:
-    """Tell a sample by its fields."""
-    return isinstance(row.get("doc"), Mapping) and ("resps" in row or "filtered_resps" in row)
-
-
-def _flatten_samples(
-    rows: Sequence[Mapping[str, Any]], sample_filter: str | None
-) -> tuple[list[dict[str, Any] | None], str | None]:
-    """Lay samples flat: None for those of another filter, and the name of their one metric.
-
-    The fields of `doc` go by their own names, or as "doc.<name>" where the sample itself has that
-    name. The metric is None where there are several.
-    """
-    filters = sorted({str(row["filter"]) for row in rows if "filter" in row})
-    if sample_filter is None and len(filters) > 1:
-        raise DataError(
-            f"the samples are scored under several filters, {', '.join(filters)}: choose one "
-            "through `sample_filter`"
-        )
-    if sample_filter is not None and sample_filter not in filters:
-        raise DataError(
-            f"no sample is scored under the filter {sample_filter!r}; there are "
-            f"{', '.join(filters) or 'no filters'}"
-        )
-    metrics = sorted({name for row in rows for name in _metrics(row)})
-    kept = [
-        _flat(row) if sample_filter is None or row.get("filter") == sample_filter else None
-        for row in rows
-    ]
-    return kept, metrics[0] if len(metrics) == 1 else None
-
-
 def _metrics(row: Mapping[str, Any]) -> list[str]:
     """Return the names of the metrics of a sample; earlier versions do not list them."""
     listed = row.get("metrics")
-    return list(listed) if isinstance(listed, list) else [n for n in row if n not in _FIELDS]
+    return list(listed) if isinstance(listed, list) else [n for n in row if n not in SAMPLE_FIELDS]
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(row: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """Return the sample's number and scores beside the fields of its document."""
-    fields = {name: value for name, value in row.items() if name == "doc_id" or name not in _FIELDS}
-    for name, value in row["doc"].items():
-        fields[f"doc.{name}" if name in fields else name] = value
-    return fields
+    own = SAMPLE_FIELDS - {"doc_id"} - row["doc"].keys()
+    return {name: value for name, value in sample_row(row, place).items() if name not in own}

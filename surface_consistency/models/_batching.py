@@ -7,19 +7,16 @@ from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
-from surface_consistency.models._engine import Batch, Tokens
+from surface_consistency.models._engine import Batch, Tokens, shared_batch
 from surface_consistency.models.thoughts import template_tags
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["WORTHWHILE", "Encoder", "Planner", "common_prefix_length", "cut_batches"]
-
-WORTHWHILE: Final = 0.75
-"""Share of the plain work that a shared prefix may cost at most."""
+__all__ = ["Encoder", "Planner", "common_prefix_length", "cut_batches"]
 
 _CHUNK = 1024
 
@@ -169,23 +166,13 @@ class Planner:
 
     def lay_out(self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]") -> Batch:
         """Split rows into shared prefixes and the rest, where that saves work."""
-        plain = Batch(suffixes=rows)
         if not self.reuse_prefix:
-            return plain
+            return Batch(suffixes=rows)
         members: dict[str | None, list[array[int]]] = {}
         for prompt, ids in zip(prompts, rows, strict=True):
             members.setdefault(prompt.group, []).append(ids)
         prefixes = {group: self._prefix(group, of_group) for group, of_group in members.items()}
-        distinct = tuple(dict.fromkeys(prefixes.values()))
-        if not all(distinct):
-            return plain
-        own = [prefixes[prompt.group] for prompt in prompts]
-        batch = Batch(
-            prefixes=distinct,
-            owner=[distinct.index(prefix) for prefix in own],
-            suffixes=[ids[len(prefix) :] for ids, prefix in zip(rows, own, strict=True)],
-        )
-        return batch if batch.n_computed <= WORTHWHILE * plain.n_computed else plain
+        return shared_batch(rows, [prefixes[prompt.group] for prompt in prompts])
 
     def release(self, prompts: Sequence[Prompt]) -> None:
         """Forget the token ids of answered prompts."""

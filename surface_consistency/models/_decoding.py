@@ -13,6 +13,7 @@ from surface_consistency.schemas.prompts import GenerationParams
 
 if TYPE_CHECKING:
     import torch
+    from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = [
     "TAIL",
@@ -68,7 +69,9 @@ TAIL = 32
 """Tokens at the end of a thought in which its closing tag stands, one byte a token at worst."""
 
 
-def greedy_config(model: Any, tokenizer: Any) -> Any:  # noqa: ANN401
+def greedy_config(
+    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
+) -> "GenerationConfig":
     """Return a copy of the model's generation settings without sampling, beams or lengths."""
     config = copy.deepcopy(model.generation_config)
     for name, value in _SAMPLING_DEFAULTS.items():
@@ -81,7 +84,7 @@ def greedy_config(model: Any, tokenizer: Any) -> Any:  # noqa: ANN401
     return config
 
 
-def end_tokens(config: Any) -> frozenset[int]:  # noqa: ANN401
+def end_tokens(config: "GenerationConfig") -> frozenset[int]:
     """Return the end-of-sequence tokens of generation settings."""
     eos = config.eos_token_id
     if eos is None:
@@ -89,13 +92,13 @@ def end_tokens(config: Any) -> frozenset[int]:  # noqa: ANN401
     return frozenset([eos] if isinstance(eos, int) else eos)
 
 
-def greedy_settings(config: Any) -> dict[str, JsonValue]:  # noqa: ANN401
+def greedy_settings(config: "GenerationConfig") -> dict[str, JsonValue]:
     """Return those generation settings that change greedy decoding and differ from none."""
     different = config.to_diff_dict()
     return {name: different[name] for name in _GREEDY_SETTINGS if different.get(name) is not None}
 
 
-def context_length(model: Any, tokenizer: Any) -> int | None:  # noqa: ANN401
+def context_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int | None:
     """Return how many tokens the model can read and write together; None when nothing says so."""
     known = model_context(model)
     if known is not None:
@@ -104,7 +107,7 @@ def context_length(model: Any, tokenizer: Any) -> int | None:  # noqa: ANN401
     return int(limit) if limit is not None and limit < _NO_LIMIT else None
 
 
-def model_context(model: Any) -> int | None:  # noqa: ANN401
+def model_context(model: "PreTrainedModel") -> int | None:
     """Return how many tokens the model's configuration says it can read; None when it does not."""
     config = model.config.get_text_config()
     values = (getattr(config, name, None) for name in _CONTEXT_NAMES)
@@ -233,8 +236,8 @@ class StopTracker:
         if not n_thought:
             return cut_at_stop(text, self.params.stop)
         answer = text[max(tag.end() for tag in self.tags.closing_tag.finditer(text)) :].lstrip()
-        kept = cut_at_stop(answer, self.params.stop)
-        return None if kept is None else self.decode(ids).removesuffix(answer[len(kept) :])
+        cut = cut_at_stop(answer, self.params.stop)
+        return None if cut is None else self.decode(ids).removesuffix(answer[len(cut) :])
 
 
 class SeededSampling:

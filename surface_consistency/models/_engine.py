@@ -2,15 +2,16 @@
 
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import torch
+    from transformers import Cache, GenerationConfig, PreTrainedModel
 
 __all__ = [
     "Batch",
@@ -20,10 +21,14 @@ __all__ = [
     "n_columns",
     "padding_obstacle",
     "prefix_obstacle",
+    "shared_batch",
 ]
 
 Tokens = tuple[int, ...]
 """Token ids that rows may share."""
+
+_WORTHWHILE: Final = 0.75
+"""Share of the plain work that a shared prefix may cost at most."""
 
 _logger = logging.getLogger(__name__)
 
@@ -58,6 +63,28 @@ class Batch:
         return n_prefix + len(self.suffixes) * max(map(len, self.suffixes))
 
 
+def shared_batch(rows: Sequence[Sequence[int]], prefixes: Sequence[Tokens]) -> Batch:
+    """Split rows into prefixes that they share and the rest, where that saves work.
+
+    Args:
+        rows: The tokens of each row.
+        prefixes: What each row begins with and may share; empty where it is none.
+
+    Returns:
+        The batch; a plain one where a row has no prefix, or little is saved.
+    """
+    plain = Batch(suffixes=rows)
+    if not all(prefixes):
+        return plain
+    distinct = tuple(dict.fromkeys(prefixes))
+    batch = Batch(
+        prefixes=distinct,
+        owner=[distinct.index(prefix) for prefix in prefixes],
+        suffixes=[ids[len(prefix) :] for ids, prefix in zip(rows, prefixes, strict=True)],
+    )
+    return batch if batch.n_computed <= _WORTHWHILE * plain.n_computed else plain
+
+
 class Engine:
     """Runs a model on batches; keeps the cache of the last prefixes for the next batch.
 
@@ -69,16 +96,22 @@ class Engine:
         model: A causal language model of transformers.
     """
 
-    def __init__(self, model: Any) -> None:  # noqa: ANN401
+    def __init__(self, model: "PreTrainedModel") -> None:
         self.model = model
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._last_logits = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
-        self._cached: tuple[tuple[Tokens, ...], Any] = ((), None)
+        self._cached: tuple[tuple[Tokens, ...], Cache | None] = ((), None)
         self.keeps_cache = False
         """Whether batches get this package's cache, which can start with prefixes."""
         self.goes_on_training = False
         """Whether the model is trained on afterwards, so no tensor may be of inference mode."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Rows of the model's embedding table."""
+        embeddings: Any = self.model.get_input_embeddings()
+        return int(embeddings.num_embeddings)
 
     def without_grad(self) -> AbstractContextManager[Any]:
         """Switch gradients off."""
@@ -89,21 +122,22 @@ class Engine:
     def generate(
         self,
         batch: Batch,
-        config: Any,  # noqa: ANN401
+        config: "GenerationConfig",
         *,
         criteria: Sequence[Any] = (),
         processors: Sequence[Any] = (),
-    ) -> Any:  # noqa: ANN401
+    ) -> object:
         """Call the model's `generate`; the first `n_columns(batch)` columns are the prompts.
 
         The processors come after those of the settings.
         """
         from transformers import LogitsProcessorList, StoppingCriteriaList
 
+        model: Any = self.model
         ids, mask = self._columns(batch)
         with self.without_grad():
             cache = {"past_key_values": self._cache(batch, config)} if self.keeps_cache else {}
-            return self.model.generate(
+            return model.generate(
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=config,
@@ -112,7 +146,9 @@ class Engine:
                 **cache,
             )
 
-    def read(self, ids: "torch.Tensor", mask: "torch.Tensor", cache: Any) -> "torch.Tensor":  # noqa: ANN401
+    def read(
+        self, ids: "torch.Tensor", mask: "torch.Tensor", cache: "Cache | None"
+    ) -> "torch.Tensor":
         """Read new columns behind those of a cache, and add them to it.
 
         `mask` has 1 for tokens and 0 for padding, for all columns up to the last new one.
@@ -155,7 +191,7 @@ class Engine:
             ).logits
         return logits[:, -n_last:]
 
-    def new_cache(self, n_columns: int, *, prefix: Any, owner: Sequence[int]) -> Any:  # noqa: ANN401
+    def new_cache(self, n_columns: int, *, prefix: "Cache | None", owner: Sequence[int]) -> "Cache":
         """Make a key-value cache with room for `n_columns`: steps need not copy it.
 
         The growing cache of transformers copies all keys and values at every step, which takes most
@@ -168,7 +204,8 @@ class Engine:
         n_layers = len(DynamicCache(config=self.model.config).layers)
         layers = [_layer_class()(n_columns) for _ in range(n_layers)]
         if prefix is not None:
-            for layer, of_prefix in zip(layers, prefix.layers, strict=True):
+            beginnings: Sequence[Any] = prefix.layers
+            for layer, of_prefix in zip(layers, beginnings, strict=True):
                 layer.start(of_prefix.keys, of_prefix.values, owner)
         return Cache(layers=layers)
 
@@ -188,11 +225,11 @@ class Engine:
             mask.append(ones + rest_ones)
         return self._tensor(ids), self._tensor(mask)
 
-    def _cache(self, batch: Batch, config: Any) -> Any:  # noqa: ANN401
+    def _cache(self, batch: Batch, config: "GenerationConfig") -> "Cache":
         """Make the cache of a batch and of what it writes."""
         return self._start_of(batch, n_columns(batch) + config.max_new_tokens)
 
-    def _start_of(self, batch: Batch, n_columns: int) -> Any:  # noqa: ANN401
+    def _start_of(self, batch: Batch, n_columns: int) -> "Cache":
         """Make a cache in which each row starts with the keys and values of its prefix."""
         if batch.prefixes and self._cached[0] != batch.prefixes:
             self.forget()
@@ -201,7 +238,7 @@ class Engine:
             n_columns, prefix=self._cached[1] if batch.prefixes else None, owner=batch.owner
         )
 
-    def _prefill(self, batch: Batch) -> Any:  # noqa: ANN401
+    def _prefill(self, batch: Batch) -> "Cache":
         """Compute the keys and values of the distinct prefixes, each once."""
         from transformers import DynamicCache
 
@@ -244,7 +281,7 @@ def _padded(tokens: Sequence[int], width: int) -> tuple[list[int], list[int]]:
 
 
 @cache
-def _layer_class() -> Any:  # noqa: ANN401
+def _layer_class() -> Callable[[int], Any]:
     """Make the class on first use, when transformers is there."""
     import torch
     from transformers.cache_utils import DynamicLayer
@@ -341,10 +378,9 @@ def prefix_obstacle(engine: Engine, *, exact: bool) -> str | None:
 
 def _rows(engine: Engine) -> list[list[int]]:
     """Make rows of unequal length from the whole vocabulary."""
-    vocabulary = engine.model.get_input_embeddings().num_embeddings
     lengths = (_PREFIX + _SHORT, _PREFIX + _LONG, _PREFIX + _SHORT)
     return [
-        [(7919 * (17 * row + column) + 13) % vocabulary for column in range(length)]
+        [(7919 * (17 * row + column) + 13) % engine.vocabulary for column in range(length)]
         for row, length in enumerate(lengths)
     ]
 
@@ -377,5 +413,6 @@ def _first_logits(engine: Engine, batch: Batch) -> "torch.Tensor":
     config = transformers.GenerationConfig(
         do_sample=False, max_new_tokens=1, output_logits=True, return_dict_in_generate=True
     )
-    logits: torch.Tensor = engine.generate(batch, config).logits[0]
+    written: Any = engine.generate(batch, config)
+    logits: torch.Tensor = written.logits[0]
     return logits.double()

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models._replies import MalformedReplyError
+from surface_consistency.models._replies import first_choice
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = ["PromptScores", "read_prompt_scores", "scoring_body"]
@@ -64,7 +64,7 @@ def scoring_body(
         The body of a request to `completions`. One token is asked for besides, since many servers
         refuse to write none; temperature 1 leaves the probabilities as they are.
     """
-    asked: dict[str, JsonValue] = (
+    fields: dict[str, JsonValue] = (
         {"echo": True, "logprobs": 1} if by == "echo" else {"prompt_logprobs": 0}
     )
     return {
@@ -73,14 +73,14 @@ def scoring_body(
         "max_tokens": 1,
         "temperature": 1.0,
         "top_p": 1.0,
-        **asked,
+        **fields,
         **extra,
     }
 
 
 def read_prompt_scores(
-    request: ScoringRequest, reply: object, *, by: PromptScores, server: str
-) -> tuple[ScoredText, str | None]:
+    request: ScoringRequest, reply: Mapping[str, Any], *, by: PromptScores, server: str
+) -> ScoredText:
     """Read the log-probabilities of a continuation.
 
     Args:
@@ -90,21 +90,16 @@ def read_prompt_scores(
         server: Address, for messages.
 
     Returns:
-        The scores, with the texts of the tokens, and their ids where the server tells them; and the
-        model's id.
+        The scores, with the texts of the tokens, and their ids where the server tells them.
 
     Raises:
-        MalformedReplyError: If the reply is not what the protocol says.
+        ValueError: If the reply is not what the protocol says.
         RunnerError: If the server tells no log-probabilities of prompts, those of other tokens than
             were sent, or what are none.
     """
-    if not isinstance(reply, dict):
-        raise MalformedReplyError(f"a JSON object was expected, got {type(reply).__name__}")
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise MalformedReplyError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
-    told = _echoed(choices[0]) if by == "echo" else _prompt_tokens(choices[0], reply)
-    if told is None:
+    choice = first_choice(reply)
+    tokens = _echoed(choice) if by == "echo" else _prompt_tokens(choice, reply)
+    if tokens is None:
         raise RunnerError(
             f"{server} tells no log-probabilities of prompts (asked for by {by!r}); ask with "
             f"score_by={'prompt_logprobs' if by == 'echo' else 'echo'!r} (--runner-option "
@@ -113,7 +108,7 @@ def read_prompt_scores(
         )
     text = request.context + request.continuation
     try:
-        spans = _aligned(told, text)
+        spans = _aligned(tokens, text)
     except _OtherTokensError as error:
         sent = text[error.place : error.place + _SHOWN]
         raise RunnerError(
@@ -122,9 +117,7 @@ def read_prompt_scores(
             f"{error.token!r}; see that it neither changes prompts (templates, trimming) nor "
             "answers requests of others"
         ) from None
-    model = reply.get("model")
-    scored = _scored(request, told[: len(spans)], spans, server)
-    return scored, model if isinstance(model, str) else None
+    return _scored(request, tokens[: len(spans)], spans, server)
 
 
 def _echoed(choice: Mapping[str, Any]) -> list[_Token] | None:
@@ -132,15 +125,15 @@ def _echoed(choice: Mapping[str, Any]) -> list[_Token] | None:
 
     Without an echo only what was written has log-probabilities, from its first token on.
     """
-    told = choice.get("logprobs")
-    if not isinstance(told, dict):
+    logprobs = choice.get("logprobs")
+    if not isinstance(logprobs, dict):
         return None
-    texts, values = told.get("tokens"), told.get("token_logprobs")
+    texts, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
     if not isinstance(texts, list) or not isinstance(values, list) or len(texts) <= 1:
         return None
     if len(texts) != len(values) or not all(isinstance(text, str) for text in texts):
-        raise MalformedReplyError(f"{len(texts)} tokens have {len(values)} log-probabilities")
-    best = told.get("top_logprobs")
+        raise ValueError(f"{len(texts)} tokens have {len(values)} log-probabilities")
+    best = logprobs.get("top_logprobs")
     if not isinstance(best, list) or len(best) != len(texts):
         best = [None] * len(texts)
     return [
@@ -158,18 +151,18 @@ def _is_best(value: object, others: object) -> bool | None:
 
 def _prompt_tokens(choice: Mapping[str, Any], reply: Mapping[str, Any]) -> list[_Token] | None:
     """Read vLLM's field: for each token but the first one mapping of ids."""
-    told = choice.get("prompt_logprobs", reply.get("prompt_logprobs"))
-    if not isinstance(told, list) or not told:
+    entries = choice.get("prompt_logprobs", reply.get("prompt_logprobs"))
+    if not isinstance(entries, list) or not entries:
         return None
     tokens: list[_Token] = []
-    for entry in told:
+    for entry in entries:
         if entry is None and not tokens:
             tokens.append(_Token(text=None, log_probability=None))
             continue
         # The token of the prompt comes first; what the server adds are more probable ones.
         name, value = next(iter(entry.items()), ("", None)) if isinstance(entry, dict) else ("", 0)
         if not isinstance(value, dict) or not isinstance(value.get("decoded_token"), str):
-            raise MalformedReplyError(f"an entry of `prompt_logprobs` is {str(entry)[:80]}")
+            raise ValueError(f"an entry of `prompt_logprobs` is {str(entry)[:80]}")
         rank = value.get("rank")
         tokens.append(
             _Token(
@@ -250,11 +243,11 @@ def _of_parts(parts: Sequence[str], after: str, text: str, place: int) -> list[t
         for part in parts:
             if place == len(text) or n_bytes == len(behind):
                 break
-            told = _bytes(part.removeprefix(_BYTES))
-            if not behind.startswith(told, n_bytes):
+            data = _bytes(part.removeprefix(_BYTES))
+            if not behind.startswith(data, n_bytes):
                 raise _OtherTokensError(place, part)
             begin = len(behind[:n_bytes].decode(errors="ignore"))
-            n_bytes += len(told)
+            n_bytes += len(data)
             # A character belongs to every token that holds some of its bytes.
             end = len(behind[:n_bytes].decode(errors="replace"))
             spans.append((place + begin, place + end))
@@ -268,10 +261,11 @@ def _of_parts(parts: Sequence[str], after: str, text: str, place: int) -> list[t
     return [(place, end)] * len(parts)
 
 
-def _bytes(told: str) -> bytes:
+def _bytes(escaped: str) -> bytes:
     """Read letters and escaped bytes."""
     return b"".join(
-        bytes([int(code, 16)]) if code else letter.encode() for code, letter in _BYTE.findall(told)
+        bytes([int(code, 16)]) if code else letter.encode()
+        for code, letter in _BYTE.findall(escaped)
     )
 
 
@@ -299,20 +293,20 @@ def _scored(
     if n_context:
         start = next(n for n, (_, end) in enumerate(spans) if end > n_context)
     _check_begin(request, server, has_begin=has_begin, is_whole=start == 0)
-    kept = tokens[start:]
+    own = tokens[start:]
     values = [
-        _checked(token, request, server, is_first=start + n == 0) for n, token in enumerate(kept)
+        _checked(token, request, server, is_first=start + n == 0) for n, token in enumerate(own)
     ]
-    greedy = [token.is_greedy for token in kept[start == 0 :]]
-    ids = tuple(token.id for token in kept if token.id is not None)
+    greedy = [token.is_greedy for token in own[start == 0 :]]
+    ids = tuple(token.id for token in own if token.id is not None)
     return ScoredText(
         request_id=request.id,
         log_probabilities=tuple(values),
         tokens=tuple(
             text[begin:end] if token.text is None else token.text
-            for token, (begin, end) in zip(kept, spans[start:], strict=True)
+            for token, (begin, end) in zip(own, spans[start:], strict=True)
         ),
-        token_ids=ids if len(ids) == len(kept) else None,
+        token_ids=ids if len(ids) == len(own) else None,
         n_context_tokens=start,
         is_greedy=None if None in greedy or not greedy else all(greedy),
         boundary="moved" if n_context and spans[start][0] < n_context else "clean",
@@ -346,10 +340,10 @@ def _checked(
     if is_first and value is None:
         return None
     if value is None or math.isnan(value) or value > _ROUNDING:
-        said = "none" if value is None else f"{value:g}"
+        shown = "none" if value is None else f"{value:g}"
         raise RunnerError(
             f"{server} gives token {token.text!r} of request {request.id!r} the log-probability "
-            f"{said}, which is none; see the server's log, and that it tells log-probabilities of "
+            f"{shown}, which is none; see the server's log, and that it tells log-probabilities of "
             "the model as they are"
         )
     return min(value, 0.0)

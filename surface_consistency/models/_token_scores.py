@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
-from surface_consistency.models._batching import WORTHWHILE, common_prefix_length, cut_batches
-from surface_consistency.models._engine import Batch, Engine
+from surface_consistency.models._batching import common_prefix_length, cut_batches
+from surface_consistency.models._engine import Batch, Engine, shared_batch
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 if TYPE_CHECKING:
@@ -84,11 +84,10 @@ class TokenScorer:
     def score(self, batch: Sequence[Sequence[_Row]]) -> list[ScoredText]:
         """Score one batch; every text of it comes back under its id."""
         scored = [_scored(row, None) for same in batch for row in same if row.n_read == 0]
-        vocabulary = self.engine.model.get_input_embeddings().num_embeddings
         rows = [same for same in batch if max(row.n_read for row in same) > 0]
         while rows:
             n_last = max(row.n_read for same in rows for row in same)
-            n_rows = max(1, _LOGITS // (n_last * vocabulary))
+            n_rows = max(1, _LOGITS // (n_last * self.engine.vocabulary))
             part, rows = rows[:n_rows], rows[n_rows:]
             n_last = max(row.n_read for same in part for row in same)
             logits = self.engine.score(self._lay_out(part), n_last)
@@ -99,9 +98,8 @@ class TokenScorer:
     def _lay_out(self, rows: Sequence[Sequence[_Row]]) -> Batch:
         """Split rows into the prefixes of their contexts and the rest, where that saves work."""
         inputs = [same[0].ids[:-1] for same in rows]
-        plain = Batch(suffixes=inputs)
         if not self.reuse_prefix:
-            return plain
+            return Batch(suffixes=inputs)
         members: dict[str, list[int]] = {}
         for place, same in enumerate(rows):
             request = same[0].request
@@ -115,15 +113,7 @@ class TokenScorer:
             )
             for place in places:
                 shared[place] = tuple(inputs[place][:n])
-        if not all(shared):
-            return plain
-        distinct = tuple(dict.fromkeys(shared))
-        batch = Batch(
-            prefixes=distinct,
-            owner=[distinct.index(prefix) for prefix in shared],
-            suffixes=[ids[len(prefix) :] for ids, prefix in zip(inputs, shared, strict=True)],
-        )
-        return batch if batch.n_computed <= WORTHWHILE * plain.n_computed else plain
+        return shared_batch(inputs, shared)
 
     def _rows(self, requests: Sequence[ScoringRequest]) -> Iterator[_Row]:
         """Tokenise requests whole, and refuse those that do not fit."""
@@ -182,13 +172,13 @@ class TokenScorer:
                 f"the continuation {request.continuation!r} of request {request.id!r} has no "
                 f"tokens in {self.label}; give it some text"
             )
-        kept = list(ids[: last + 1])
+        token_ids = list(ids[: last + 1])
         if place == 0:
             before = self._before(request)
-            kept, place = before + kept, len(before)
+            token_ids, place = before + token_ids, len(before)
         return _Row(
             request=request,
-            ids=array("i", kept),
+            ids=array("i", token_ids),
             start=place,
             boundary="moved" if is_moved else "clean",
         )
@@ -197,22 +187,20 @@ class TokenScorer:
         """Give the token that stands before the first one, as the request asks."""
         if request.bos == "none":
             return []
-        name = "begin" if request.bos == "model" else "end"
-        token = (
-            self.tokenizer.bos_token_id if request.bos == "model" else self.tokenizer.eos_token_id
-        )
+        name, token, other = "end", self.tokenizer.eos_token_id, '"model" for the begin token'
+        if request.bos == "model":
+            name, token, other = "begin", self.tokenizer.bos_token_id, '"eos" for the end token'
         if token is None:
-            others = {"begin": '"eos" for the end token', "end": '"model" for the begin token'}
             raise RunnerError(
                 f"{self.label} has no {name} token to put before request {request.id!r}, a text "
-                f'without context; ask with bos={others[name]}, or bos="none", which leaves its '
-                "first token out"
+                f'without context; ask with bos={other}, or bos="none", which leaves its first '
+                "token out"
             )
         return [token]
 
     def _checked(self, row: _Row) -> _Row:
         """Refuse what the model cannot read."""
-        vocabulary = self.engine.model.get_input_embeddings().num_embeddings
+        vocabulary = self.engine.vocabulary
         if max(row.ids) >= vocabulary:
             raise RunnerError(
                 f"the tokenizer of {self.label} gives request {row.request.id!r} token "
@@ -235,9 +223,9 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
     log_probabilities = list(untold)
     is_greedy, means, deviations = None, None, None
     if logits is not None:
-        told = logits[-row.n_read :].float()
-        targets = torch.tensor(row.ids[row.first :], device=told.device)
-        of_targets = told.gather(-1, targets[:, None])[:, 0] - told.logsumexp(-1)
+        of_row = logits[-row.n_read :].float()
+        targets = torch.tensor(row.ids[row.first :], device=of_row.device)
+        of_targets = of_row.gather(-1, targets[:, None])[:, 0] - of_row.logsumexp(-1)
         if bool(of_targets.isnan().any()):
             raise RunnerError(
                 f"the model gives request {row.request.id!r} logits that are no numbers; load it "
@@ -245,9 +233,9 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
             )
         # Rounding can lift a certain token a little above probability one.
         log_probabilities += of_targets.clamp(max=0.0).tolist()
-        is_greedy = bool((told.argmax(-1) == targets).all())
+        is_greedy = bool((of_row.argmax(-1) == targets).all())
         if row.request.vocabulary_moments:
-            of_all = told.log_softmax(-1)
+            of_all = of_row.log_softmax(-1)
             weights = of_all.exp()
             # A token of probability 0 adds nothing, though its logarithm is infinite.
             of_all = of_all.where(weights > 0.0, 0.0)

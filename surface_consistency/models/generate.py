@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import NoReturn, TextIO
 
@@ -169,7 +169,9 @@ def run_prompts(
         waiting &= {prompt.id for prompt in distinct}
     with progress_reporter(progress) as report:
         is_answered = len(waiting) < len(distinct)
-        asker = _Asker(runner, params, log, batch_size, is_answered=is_answered)
+        asker = _Asker(
+            runner=runner, params=params, log=log, limit=batch_size, is_answered=is_answered
+        )
 
         def tell() -> None:
             done = len(distinct) - len(waiting) + asker.n_asked
@@ -190,32 +192,24 @@ def run_prompts(
     )
 
 
+@dataclass(kw_only=True, eq=False)
 class _Asker:
     """Asks batches in parts that fit the device, and logs each part."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        params: GenerationParams,
-        log: RunLog,
-        limit: int | None,
-        *,
-        is_answered: bool,
-    ) -> None:
-        self._runner = runner
-        self._params = params
-        self._log = log
-        self._limit = limit
-        self._is_answered = is_answered
-        self._refused: list[str] = []
-        self.n_asked = 0
-        self.n_errors = 0
+    runner: Runner
+    params: GenerationParams
+    log: RunLog
+    limit: int | None
+    is_answered: bool
+    refused: list[str] = field(default_factory=list)
+    n_asked: int = 0
+    n_errors: int = 0
 
     def ask(self, batch: Sequence[Prompt]) -> Iterator[None]:
         """Ask a batch to its end, yielding after each logged part."""
         rest = list(batch)
         while rest:
-            size = min(len(rest), self._limit or len(rest))
+            size = min(len(rest), self.limit or len(rest))
             part, rest = rest[:size], rest[size:]
             rest = [*self._ask_part(part), *rest]
             yield
@@ -226,7 +220,7 @@ class _Asker:
         answers: list[Generation] = []
         try:
             stored = time.monotonic()
-            generations = self._runner.generate(part, self._params)
+            generations = self.runner.generate(part, self.params)
             with ExitStack() as stack:
                 # A server is asked no further while an error is on its way to the user.
                 stack.callback(getattr(generations, "close", lambda: None))
@@ -240,12 +234,12 @@ class _Asker:
             if len(part) == 1:
                 answers.extend(_too_large(prompt, error) for prompt in waiting.values())
                 return []
-            self._limit = len(part) // 2
+            self.limit = len(part) // 2
             _logger.warning(
                 "runner %r ran out of memory at %d prompts; going on with batches of %d",
-                self._runner.name,
+                self.runner.name,
                 len(part),
-                self._limit,
+                self.limit,
             )
             return list(waiting.values())
         except (SurfaceConsistencyError, OSError):
@@ -253,14 +247,14 @@ class _Asker:
         except Exception as error:
             # A runner is anyone's code: whatever it raises is told the same way.
             raise RunnerError(
-                f"runner {self._runner.name!r} failed on {_named(list(waiting))}: "
+                f"runner {self.runner.name!r} failed on {_named(list(waiting))}: "
                 f"{type(error).__name__}: {error}"
             ) from error
         finally:
             self._store(answers)
         if waiting:
             raise RunnerError(
-                f"runner {self._runner.name!r} gave no generation for {_named(list(waiting))}; it "
+                f"runner {self.runner.name!r} gave no generation for {_named(list(waiting))}; it "
                 "must answer every prompt, if only with an error"
             )
         return []
@@ -269,30 +263,30 @@ class _Asker:
         """Match an answer to the prompt that waits for it."""
         if not isinstance(generation, Generation):
             raise RunnerError(
-                f"runner {self._runner.name!r} yielded a {type(generation).__name__}; expected "
+                f"runner {self.runner.name!r} yielded a {type(generation).__name__}; expected "
                 "surface_consistency.schemas.Generation"
             )
         prompt = waiting.pop(generation.prompt_id, None)
         if prompt is None:
             raise RunnerError(
-                f"runner {self._runner.name!r} answered prompt {generation.prompt_id!r}, which it "
+                f"runner {self.runner.name!r} answered prompt {generation.prompt_id!r}, which it "
                 "was not asked in this batch, or answered before"
             )
-        answer = separate_thought(generation, self._params)
+        answer = separate_thought(generation, self.params)
         return answer.model_copy(update={"prompt_key": prompt.key})
 
     def _check_refusals(self, answer: Generation) -> None:
         """End a run of which nothing was answered and every prompt fails in the same words."""
         if answer.error is None or answer.finish_reason != "error":
-            self._is_answered = True
-        if self._is_answered or answer.error is None:
+            self.is_answered = True
+        if self.is_answered or answer.error is None:
             return
         words = _NUMBER.sub("#", answer.error)
-        self._refused = [*(one for one in self._refused if one == words), words]
-        limit = getattr(self._runner, "max_refusals", _MAX_REFUSALS)
-        if len(self._refused) >= limit:
+        self.refused = [*(one for one in self.refused if one == words), words]
+        limit = getattr(self.runner, "max_refusals", _MAX_REFUSALS)
+        if len(self.refused) >= limit:
             raise RunnerError(
-                f"runner {self._runner.name!r} answered none of its first prompts and gave the "
+                f"runner {self.runner.name!r} answered none of its first prompts and gave the "
                 f"same error for {limit:,} in a row: {answer.error}. Mend what it says and start "
                 "again, the same prompts are asked anew; if it is right and only these prompts "
                 "are at fault, give the runner a larger max_refusals"
@@ -301,7 +295,7 @@ class _Asker:
     def _store(self, answers: list[Generation]) -> None:
         """Log answers, count them, and forget them."""
         if answers:
-            self._log.append(answers)
+            self.log.append(answers)
         self.n_asked += len(answers)
         self.n_errors += sum(answer.finish_reason == "error" for answer in answers)
         answers.clear()

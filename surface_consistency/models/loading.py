@@ -11,6 +11,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
@@ -61,10 +62,10 @@ class ModelSource:
     label: str
     """Name for errors and fingerprints: the folder's name or the hub id."""
 
-    revision: str | None
+    revision: str | None = None
     """Commit of the hub repository; None for a folder."""
 
-    digest: str | None
+    digest: str | None = None
     """Digest of the folder's files; None for the hub."""
 
     gguf_file: str | None = None
@@ -106,11 +107,9 @@ def find_model(
                 f"{text} is a model of an installed package; leave out `revision` and `gguf_file`, "
                 "or name a hub id"
             )
-        found = named_model_folder(text)
-        digest = found.name.removeprefix(f"{text}-")
-        return ModelSource(
-            location=str(found), label=text, revision=None, digest=digest, is_unpacked=True
-        )
+        unpacked = named_model_folder(text)
+        digest = unpacked.name.removeprefix(f"{text}-")
+        return ModelSource(location=str(unpacked), label=text, digest=digest, is_unpacked=True)
     is_path = folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1
     if is_path or folder.exists():
         raise SourceNotFoundError(
@@ -123,27 +122,19 @@ def find_model(
 def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSource:
     """Check a folder for what a model needs."""
     if revision is not None or is_hub_cache(folder):
-        found = find_snapshot(folder, revision)
-        check_whole(found.path, found.label)
-        if found.commit is None:
-            return replace(_local(found.path, None, gguf_file), label=found.label)
-        return ModelSource(
-            location=str(found.path),
-            label=found.label,
-            revision=found.commit,
-            digest=None,
-            gguf_file=gguf_file,
+        snapshot = find_snapshot(folder, revision)
+        check_whole(snapshot.path, snapshot.label)
+        if snapshot.commit is None:
+            return replace(_local(snapshot.path, None, gguf_file), label=snapshot.label)
+        source = ModelSource(
+            location=str(snapshot.path), label=snapshot.label, revision=snapshot.commit
         )
+        return replace(source, gguf_file=gguf_file)
     if gguf_file is not None:
         if not (folder / gguf_file).is_file():
             raise SourceNotFoundError(f"{folder} holds no {gguf_file}; see the name of the file")
-        return ModelSource(
-            location=str(folder),
-            label=Path(gguf_file).stem,
-            revision=None,
-            digest=_digest(folder / gguf_file),
-            gguf_file=gguf_file,
-        )
+        name, digest = Path(gguf_file).stem, _digest(folder / gguf_file)
+        return ModelSource(location=str(folder), label=name, digest=digest, gguf_file=gguf_file)
     if not (folder / "config.json").is_file():
         raise SourceNotFoundError(
             f"{folder} holds no config.json, so it is not a model folder; save the model there "
@@ -154,9 +145,7 @@ def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSo
             f"{folder} holds a model but no tokenizer (looked for {', '.join(_TOKENIZER_FILES)}); "
             "save the tokenizer there with tokenizer.save_pretrained()"
         )
-    return ModelSource(
-        location=str(folder), label=folder.resolve().name, revision=None, digest=_digest(folder)
-    )
+    return ModelSource(location=str(folder), label=folder.resolve().name, digest=_digest(folder))
 
 
 def _remote(repository: str, revision: str | None, gguf_file: str | None) -> ModelSource:
@@ -214,9 +203,7 @@ def _remote(repository: str, revision: str | None, gguf_file: str | None) -> Mod
     # Files of a repository may lie in folders of it, below that of the commit.
     commit = Path(fetched).parents[Path(wanted).as_posix().count("/")].name
     label = repository if gguf_file is None else f"{repository}/{gguf_file}"
-    return ModelSource(
-        location=repository, label=label, revision=commit, digest=None, gguf_file=gguf_file
-    )
+    return ModelSource(location=repository, label=label, revision=commit, gguf_file=gguf_file)
 
 
 def _named(repository: str) -> str:
@@ -422,7 +409,7 @@ def _once(record: logging.LogRecord) -> bool:
 
 
 @contextmanager
-def quiet_bars(logging: Any) -> Iterator[None]:  # noqa: ANN401
+def quiet_bars(logging: ModuleType) -> Iterator[None]:
     """Keep loading bars out of files: they are for terminals."""
     if sys.stderr.isatty() or not logging.is_progress_bar_enabled():
         yield

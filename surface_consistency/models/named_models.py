@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import filelock
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.schemas.jsonl import part_beside, remove_abandoned, writing_error
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 __all__ = [
     "NAMED_MODELS",
@@ -97,9 +100,9 @@ def named_model_folder(name: str) -> Path:
         RunnerError: If the weights cannot be read.
     """
     model = NAMED_MODELS[name]
-    found = find_spec(model.package)
+    module = find_spec(model.package)
     file = None
-    for place in (found.submodule_search_locations or ()) if found is not None else ():
+    for place in (module.submodule_search_locations or ()) if module is not None else ():
         file = Path(place) / model.gguf_file
     if file is None or not file.is_file():
         raise MissingDependencyError(f"model {name!r}", model.distribution, model.extra)
@@ -131,7 +134,7 @@ def check_gguf_dependencies() -> None:
             raise MissingDependencyError("reading a GGUF file", library, "smol")
 
 
-def load_gguf(location: str, gguf_file: str, **options: Any) -> Any:  # noqa: ANN401
+def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedModel":
     """Load a model from a GGUF file, its weights unpacked to full numbers.
 
     Args:

@@ -1,25 +1,34 @@
 """A runner for any server that speaks the OpenAI protocol."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import get_args
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from surface_consistency.errors import MissingDependencyError, RunnerError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models._decoding import cut_at_stop
-from surface_consistency.models._http_session import Limits, Session
 from surface_consistency.models._prompt_scores import PromptScores, read_prompt_scores, scoring_body
-from surface_consistency.models._replies import read_reply
+from surface_consistency.models._replies import is_filtered, read_reply, served_model
 from surface_consistency.models.thoughts import separate_thought
+from surface_consistency.runs.redaction import Redactor
+from surface_consistency.runs.web import Reply, Request, WebClient
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = ["OpenAICompatibleRunner"]
 
-_BATCHES_IN_FLIGHT = 16
+_BATCHES_IN_FLIGHT: Final = 16
+_COMPLETIONS: Final = "/completions"
+_CHAT: Final = "/chat/completions"
+_ADDRESS_HINT: Final = (
+    "see that it serves this model, that base_url ends where its API begins (often /v1), and "
+    "text_as_chat for servers without plain completions"
+)
 
 
 class OpenAICompatibleRunner:
@@ -95,22 +104,10 @@ class OpenAICompatibleRunner:
         extra_body: Mapping[str, JsonValue] | None = None,
         score_by: PromptScores = "echo",
     ) -> None:
-        try:
-            import httpx  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("asking a server", "httpx", "server") from error
         if not model:
             raise ValueError("model is empty; give the id under which the server knows it")
-        if concurrency < 1 or max_retries < 0 or timeout <= 0 or first_wait < 0:
-            raise ValueError(
-                "concurrency is at least 1, max_retries and first_wait at least 0, timeout above "
-                f"0; got {concurrency}, {max_retries}, {first_wait}, {timeout}"
-            )
-        if max_reply_bytes < 1 or max_refusals < 1:
-            raise ValueError(
-                f"max_reply_bytes and max_refusals are at least 1; got {max_reply_bytes}, "
-                f"{max_refusals}"
-            )
+        if max_refusals < 1:
+            raise ValueError(f"max_refusals is at least 1, got {max_refusals}")
         if score_by not in get_args(PromptScores):
             raise ValueError(
                 f"score_by is one of {', '.join(get_args(PromptScores))}, got {score_by!r}"
@@ -118,15 +115,18 @@ class OpenAICompatibleRunner:
         self.max_refusals = max_refusals
         """Errors in the same words that end a run without answers; see `run_prompts`."""
         self._model = model
-        self._base_url = _address(base_url)
         self._api_key_env = api_key_env
-        self._limits = Limits(
+        self._client = WebClient(
+            url=_address(base_url),
+            name="the server",
             concurrency=concurrency,
             timeout=timeout,
-            max_reply_bytes=max_reply_bytes,
             max_retries=max_retries,
             first_wait=first_wait,
             longest_wait=longest_wait,
+            max_reply_bytes=max_reply_bytes,
+            most_lost=max(3, concurrency),
+            address_hint=_ADDRESS_HINT,
         )
         self._pinned = served_model
         self.served_model = served_model
@@ -152,7 +152,7 @@ class OpenAICompatibleRunner:
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
         """Cut the run into batches that keep the server busy; see `BatchPlanner`."""
-        size = self._limits.concurrency * _BATCHES_IN_FLIGHT
+        size = self._client.concurrency * _BATCHES_IN_FLIGHT
         for start in range(0, len(prompts), size):
             yield prompts[start : start + size]
 
@@ -170,18 +170,17 @@ class OpenAICompatibleRunner:
             RunnerError: If the server refuses the key or the model, answers with another model
                 than before, asks for too long a wait, or fails prompt after prompt.
         """
-        session = self._session(
-            request=lambda prompt: _request(
-                prompt,
-                params,
-                model=self._model,
-                text_as_chat=self._text_as_chat,
-                max_tokens_field=self._max_tokens_field,
-                extra=self._extra,
-            ),
-            finish=lambda generation: _finished(generation, params),
-        )
-        yield from session.ask(prompts)
+        client = self._ready_client()
+
+        def read(place: int, content: dict[str, Any]) -> Generation:
+            answer = read_reply(prompts[place], content)
+            self._check_model(served_model(content))
+            return _finished(_cleared(answer, client.redactor), params)
+
+        requests = [self._request(prompt, params) for prompt in prompts]
+        with closing(client.ask(requests, read)) as replies:
+            for reply in replies:
+                yield reply.value or _unanswered(prompts[reply.place], reply)
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
         """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
@@ -206,57 +205,63 @@ class OpenAICompatibleRunner:
                 "text_as_chat sends texts as turns of a conversation, of which servers tell no "
                 "log-probabilities; leave it out, or read answers with --read generate"
             )
-        asked = {request.id: request for request in requests}
 
-        def read(prompt: Prompt, reply: object) -> tuple[Generation, str | None]:
-            scored, model = read_prompt_scores(
-                asked[prompt.id], reply, by=self._score_by, server=self._base_url
+        def read(place: int, content: dict[str, Any]) -> ScoredText:
+            by, server = self._score_by, self._client.url
+            scored = read_prompt_scores(requests[place], content, by=by, server=server)
+            self._check_model(served_model(content))
+            return scored
+
+        bodies = [
+            scoring_body(request, model=self._model, by=self._score_by, extra=self._extra)
+            for request in requests
+        ]
+        sent = [Request(body, _COMPLETIONS) for body in bodies]
+        with closing(self._ready_client().ask(sent, read)) as replies:
+            for reply in replies:
+                if reply.value is None:
+                    raise RunnerError(
+                        f"request {requests[reply.place].id!r} was not scored: {reply.refusal}; "
+                        "see whether the server tells log-probabilities of prompts (such as "
+                        "vLLM), or read answers with --read generate"
+                    )
+                yield reply.value
+
+    def _ready_client(self) -> WebClient:
+        """Give the client the key, which may have been set since the last batch."""
+        variable = self._api_key_env
+        key = os.environ.get(variable, "").strip()
+        if any(not "!" <= character <= "~" for character in key):
+            # No header can hold it, and it would be quoted in an error.
+            raise RunnerError(
+                f"the environment variable {variable} holds spaces or characters that no key has; "
+                "set it again"
             )
-            return Generation(prompt_id=prompt.id, text="", scores=(scored,)), model
+        hint = f"put a key into the environment variable {variable}, which is unset"
+        if key:
+            hint = f"see the key in the environment variable {variable}"
+        return replace(self._client, key=key or None, key_hint=hint)
 
-        session = self._session(
-            request=lambda prompt: (
-                "completions",
-                scoring_body(
-                    asked[prompt.id], model=self._model, by=self._score_by, extra=self._extra
-                ),
-            ),
-            finish=lambda generation: generation,
-            read=read,
-        )
-        texts = [Prompt(id=item.id, text=item.context + item.continuation) for item in requests]
-        for generation in session.ask(texts):
-            if generation.error is not None:
-                raise RunnerError(
-                    f"request {generation.prompt_id!r} was not scored: {generation.error}; see "
-                    "whether the server tells log-probabilities of prompts (such as vLLM), or read "
-                    "answers with --read generate"
-                )
-            yield from generation.scores or ()
-
-    def _session(
-        self,
-        *,
-        request: Callable[[Prompt], tuple[str, dict[str, JsonValue]]],
-        finish: Callable[[Generation], Generation],
-        read: Callable[[Prompt, object], tuple[Generation, str | None]] = read_reply,
-    ) -> Session:
-        """Make the session of one batch."""
-        key = _key(self._api_key_env)
-        return Session(
-            base_url=self._base_url,
-            key=key,
-            limits=self._limits,
-            request=request,
-            finish=finish,
-            read=read,
-            check_model=self._check_model,
-            key_hint=(
-                f"see the key in the environment variable {self._api_key_env}"
-                if key
-                else f"put a key into the environment variable {self._api_key_env}, which is unset"
-            ),
-        )
+    def _request(self, prompt: Prompt, params: GenerationParams) -> Request:
+        """Build the request that asks for one prompt."""
+        body: dict[str, JsonValue] = {
+            "model": self._model,
+            self._max_tokens_field: params.max_tokens,
+            "temperature": params.temperature,
+        }
+        if params.stop and params.max_thought_tokens is None:
+            body["stop"] = list(params.stop)
+        if params.temperature > 0:
+            body["top_p"] = params.top_p
+            if params.seed is not None:
+                body["seed"] = params.seed
+        if prompt.messages is not None:
+            body["messages"] = [{"role": t.role, "content": t.content} for t in prompt.messages]
+        elif self._text_as_chat:
+            body["messages"] = [{"role": "user", "content": prompt.text}]
+        else:
+            return Request({**body, "prompt": prompt.text, **self._extra}, _COMPLETIONS)
+        return Request({**body, **self._extra}, _CHAT)
 
     def _check_model(self, model: str | None) -> None:
         """Refuse answers of two models in one run."""
@@ -266,9 +271,27 @@ class OpenAICompatibleRunner:
             self.served_model = model
         elif model != self.served_model:
             raise RunnerError(
-                f"{self._base_url} answers as {model!r} now and as {self.served_model!r} before; "
+                f"{self._client.url} answers as {model!r} now and as {self.served_model!r} before; "
                 "one run has one model: start a new run, and pin the model with served_model"
             )
+
+
+def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:
+    """Make the record of a prompt that was refused or lost."""
+    error = reply.refusal or ""
+    is_filter = is_filtered(reply.said)
+    return Generation(
+        prompt_id=prompt.id,
+        text=None,
+        finish_reason="content_filter" if is_filter else "error",
+        error=f"the server's content filter: {error}" if is_filter else error,
+    )
+
+
+def _cleared(generation: Generation, redactor: Redactor) -> Generation:
+    """Take the key out of texts that were put together from several."""
+    texts = {name: getattr(generation, name) for name in ("text", "thought", "error")}
+    return generation.model_copy(update={name: redactor.json(text) for name, text in texts.items()})
 
 
 def _finished(generation: Generation, params: GenerationParams) -> Generation:
@@ -276,26 +299,15 @@ def _finished(generation: Generation, params: GenerationParams) -> Generation:
     done = separate_thought(generation, params)
     if params.max_thought_tokens is None or done.text is None:
         return done
-    kept = cut_at_stop(done.text, params.stop)
-    return done if kept is None else done.model_copy(update={"text": kept, "finish_reason": "stop"})
-
-
-def _key(variable: str) -> str | None:
-    """Read the key; one that no header can hold would otherwise be quoted in an error."""
-    key = os.environ.get(variable, "").strip()
-    if any(not "!" <= character <= "~" for character in key):
-        raise RunnerError(
-            f"the environment variable {variable} holds spaces or characters that no key has; "
-            "set it again"
-        )
-    return key or None
+    cut = cut_at_stop(done.text, params.stop)
+    return done if cut is None else done.model_copy(update={"text": cut, "finish_reason": "stop"})
 
 
 def _address(base_url: str | None) -> str:
     """Check an address; credentials belong in the environment, not in a manifest or message."""
-    found = base_url or os.environ.get("OPENAI_BASE_URL", "")
-    parts = urlsplit(found)
-    if "@" in found or parts.query or parts.fragment:
+    address = base_url or os.environ.get("OPENAI_BASE_URL", "")
+    parts = urlsplit(address)
+    if "@" in address or parts.query or parts.fragment:
         raise ValueError(
             "base_url must not hold a user, password, query or fragment; put the key into the "
             "environment variable that api_key_env names"
@@ -303,36 +315,6 @@ def _address(base_url: str | None) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             "base_url is the http(s) address at which the API begins, such as "
-            f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {found!r}"
+            f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {address!r}"
         )
-    return found.rstrip("/")
-
-
-def _request(
-    prompt: Prompt,
-    params: GenerationParams,
-    *,
-    model: str,
-    text_as_chat: bool,
-    max_tokens_field: str,
-    extra: Mapping[str, JsonValue],
-) -> tuple[str, dict[str, JsonValue]]:
-    """Build the path and the body that ask for one prompt."""
-    body: dict[str, JsonValue] = {
-        "model": model,
-        max_tokens_field: params.max_tokens,
-        "temperature": params.temperature,
-    }
-    if params.stop and params.max_thought_tokens is None:
-        body["stop"] = list(params.stop)
-    if params.temperature > 0:
-        body["top_p"] = params.top_p
-        if params.seed is not None:
-            body["seed"] = params.seed
-    if prompt.messages is not None:
-        body["messages"] = [{"role": t.role, "content": t.content} for t in prompt.messages]
-    elif text_as_chat:
-        body["messages"] = [{"role": "user", "content": prompt.text}]
-    else:
-        return "completions", {**body, "prompt": prompt.text, **extra}
-    return "chat/completions", {**body, **extra}
+    return address.rstrip("/")

@@ -77,8 +77,8 @@ class OptionRunner:
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell what the runner tells, and how options are compared."""
-        told = {**self._runner.fingerprint(), "option_score": self._option_score}
-        return {**told, "majority": True} if self._majority else told
+        details = {**self._runner.fingerprint(), "option_score": self._option_score}
+        return {**details, "majority": True} if self._majority else details
 
     def rebatched(self, seed: int) -> "OptionRunner":
         """Give a runner of the same model with another batch composition, where it can.

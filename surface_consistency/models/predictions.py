@@ -9,7 +9,7 @@ import hashlib
 import re
 import warnings
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,19 +21,16 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.models.harness_logs import task_of
 from surface_consistency.models.prediction_rows import (
     ID_COLUMNS,
     PredictionColumns,
-    PredictionRow,
     PredictionSettings,
     accepted_answers,
     fact_of,
-    file_rows,
     find_columns,
     read_row,
-    shown,
 )
+from surface_consistency.models.result_files import result_rows, shown, task_of
 from surface_consistency.reading import existing_file, first_names
 
 __all__ = [
@@ -117,19 +114,19 @@ class Predictions:
         """
         if not any(self.names):
             raise ColumnNotFoundError(self._nameless())
-        found: dict[str, int] = {}
+        first_rows: dict[str, int] = {}
         conflicts: dict[str, str] = {}
         for part in (slice(0, 1), slice(1, None)):
-            best = frozenset(found)
+            best = frozenset(first_rows)
             for row, names in enumerate(self.names):
                 for name in names[part] if self.texts[row] is not None else ():
-                    first = row if name in best else found.setdefault(name, row)
+                    first = row if name in best else first_rows.setdefault(name, row)
                     if self.texts[first] != self.texts[row]:
                         conflicts.setdefault(name, self._conflict(name, first, row))
-        texts = {name: self.texts[row] or "" for name, row in found.items()}
+        texts = {name: self.texts[row] or "" for name, row in first_rows.items()}
         return {name: text for name, text in texts.items() if name not in conflicts}, conflicts
 
-    def match(self, asked: Asked) -> list[str | None]:
+    def match(self, index: Asked) -> list[str | None]:
         """Find the prediction of each question.
 
         A row goes by the id of a prompt, else by the text of a question. Where several questions,
@@ -138,7 +135,7 @@ class Predictions:
         question with its text.
 
         Args:
-            asked: The questions.
+            index: The questions.
 
         Returns:
             One text a prompt, None where there is none.
@@ -150,69 +147,69 @@ class Predictions:
         Warns:
             UnscoredWarning: If rows belong to no question.
         """
-        rows = self._in_order(asked) if self.settings.in_order else self._by_names(asked)
+        rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
         cut = [row for row in rows if row >= 0 and self.is_cut[row]]
         if len(cut) > _ECHO_SHARE * len(rows) and not self.settings.strip_prompt:
             raise _echo_error(len(cut), len(rows), str(self.path))
         return [None if row < 0 else self.texts[row] for row in rows]
 
-    def _in_order(self, asked: Asked) -> list[int]:
+    def _in_order(self, index: Asked) -> list[int]:
         """Take the rows in the order of the questions, once their digest is right."""
-        digest = questions_digest(asked.questions or asked.ids)
+        digest = questions_digest(index.questions or index.ids)
         if self.settings.in_order != digest:
             raise DataError(
                 f"in_order={self.settings.in_order!r} is not the digest of these "
-                f"{len(asked.ids):,} questions, which is {digest!r}: the predictions are those of "
+                f"{len(index.ids):,} questions, which is {digest!r}: the predictions are those of "
                 "other questions, or of another order"
             )
-        if len(self) != len(asked.ids):
+        if len(self) != len(index.ids):
             raise DataError(
-                f"{self.path}: {len(self):,} rows for {len(asked.ids):,} questions; with in_order "
+                f"{self.path}: {len(self):,} rows for {len(index.ids):,} questions; with in_order "
                 "each question has one row"
             )
         return list(range(len(self)))
 
-    def _by_names(self, asked: Asked) -> list[int]:
+    def _by_names(self, index: Asked) -> list[int]:
         """Find the row of each question, -1 for none."""
         if not any(self.names):
-            self._name_by_others(asked)
+            self._name_by_others(index)
         if not any(self.names):
-            raise ColumnNotFoundError(self._nameless(asked))
-        of_id = {name: place for place, name in enumerate(asked.ids)}
+            raise ColumnNotFoundError(self._nameless(index))
+        of_id = {name: place for place, name in enumerate(index.ids)}
         of_text: dict[str, list[int]] = {}
-        for place, text in enumerate(asked.questions or ()):
+        for place, text in enumerate(index.questions or ()):
             if text is not None:
                 of_text.setdefault(text.strip(), []).append(place)
-        found = [-1] * len(asked.ids)
+        rows_of = [-1] * len(index.ids)
         rows_of_text: dict[str, list[int]] = {}
         foreign: list[int] = []
         for row, names in enumerate(self.names):
             own = next((of_id[name] for name in names if name in of_id), None)
             text = next((name for name in names if name in of_text), None)
             if own is not None:
-                self._take(found, own, row, names[0])
+                self._take(rows_of, own, row, names[0])
             elif text is not None:
                 rows_of_text.setdefault(text, []).append(row)
             else:
                 foreign.append(row)
         shared = []
         for text, rows in rows_of_text.items():
-            places = [place for place in of_text[text] if found[place] < 0]
-            said = dict.fromkeys(t for row in rows if (t := self.texts[row]) is not None)
-            if len(said) > 1:
+            places = [place for place in of_text[text] if rows_of[place] < 0]
+            texts = dict.fromkeys(t for row in rows if (t := self.texts[row]) is not None)
+            if len(texts) > 1:
                 shared.append((text, rows, places))
                 continue
             row = next((row for row in rows if self.texts[row] is not None), rows[0])
             for place in places:
-                found[place] = row
+                rows_of[place] = row
         if shared:
-            foreign += self._tell_apart(shared, found, asked)
+            foreign += self._tell_apart(shared, rows_of, index)
         if len(foreign) == len(self):
             log = f", the log of the task {self.task!r}," if self.task else ""
             raise DataError(
                 f"no prediction belongs to a question: {self.path}{log} names questions such as "
                 f"{next(filter(None, self.names))[0]!r}, where ids such as "
-                f"{asked.ids[0]!r} or texts of questions are looked for; name the column that "
+                f"{index.ids[0]!r} or texts of questions are looked for; name the column that "
                 "holds them by id_column"
             )
         if foreign:
@@ -223,11 +220,11 @@ class Predictions:
                 UnscoredWarning,
                 stacklevel=5,
             )
-        return found
+        return rows_of
 
-    def _name_by_others(self, asked: Asked) -> None:
+    def _name_by_others(self, index: Asked) -> None:
         """Take the one further column of which every value names a question."""
-        known = {*asked.ids, *(text.strip() for text in asked.questions or () if text)}
+        known = {*index.ids, *(text.strip() for text in index.questions or () if text)}
         fitting = [name for name, values in self.others.items() if known.issuperset(values)]
         if len(fitting) > 1:
             raise ColumnNotFoundError(
@@ -237,11 +234,11 @@ class Predictions:
         if fitting:
             self.names = [(value,) for value in self.others[fitting[0]]]
 
-    def _take(self, found: list[int], place: int, row: int, name: str) -> None:
+    def _take(self, rows_of: list[int], place: int, row: int, name: str) -> None:
         """Give a question its row; refuse a second one that says something else."""
-        known = found[place]
+        known = rows_of[place]
         if known < 0 or self.texts[known] is None:
-            found[place] = row
+            rows_of[place] = row
         elif self.texts[row] is not None and self.texts[row] != self.texts[known]:
             raise RecordError(self._conflict(name, known, row))
 
@@ -254,34 +251,35 @@ class Predictions:
         )
 
     def _tell_apart(
-        self, shared: list[tuple[str, list[int], list[int]]], found: list[int], asked: Asked
+        self, shared: list[tuple[str, list[int], list[int]]], rows_of: list[int], index: Asked
     ) -> list[int]:
         """Give rows that share a text with others their questions; return those of no question."""
         wanted = {row for _, rows, _ in shared for row in rows}
         fields: dict[int, Mapping[str, Any]] = {}
         numbers: list[object] = []
-        for row, (_, cells) in enumerate(_taken_rows(self.path, self.settings)):
+        taken = (cells for _, cells in result_rows(self.path) if self.settings.takes(cells))
+        for row, cells in enumerate(taken):
             numbers.append(cells.get("doc_id"))
             if row in wanted:
                 fields[row] = cells
-        own_places = self._places(numbers, asked)
+        own_places = self._places(numbers, index)
         foreign = []
         for text, rows, places in shared:
             for row in rows:
-                left = _fitting(fields[row], places, asked)
+                left = _fitting(fields[row], places, index)
                 if len(left) > 1 and own_places is not None:
                     left = [place for place in left if place == own_places[row]]
                 if not left:
                     foreign.append(row)
                 elif len(left) > 1:
-                    raise DataError(self._undecided(text, rows, len(places), asked))
+                    raise DataError(self._undecided(text, rows, len(places), index))
                 else:
-                    self._take(found, left[0], row, text)
+                    self._take(rows_of, left[0], row, text)
         return foreign
 
-    def _places(self, numbers: Sequence[object], asked: Asked) -> list[int] | None:
+    def _places(self, numbers: Sequence[object], index: Asked) -> list[int] | None:
         """Tell the places of all rows by `doc_id`, else by their order, if the texts agree."""
-        questions = [None if text is None else text.strip() for text in asked.questions or ()]
+        questions = [None if text is None else text.strip() for text in index.questions or ()]
         by_order = list(range(len(self))) if len(self) == len(questions) else []
         by_number = [n for n in numbers if type(n) is int and 0 <= n < len(questions)]
         for places in (by_number, by_order):
@@ -291,31 +289,31 @@ class Predictions:
                 return places
         return None
 
-    def _undecided(self, text: str, rows: list[int], n_questions: int, asked: Asked) -> str:
+    def _undecided(self, text: str, rows: list[int], n_questions: int, index: Asked) -> str:
         """Say which rows cannot be told apart, and what would tell them."""
         places = ", ".join(self.place(row) for row in rows[:3])
         return (
             f"{places}: {n_questions} questions of the data are {shown(text)}, and the "
             "predictions under it differ; give the rows the ids of the questions, such as "
-            f"{asked.ids[0]!r}, in a column `id`, or the ids of their facts in a column "
+            f"{index.ids[0]!r}, in a column `id`, or the ids of their facts in a column "
             f"`triplet_id`, or their accepted answers in a column `possible_answers`"
-            f"{self._order_remedy(asked)}"
+            f"{self._order_remedy(index)}"
         )
 
-    def _nameless(self, asked: Asked | None = None) -> str:
+    def _nameless(self, index: Asked | None = None) -> str:
         """Say that no column names the questions."""
         return (
             f"{self.path}: no column names the questions; looked for {', '.join(ID_COLUMNS)}; saw "
-            f"{first_names(self.columns)}; name it by id_column{self._order_remedy(asked)}"
+            f"{first_names(self.columns)}; name it by id_column{self._order_remedy(index)}"
         )
 
-    def _order_remedy(self, asked: Asked | None) -> str:
+    def _order_remedy(self, index: Asked | None) -> str:
         """Offer the order of the rows where they are as many as the questions."""
-        if asked is None or len(self) != len(asked.ids):
+        if index is None or len(self) != len(index.ids):
             return ""
         return (
             f"; or, if the {len(self):,} rows stand in the order of the questions, say so with "
-            f"in_order={questions_digest(asked.questions or asked.ids)!r}, the digest of these "
+            f"in_order={questions_digest(index.questions or index.ids)!r}, the digest of these "
             "questions"
         )
 
@@ -429,10 +427,10 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     columns: PredictionColumns | None = None
     filters: set[str] = set()
     n_several = 0
-    for number, fields in file_rows(file):
+    for place, fields in result_rows(file):
         if "filter" in fields:
             filters.add(str(fields["filter"]))
-        if settings.harness_filter not in (None, fields.get("filter")):
+        if not settings.takes(fields):
             continue
         if columns is None:
             columns = find_columns(fields, file, settings)
@@ -441,12 +439,12 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
                 read.others = {name: [] for name in fields if name != columns.text}
         for name, values in read.others.items():
             values.append(str(fields.get(name, "")).strip())
-        text, prompt, names, n_texts = read_row(PredictionRow(f"{file}:{number}", fields), columns)
+        text, prompt, names, n_texts = read_row(place, fields, columns)
         n_several += n_texts > 1
         is_echo = text is not None and bool(prompt) and text.startswith(prompt or "")
         if is_echo and text is not None and settings.strip_prompt:
             text = text[len(prompt or "") :]
-        read.lines.append(number)
+        read.lines.append(place.number)
         read.texts.append(text)
         read.names.append(names)
         read.is_cut.append(is_echo)
@@ -477,26 +475,17 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     return read
 
 
-def _taken_rows(
-    file: Path, settings: PredictionSettings
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Read the rows of a file, of samples those of the filter that is asked for."""
-    for number, fields in file_rows(file):
-        if settings.harness_filter in (None, fields.get("filter")):
-            yield number, fields
-
-
-def _fitting(fields: Mapping[str, Any], places: Sequence[int], asked: Asked) -> list[int]:
+def _fitting(fields: Mapping[str, Any], places: Sequence[int], index: Asked) -> list[int]:
     """Keep the questions that a row can mean by the id of its fact, else by its answers."""
     fact = fact_of(fields)
-    if fact is not None and asked.facts is not None:
-        return [place for place in places if asked.facts[place] == fact]
+    if fact is not None and index.facts is not None:
+        return [place for place in places if index.facts[place] == fact]
     accepted = accepted_answers(fields)
-    if accepted and asked.answers is not None:
+    if accepted and index.answers is not None:
         return [
             place
             for place in places
-            if accepted & {answer.strip() for answer in asked.answers[place]}
+            if accepted & {answer.strip() for answer in index.answers[place]}
         ]
     return list(places)
 

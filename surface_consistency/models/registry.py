@@ -77,16 +77,26 @@ def load_runner(
         >>> load_runner("stored", model={"q1": "London"}).name
         'stored'
     """
-    found = _RUNNERS.load(spec)
+    factory = _RUNNERS.load(spec)
     given = dict(options or {})
-    if isinstance(found, Runner) and not isinstance(found, type):
+    if isinstance(factory, Runner) and not isinstance(factory, type):
         if model is not None or given:
             raise RunnerError(
                 f"runner {spec!r} is ready-made and takes no model or options; name its class or "
                 "a function that makes it instead"
             )
-        return found
-    made = _make(spec, found, () if model is None else (model,), given)
+        return factory
+    if not callable(factory):
+        raise RunnerError(
+            f"runner {spec!r} is a {type(factory).__name__}; expected a runner, or a class or "
+            "function that makes one"
+        )
+    arguments = () if model is None else (model,)
+    _check_arguments(spec, factory, arguments, given)
+    try:
+        made = factory(*arguments, **given)
+    except TypeError as error:
+        raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error
     if not isinstance(made, Runner):
         missing = [member for member in _MEMBERS if not hasattr(made, member)]
         raise RunnerError(
@@ -143,19 +153,3 @@ def _check_arguments(
             f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
             "being the model"
         ) from error
-
-
-def _make(
-    spec: str, factory: object, arguments: tuple[object, ...], options: dict[str, object]
-) -> object:
-    """Call a factory, saying first when it does not take the arguments."""
-    if not callable(factory):
-        raise RunnerError(
-            f"runner {spec!r} is a {type(factory).__name__}; expected a runner, or a class or "
-            "function that makes one"
-        )
-    _check_arguments(spec, factory, arguments, options)
-    try:
-        return factory(*arguments, **options)
-    except TypeError as error:
-        raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error

@@ -56,7 +56,7 @@ def find_revisions(model: str | os.PathLike[str], names: Sequence[str]) -> list[
     repeated = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if repeated is not None:
         raise ValueError(f"`revisions` names {repeated!r} twice; give each once")
-    found: list[Revision] = []
+    revisions: list[Revision] = []
     problems: list[str] = []
     owners: dict[tuple[tuple[str, str], ...], str] = {}
     for name in names:
@@ -70,10 +70,10 @@ def find_revisions(model: str | os.PathLike[str], names: Sequence[str]) -> list[
         same_as = owners.get(key) if key else None
         if key:
             owners.setdefault(key, name)
-        found.append(Revision(name=name, source=source, weights=weights, same_as=same_as))
+        revisions.append(Revision(name=name, source=source, weights=weights, same_as=same_as))
     if problems:
         raise SourceNotFoundError("\n".join(problems))
-    return found
+    return revisions
 
 
 def step_of(revision: str) -> float:

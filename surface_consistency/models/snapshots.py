@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import RunnerError, SourceNotFoundError
+from surface_consistency.reading import first_names
 from surface_consistency.runs.files import file_digest
 
 __all__ = [
@@ -28,7 +29,6 @@ _KINDS: Final = (".safetensors", ".bin", ".pt", ".gguf", ".msgpack", ".h5")
 """Suffixes of weights, the ones that transformers prefers first."""
 _OTHERS: Final = re.compile(r"(training_args|optimizer|scheduler|rng_state).*")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_SHOWN: Final = 8
 _HEAD_LENGTH: Final = 8
 _LONGEST_HEAD: Final = 100_000_000
 
@@ -75,9 +75,11 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
         RunnerError: If the folder is a model itself, which has no revisions.
     """
     if not is_hub_cache(folder):
-        found = folder / (revision or "")
-        if revision and found.is_dir() and (found / "config.json").is_file():
-            return Snapshot(path=found, label=f"{folder.resolve().name}/{revision}", commit=None)
+        checkpoint = folder / (revision or "")
+        if revision and checkpoint.is_dir() and (checkpoint / "config.json").is_file():
+            return Snapshot(
+                path=checkpoint, label=f"{folder.resolve().name}/{revision}", commit=None
+            )
         known = sorted(path.parent.name for path in folder.glob("*/config.json"))
         if not known:
             raise RunnerError(
@@ -85,7 +87,7 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
                 "hub id"
             )
         raise SourceNotFoundError(
-            f"{folder} holds no checkpoint {revision!r}; there are {_few(known)}"
+            f"{folder} holds no checkpoint {revision!r}; there are {first_names(known)}"
         )
     name = revision or "main"
     ref = folder / "refs" / name
@@ -103,8 +105,9 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
             path.relative_to(refs).as_posix() for path in refs.rglob("*") if path.is_file()
         )
         raise SourceNotFoundError(
-            f"{label} has no revision {name!r} in {folder}; there are {_few([*known, *commits])}; "
-            f"download it with `hf download {label} --revision {name}`"
+            f"{label} has no revision {name!r} in {folder}; there are "
+            f"{first_names([*known, *commits]) or 'none'}; download it with "
+            f"`hf download {label} --revision {name}`"
         )
     return Snapshot(path=folder / "snapshots" / commit, label=label, commit=commit)
 
@@ -119,13 +122,13 @@ def weight_files(folder: Path) -> dict[str, Path]:
         Files by their path in the folder, of the kind that transformers prefers; links whose end
         is missing among them.
     """
-    found: dict[str, dict[str, Path]] = {kind: {} for kind in _KINDS}
+    by_kind: dict[str, dict[str, Path]] = {kind: {} for kind in _KINDS}
     for root, _, names in os.walk(folder):
         for name in sorted(names):
             path = Path(root) / name
-            if path.suffix in found and not _OTHERS.match(name):
-                found[path.suffix][path.relative_to(folder).as_posix()] = path
-    return next((files for files in found.values() if files), {})
+            if path.suffix in by_kind and not _OTHERS.match(name):
+                by_kind[path.suffix][path.relative_to(folder).as_posix()] = path
+    return next((files for files in by_kind.values() if files), {})
 
 
 def weight_hashes(folder: Path) -> dict[str, str]:
@@ -171,7 +174,7 @@ def check_whole(folder: Path, label: str) -> None:
     torn = [name for name, path in files.items() if name not in missing and _is_torn(path)]
     if not (missing or torn) and wanted:
         return
-    told = f"{len(missing) or len(torn)} of {len(wanted)} files" if wanted else "the files"
+    extent = f"{len(missing) or len(torn)} of {len(wanted)} files" if wanted else "the files"
     example = f", such as {(missing or torn)[0]}" if missing or torn else ""
     state = "cut short" if torn and not missing else "missing"
     in_cache = folder.parent.name == "snapshots"
@@ -181,7 +184,7 @@ def check_whole(folder: Path, label: str) -> None:
         else "save, copy or download them again"
     )
     raise SourceNotFoundError(
-        f"{label} is half downloaded: {told} of its weights are {state} in {folder}{example}; "
+        f"{label} is half downloaded: {extent} of its weights are {state} in {folder}{example}; "
         f"{remedy}"
     )
 
@@ -203,9 +206,3 @@ def _is_torn(path: Path) -> bool:
         except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError):
             # Whoever loads it says what is wrong with a head.
             return size < _HEAD_LENGTH + length
-
-
-def _few(names: list[str]) -> str:
-    """List some names."""
-    shown = ", ".join(names[:_SHOWN]) or "none"
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

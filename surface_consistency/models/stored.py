@@ -62,13 +62,6 @@ class Coverage:
         return "; ".join(parts) or None
 
 
-@dataclass(frozen=True, slots=True)
-class _Absent:
-    """Why a prompt has no prediction."""
-
-    reason: str
-
-
 class StoredRunner:
     """Answers from stored predictions, so that anyone's outputs are scored without a model.
 
@@ -174,19 +167,19 @@ class StoredRunner:
             One generation for each prompt, in order; an error where none is stored.
         """
         for prompt in prompts:
-            found = self._find(prompt)
-            if isinstance(found, _Absent):
-                yield Generation(
-                    prompt_id=prompt.id, text=None, finish_reason="error", error=found.reason
-                )
-            else:
-                yield Generation(prompt_id=prompt.id, text=found)
+            text, problem = self._find(prompt)
+            yield Generation(
+                prompt_id=prompt.id,
+                text=text,
+                finish_reason="stop" if problem is None else "error",
+                error=problem,
+            )
 
-    def _find(self, prompt: Prompt) -> "str | _Absent":
+    def _find(self, prompt: Prompt) -> tuple[str | None, str | None]:
         """Find the text of a prompt, or say why there is none."""
         for name in _names(prompt):
             if name in self._conflicts:
-                return _Absent(self._conflicts[name])
+                return None, self._conflicts[name]
             if name not in self._texts:
                 continue
             text = self._texts[name]
@@ -199,19 +192,19 @@ class StoredRunner:
                     )
                 text = text.removeprefix(prompt.text)
             if not text.strip() and self._settings.blank == "missing":
-                return _Absent("the stored prediction is blank; blank=wrong counts it as wrong")
-            return text
-        return _Absent(f"no stored prediction under id {prompt.id!r}, its text or its question")
+                return None, "the stored prediction is blank; blank=wrong counts it as wrong"
+            return text, None
+        return None, f"no stored prediction under id {prompt.id!r}, its text or its question"
 
 
 def _names(prompt: Prompt) -> list[str]:
     """List what a prediction of a prompt may be stored under, best first."""
     if prompt.messages is None:
-        asked = prompt.text
+        last = prompt.text
     else:
         users = [turn.content for turn in prompt.messages if turn.role == "user"]
-        asked = users[-1] if users else None
-    names = (prompt.id, prompt.text, None if asked is None else question_of(asked))
+        last = users[-1] if users else None
+    names = (prompt.id, prompt.text, None if last is None else question_of(last))
     return [name for name in names if name]
 
 

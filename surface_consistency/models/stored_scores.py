@@ -1,5 +1,6 @@
 """A scorer over log-probabilities that were told elsewhere."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunnerError
-from surface_consistency.models.prediction_rows import file_rows, question_of
+from surface_consistency.models.prediction_rows import question_of
+from surface_consistency.models.result_files import is_sample, result_rows
 from surface_consistency.reading import existing_file, first_names
 from surface_consistency.runs.files import file_digest
+from surface_consistency.runs.readers import Place
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -25,7 +28,7 @@ class _Stored(NamedTuple):
     """A score and the line that tells it."""
 
     score: ScoredText
-    place: str
+    place: Place
 
 
 class StoredScores:
@@ -62,10 +65,10 @@ class StoredScores:
         self._by_key: dict[object, _Stored] = {}
         self._by_question: dict[tuple[str, str], _Stored | None] = {}
         n_rows = 0
-        for line, fields in file_rows(file):
+        for place, fields in result_rows(file):
             n_rows += 1
-            for request, score in _read(fields, f"{file}:{line}"):
-                self._keep(request, _Stored(score, f"{file}:{line}"))
+            for request, score in _read(fields, place):
+                self._keep(request, _Stored(score, place))
         if not n_rows:
             raise DataError(f"{file} holds no log-probabilities; it is empty")
 
@@ -105,17 +108,17 @@ class StoredScores:
         Raises:
             RunnerError: If one is not stored; names the first and how many.
         """
-        found = [(request, self._find(request)) for request in requests]
-        missing = [request for request, stored in found if stored is None]
+        pairs = [(request, self._find(request)) for request in requests]
+        missing = [request for request, stored in pairs if stored is None]
         if missing:
             first = missing[0]
             raise RunnerError(
-                f"{self._file} has no log-probability of {len(missing):,} of {len(found):,} texts, "
+                f"{self._file} has no log-probability of {len(missing):,} of {len(pairs):,} texts, "
                 f"the first {first.continuation!r} after {_end_of(first.context)!r} (request "
                 f"{first.id!r}); store them too, or ask what is stored alone (--limit, "
                 "--no-calibrate)"
             )
-        for request, stored in found:
+        for request, stored in pairs:
             if stored is not None:
                 yield stored.score.model_copy(update={"request_id": request.id})
 
@@ -143,20 +146,20 @@ class StoredScores:
 
     def _find(self, request: ScoringRequest) -> _Stored | None:
         """Find the score of a request."""
-        found = self._by_key.get(request.id)
-        if found is None:
-            found = self._by_key.get((request.context, request.continuation))
+        stored = self._by_key.get(request.id)
+        if stored is None:
+            stored = self._by_key.get((request.context, request.continuation))
         question = question_of(request.context)
-        if found is None and question is not None:
-            found = self._by_question.get((question, request.continuation.strip()))
-        return found
+        if stored is None and question is not None:
+            stored = self._by_question.get((question, request.continuation.strip()))
+        return stored
 
 
 def _read(
-    fields: Mapping[str, Any], place: str
+    fields: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[ScoringRequest | None, ScoredText]]:
     """Read the texts of a row with their scores; None for a row that goes by an id."""
-    if "doc" in fields and ("resps" in fields or "filtered_resps" in fields):
+    if is_sample(fields):
         yield from _of_sample(fields, place)
         return
     given = {name: fields[name] for name in _FIELDS if fields.get(name) not in (None, "")}
@@ -182,15 +185,19 @@ def _read(
 
 
 def _of_sample(
-    fields: Mapping[str, Any], place: str
+    fields: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[ScoringRequest | None, ScoredText]]:
     """Read a sample of lm-evaluation-harness: (log-likelihood, is greedy) of each argument."""
     arguments = fields.get("arguments")
-    asked = list(arguments.values()) if isinstance(arguments, dict) else arguments
-    told = fields.get("filtered_resps") or fields.get("resps")
-    if not isinstance(asked, list) or not isinstance(told, list) or len(asked) != len(told):
+    arguments_of = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    responses = fields.get("filtered_resps") or fields.get("resps")
+    if (
+        not isinstance(arguments_of, list)
+        or not isinstance(responses, list)
+        or len(arguments_of) != len(responses)
+    ):
         raise RecordError(f"{place}: a sample has as many `resps` as `arguments`")
-    for argument, response in zip(asked, told, strict=True):
+    for argument, response in zip(arguments_of, responses, strict=True):
         pair = list(argument.values()) if isinstance(argument, dict) else argument
         # Unfiltered responses stand in a list of one each.
         while isinstance(response, list) and len(response) == 1:
@@ -218,7 +225,7 @@ def _of_sample(
         )
 
 
-def _score(request_id: object, given: Mapping[str, Any], place: str) -> ScoredText:
+def _score(request_id: object, given: Mapping[str, Any], place: Place) -> ScoredText:
     """Make the record of a row."""
     try:
         return ScoredText(request_id=str(request_id), **given)
@@ -226,7 +233,7 @@ def _score(request_id: object, given: Mapping[str, Any], place: str) -> ScoredTe
         raise RecordError(f"{place}: {describe_validation_error(error)}") from error
 
 
-def _number(value: object, place: str) -> float:
+def _number(value: object, place: Place) -> float:
     """Read a number, which CSV and lm-evaluation-harness write as text."""
     try:
         return float(value)  # type: ignore[arg-type]
@@ -236,9 +243,7 @@ def _number(value: object, place: str) -> float:
 
 def _agree(one: ScoredText, other: ScoredText) -> bool:
     """Tell whether two rows say the same of a text, rounding aside."""
-    return abs(one.log_probability - other.log_probability) <= 1e-6 or (
-        one.log_probability == other.log_probability
-    )
+    return math.isclose(one.log_probability, other.log_probability, rel_tol=0.0, abs_tol=1e-6)
 
 
 def _end_of(context: str) -> str:

@@ -1,10 +1,10 @@
 """What a reasoning model thought, apart from what it answered: separated once, before any rule."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas.generations import Generation
@@ -208,31 +208,31 @@ def split_thought(text: str, *, tags: Sequence[str] = (), opened: bool | None = 
     source: str | None = None
     start = place = 0
     if opened and known.may_open(text) is not True:
-        source, found = "the prompt", known.closing_tag.search(text)
-        if found is None:
+        source, match = "the prompt", known.closing_tag.search(text)
+        if match is None:
             return SplitReply(answer=None, thought=text.strip() or None, source=source)
-        thoughts.append(text[: found.start()])
-        start = place = found.end()
-    while (found := known.any_tag.search(text, place)) is not None:
-        closes = known.closing.get(found.group().lower())
-        place = found.end()
+        thoughts.append(text[: match.start()])
+        start = place = match.end()
+    while (match := known.any_tag.search(text, place)) is not None:
+        closes = known.closing.get(match.group().lower())
+        place = match.end()
         if closes is None:
             if opened is False and not thoughts:
                 continue
-            thoughts.append("".join(answer_parts) + text[start : found.start()])
+            thoughts.append("".join(answer_parts) + text[start : match.start()])
             answer_parts.clear()
         else:
             end = re.compile(re.escape(closes), re.IGNORECASE).search(text, place)
-            if end is None and text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip():
+            if end is None and text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
                 continue
-            answer_parts.append(text[start : found.start()])
-            source = source or found.group()
+            answer_parts.append(text[start : match.start()])
+            source = source or match.group()
             if end is None:
                 thoughts += [*answer_parts, text[place:]]
                 return SplitReply(answer=None, thought=_joined(thoughts, source), source=source)
             thoughts.append(text[place : end.start()])
             place = end.end()
-        source = source or found.group()
+        source = source or match.group()
         start = place
     if source is None:
         return SplitReply(answer=text)
@@ -258,15 +258,15 @@ def split_replies(
             thoughts, others hold no tag, and `opened` does not say what those are.
     """
     known = thought_tags(tuple(tags))
-    found: list[SplitReply | None] = []
+    splits: list[SplitReply | None] = []
     n_closed = n_plain = 0
     for text in texts:
         if text is None or not (opened or known.any_tag.search(text) or _is_bare_harmony(text)):
             n_plain += text is not None and bool(text.strip())
-            found.append(None)
+            splits.append(None)
             continue
         split = split_thought(text, tags=tags, opened=opened)
-        found.append(split if split.source is not None else None)
+        splits.append(split if split.source is not None else None)
         n_closed += split.source is not None and split.source.lower() in known.closing.values()
     if opened is None and n_closed and n_plain:
         raise DataError(
@@ -275,7 +275,7 @@ def split_replies(
             "--thought-opened if those are thoughts that never ended, which are not answers, or "
             "--no-thought-opened if the tag is a part of the answers"
         )
-    return found
+    return splits
 
 
 def separate_thought(
@@ -366,13 +366,13 @@ def template_tags(template: str) -> tuple[str, ...]:
         >>> template_tags("{{ content.split('</my_think>')[-1] }}<my_think>")
         ('<my_think>', '</my_think>')
     """
-    found = {match.group() for match in _TEMPLATE_TAG.finditer(template)}
+    names = {match.group() for match in _TEMPLATE_TAG.finditer(template)}
     known = thought_tags().closing
     return tuple(
         tag
-        for opens in sorted(found)
+        for opens in sorted(names)
         if not opens.startswith(("</", "[/")) and opens.lower() not in known
-        if (closes := f"{opens[0]}/{opens[1:]}") in found
+        if (closes := f"{opens[0]}/{opens[1:]}") in names
         for tag in (opens, closes)
     )
 
@@ -382,7 +382,7 @@ def _is_bare_harmony(text: str) -> bool:
     return text.lstrip().startswith("analysis") and _BARE_HARMONY.fullmatch(text) is not None
 
 
-def _one_of(tags: Any) -> re.Pattern[str]:  # noqa: ANN401
+def _one_of(tags: Iterable[str]) -> re.Pattern[str]:
     """Match any of some tags, the longest first, in any letter case."""
     ordered = sorted(set(tags), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import JsonValue
 
@@ -41,6 +41,9 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = ["TransformersRunner"]
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 T = TypeVar("T")
 
@@ -170,8 +173,8 @@ class TransformersRunner:
     @classmethod
     def of_model(
         cls,
-        model: Any,  # noqa: ANN401
-        tokenizer: Any,  # noqa: ANN401
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
         *,
         label: str,
         batch_size: int = 32,
@@ -197,7 +200,7 @@ class TransformersRunner:
         if batch_size < 1:
             raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
         runner = cls.__new__(cls)
-        runner._source = ModelSource(location=label, label=label, revision=None, digest=None)
+        runner._source = ModelSource(location=label, label=label)
         runner._quantization = None
         runner._devices = []
         engine = Engine(model)
@@ -219,7 +222,7 @@ class TransformersRunner:
     def _set_up(
         self,
         engine: Engine,
-        tokenizer: Any,  # noqa: ANN401
+        tokenizer: "PreTrainedTokenizerBase",
         *,
         batch_size: int,
         reuse_prefix: bool,
@@ -232,7 +235,7 @@ class TransformersRunner:
         self._encoder = Encoder(
             tokenizer=tokenizer,
             label=self._source.label,
-            vocabulary=loaded.get_input_embeddings().num_embeddings,
+            vocabulary=engine.vocabulary,
             chat_options=chat_options,
         )
         loaded.generation_config = greedy_config(loaded, tokenizer)

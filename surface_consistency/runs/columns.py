@@ -1,7 +1,7 @@
 """The declared mapping from what a study needs to what a source calls it."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, RecordError
@@ -52,6 +52,11 @@ POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 """Fields of PopQA, which are its columns."""
 
 
+def _as_columns(field: str, column: str) -> str:
+    """Say in an argument `columns` that a column is that of a field."""
+    return f"columns={{{field!r}: {column!r}}}"
+
+
 def resolve_columns(
     available: Collection[str],
     candidates: Candidates,
@@ -59,6 +64,8 @@ def resolve_columns(
     overrides: Mapping[str, str] | None = None,
     required: Collection[str | tuple[str, ...]] = (),
     remedies: Mapping[str, str] | None = None,
+    source: str = "the source",
+    spelled: Callable[[str, str], str] = _as_columns,
 ) -> dict[str, str]:
     """Find the column of each field.
 
@@ -71,6 +78,8 @@ def resolve_columns(
         overrides: Field to the column that holds it, for columns under other names.
         required: Fields that must be found; a tuple is satisfied by any one of its fields.
         remedies: What else helps where a required field is missing, by (first) field.
+        source: What has the columns, for messages.
+        spelled: How the user says that a column is that of a field.
 
     Returns:
         Field to column, for the fields that were found.
@@ -83,26 +92,41 @@ def resolve_columns(
         >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides={"answers": "gold"})
         {'answers': 'gold', 'question': 'Question'}
     """
-    _check_overrides(overrides or {}, available, candidates)
-    found: dict[str, str] = {}
+    resolved: dict[str, str] = {}
+    for field, column in (overrides or {}).items():
+        argument = spelled(field, column)
+        if field not in candidates:
+            raise ColumnNotFoundError(
+                f"{argument}: there is no field {field!r}{_close(field, candidates)}; the fields "
+                f"are {', '.join(candidates)}"
+            )
+        own = find_column(column, available)
+        if own is None:
+            raise ColumnNotFoundError(
+                f"{argument}: {source} has no column {column!r}{_close(column, available)}; its "
+                f"columns are {first_names(available)}"
+            )
+        resolved[field] = own
     for field, names in candidates.items():
-        if overrides and field in overrides:
-            found[field] = overrides[field]
+        if field in resolved:
             continue
-        columns = [column for name in names if (column := find_column(name, available))]
+        columns = [own for name in names if (own := find_column(name, available))]
         if len(columns) > 1:
             raise ColumnNotFoundError(
-                f"columns {' and '.join(map(repr, columns))} could both be {field!r}; say which is "
-                f"it: columns={{{field!r}: {columns[0]!r}}}"
+                f"{source}: columns {' and '.join(map(repr, columns))} could both be {field!r}; "
+                f"say which is it: {spelled(field, columns[0])}"
             )
         if columns:
-            found[field] = columns[0]
+            resolved[field] = columns[0]
     for need in required:
         group = (need,) if isinstance(need, str) else need
-        if not any(field in found for field in group):
+        if not any(field in resolved for field in group):
             other = (remedies or {}).get(group[0], "")
-            raise ColumnNotFoundError(_missing(group, available, candidates) + other)
-    return found
+            raise ColumnNotFoundError(
+                f"{source} has no column for {_missing(group, available, candidates)}. If one of "
+                f"them holds it, say which: {spelled(group[0], 'NAME')}{other}"
+            )
+    return {field: resolved[field] for field in candidates if field in resolved}
 
 
 def refuse_late_columns(
@@ -144,34 +168,13 @@ def refuse_late_columns(
         yield place, row
 
 
-def _check_overrides(
-    overrides: Mapping[str, str], available: Collection[str], candidates: Candidates
-) -> None:
-    """Refuse an override that could not take effect."""
-    for field, column in overrides.items():
-        if field not in candidates:
-            raise ColumnNotFoundError(
-                f"columns={{{field!r}: {column!r}}}: there is no field {field!r}"
-                f"{_close(field, candidates)}; the fields are {', '.join(candidates)}"
-            )
-        if column not in available:
-            raise ColumnNotFoundError(
-                f"columns={{{field!r}: {column!r}}}: the source has no column {column!r}"
-                f"{_close(column, available)}; its columns are {first_names(available)}"
-            )
-
-
 def _missing(group: tuple[str, ...], available: Collection[str], candidates: Candidates) -> str:
-    """Say what was looked for, what was seen, and how to name it."""
+    """Say what was looked for and what was seen."""
     looked = "; ".join(f"{field!r} under {', '.join(candidates[field])}" for field in group)
     names = [name for field in group for name in candidates[field]]
     near = next((hint for name in names if (hint := _close(name, available))), "")
     what = "this field" if len(group) == 1 else "any of these fields"
-    return (
-        f"the source has no column for {what}: {looked}. Its columns are "
-        f"{first_names(available) or '(none)'}{near}. If one of them holds it, say which: "
-        f"columns={{{group[0]!r}: 'NAME'}}"
-    )
+    return f"{what}: {looked}. Its columns are {first_names(available) or '(none)'}{near}"
 
 
 def _close(name: str, known: Collection[str]) -> str:

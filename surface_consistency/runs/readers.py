@@ -1,16 +1,15 @@
 """Files of rows: one reader for each format, a few rows in memory at a time, bad places named."""
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import (
+    check_columns,
     delimited_rows,
     existing_file,
     json_objects,
@@ -18,6 +17,9 @@ from surface_consistency.reading import (
     read_document,
     read_start,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["FORMATS", "Place", "Row", "parquet_rows", "python_values", "read_rows"]
 
@@ -45,12 +47,12 @@ def read_rows(path: Path) -> Iterator[Row]:
     """Read the rows of a data file by its suffix.
 
     Args:
-        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (list of objects, or one object a line),
+        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (one object a line, or a list of objects),
             `.csv` or `.tsv` file; those of text may be packed (`.jsonl.gz`). In CSV and TSV every
             cell is text: "NA" and "null" are names.
 
     Yields:
-        The rows in the file's order. All formats but a `.json` list are read in bounded memory.
+        The rows in the file's order. All formats but a list are read in bounded memory.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -65,33 +67,24 @@ def read_rows(path: Path) -> Iterator[Row]:
             f"cannot read {path}: the formats are {', '.join(FORMATS)}, and those of text packed "
             "(.gz)"
         )
-    yield from FORMATS[suffix](path)
-
-
-def _json_lines(path: Path) -> Iterator[Row]:
-    """Read one object a line."""
     source = str(path)
-    for number, row in json_objects(path):
+    for number, row in FORMATS[suffix](path):
         yield Place(source, number), row
 
 
-def _json(path: Path) -> Iterator[Row]:
-    """Read a list of objects, or lines of them under the same suffix."""
+def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Read one object a line, or one list of objects, which stands under either suffix."""
     if not read_start(path).startswith(b"["):
-        yield from _json_lines(path)
+        yield from json_objects(path)
         return
     rows = parse_json(read_document(path), str(path), remedy="repair the file")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            raise RecordError(f"{path}:{number}: expected an object with a row's columns")
-        yield Place(str(path), number), row
-
-
-def _delimited(path: Path, delimiter: str) -> Iterator[Row]:
-    """Read CSV or TSV with its header; cells stay text."""
-    source = str(path)
-    for number, row in delimited_rows(path, delimiter):
-        yield Place(source, number), row
+            raise RecordError(
+                f"{path}:{number}: an item of the list is one JSON object with a row's columns, "
+                f"got {json.dumps(row)[:60]}"
+            )
+        yield number, row
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
@@ -99,10 +92,15 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
     Raises:
         DataError: If it is no Parquet file.
+        RecordError: If two of its columns have one name, or it has more than `MOST_COLUMNS`.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     number = 0
     try:
         with pq.ParquetFile(path) as file:
+            check_columns(file.schema_arrow.names, str(path))
             for batch in file.iter_batches(batch_size=_BATCH):
                 columns = [python_values(column) for column in batch.columns]
                 for cells in zip(*columns, strict=True):
@@ -112,7 +110,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
         raise DataError(f"{path} is no readable Parquet file: {error}") from error
 
 
-def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+def python_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
     """Convert an Arrow column to plain Python values, as its `to_pylist` does but faster.
 
     Args:
@@ -121,6 +119,8 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     Returns:
         The values; equal strings that were converted together are one object.
     """
+    import pyarrow as pa
+
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
@@ -140,19 +140,12 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     return column.to_pylist()  # type: ignore[no-any-return]
 
 
-def _parquet(path: Path) -> Iterator[Row]:
-    """Give the rows of a Parquet file their places."""
-    source = str(path)
-    for number, row in parquet_rows(path):
-        yield Place(source, number), row
-
-
-FORMATS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
-    ".parquet": _parquet,
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
-    ".json": _json,
-    ".csv": partial(_delimited, delimiter=","),
-    ".tsv": partial(_delimited, delimiter="\t"),
+FORMATS: Final[dict[str, Callable[[Path], Iterator[tuple[int, Mapping[str, object]]]]]] = {
+    ".parquet": parquet_rows,
+    ".jsonl": _json_rows,
+    ".ndjson": _json_rows,
+    ".json": _json_rows,
+    ".csv": partial(delimited_rows, delimiter=","),
+    ".tsv": partial(delimited_rows, delimiter="\t"),
 }
-"""Readers by file suffix."""
+"""Readers by file suffix: number of the line or row from 1, and the row."""

@@ -1,45 +1,77 @@
-"""Requests to web services that may fail: asked again where that may help, answers kept."""
+"""Requests to web services that may fail: many at once, asked again where that may help."""
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import math
+import queue
 import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from surface_consistency.errors import DataError, MissingDependencyError, RunnerError
+from pydantic import JsonValue
+
+from surface_consistency.errors import DataError, MissingDependencyError, RecordError, RunnerError
+from surface_consistency.reading import parse_json
+from surface_consistency.runs.redaction import Redactor
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Reply", "ReplyCache", "WebClient", "backoff", "is_transient", "retry_after"]
+__all__ = [
+    "Reply",
+    "ReplyCache",
+    "Request",
+    "WebClient",
+    "backoff",
+    "in_order",
+    "is_transient",
+    "retry_after",
+]
 
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _LASTING: Final = frozenset({501, 505})
-_REFUSED: Final = frozenset({400, 413, 414, 422})
-_SHOWN: Final = 200
+_BAD_KEY: Final = frozenset({401, 402, 403, 407})
+_NOT_SERVED: Final = frozenset({404, 405})
+_SHOWN: Final = 300
+_RANDOM: Final = random.Random()
 
 _Value = TypeVar("_Value")
+
+
+class Request(NamedTuple):
+    """What is sent to a service."""
+
+    body: Mapping[str, JsonValue]
+    """The fields."""
+
+    path: str = ""
+    """Where to, behind the address of the client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Generic[_Value]):
     """What a service said to one request."""
 
-    value: _Value | None
-    """What was read of its answer; None where it refused the request."""
+    place: int
+    """Which request, from 0."""
+
+    value: _Value | None = None
+    """What was read of its answer; None where there is none."""
 
     refusal: str | None = None
-    """Why, where it did: its status and the start of what it said."""
+    """Why there is none: status and start of what the service said, or what failed to the last."""
+
+    said: JsonValue = None
+    """The JSON with which it refused the request; None where there was none."""
 
 
 class ReplyCache:
@@ -106,16 +138,29 @@ class ReplyCache:
 
 @dataclass(kw_only=True)
 class WebClient:
-    """Sends POST requests, several at once, each again while that may help."""
+    """Sends POST requests, many at once; patient with a busy service, firm with a wrong one.
+
+    Requests that time out, break off, come back damaged or with a status of 408, 409, 425, 429 or
+    5xx are sent again after a growing wait; a `Retry-After` is honoured by all requests. What the
+    service refuses (400, 413, 422) or answers at too great a length is a reply without a value. A
+    wrong key, an address where nothing is served, and a redirection end all.
+
+    Raises:
+        MissingDependencyError: If httpx is not installed.
+        ValueError: If a limit is out of range.
+    """
 
     url: str
-    """Where requests go."""
+    """Where the service is."""
 
     name: str
-    """What the service is called in messages."""
+    """What it is called in messages."""
 
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers of every request."""
+    key: str | None = field(default=None, repr=False)
+    """Sent as a bearer token; in no message and no reply, however the service quotes it."""
+
+    as_form: bool = False
+    """Whether bodies are sent as forms rather than as JSON."""
 
     cache: Path | None = None
     """File in which answers are kept, so that nothing is asked twice; None for none."""
@@ -124,147 +169,305 @@ class WebClient:
     """Requests in flight at most."""
 
     timeout: float = 60.0
-    """Seconds that a request may take."""
+    """Seconds that a request may take from its first byte to the last of its reply."""
 
     max_retries: int = 5
     """Further attempts after the first."""
 
     first_wait: float = 1.0
-    """Seconds before the first further attempt; doubled each time."""
+    """Seconds before the first further attempt; doubled each time, with jitter."""
 
     longest_wait: float = 60.0
-    """Longest wait, also for a server that names one itself."""
+    """Longest wait; a service that asks for a longer one ends all."""
 
     max_reply_bytes: int = 64 << 20
-    """Longest reply that is read."""
+    """Longest reply that is read, after decompression."""
+
+    most_lost: int = 1
+    """Requests in a row that end all when they get no answer in all attempts."""
+
+    key_hint: str = "see whether it lets you ask"
+    """What to do when it refuses everything."""
+
+    address_hint: str = "see the address"
+    """What to do when it is not where it was asked."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, and learn what must not be repeated."""
+        try:
+            import httpx  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError(f"asking {self.name}", "httpx", "server") from error
+        if self.concurrency < 1 or self.max_retries < 0 or self.timeout <= 0 or self.first_wait < 0:
+            raise ValueError(
+                "concurrency is at least 1, max_retries and first_wait at least 0, timeout above "
+                f"0; got {self.concurrency}, {self.max_retries}, {self.first_wait}, {self.timeout}"
+            )
+        if self.max_reply_bytes < 1:
+            raise ValueError(f"max_reply_bytes is at least 1, got {self.max_reply_bytes}")
+        self.redactor = Redactor(self.key)
 
     def ask(
         self,
-        bodies: Sequence[Mapping[str, Any]],
-        read: Callable[[bytes], _Value],
-        *,
-        as_form: bool = False,
-    ) -> Iterator[Reply[_Value]]:
-        """Ask about many things.
+        requests: Sequence[Request],
+        read: Callable[[int, dict[str, Any]], _Value],
+    ) -> Generator[Reply[_Value], None, None]:
+        """Send requests and read what comes.
 
         Args:
-            bodies: What each request says.
-            read: Reads an answer; a ValueError of it means that the answer is damaged, and the
-                request is sent again.
-            as_form: Whether bodies are sent as a form rather than as JSON.
+            requests: What is sent.
+            read: Reads the answer to a request, by its place and the JSON object, free of the key;
+                a ValueError of it means that the answer is damaged, and the request is sent again.
 
         Yields:
-            The replies, in order.
+            One reply a request, in the order of arrival; see `in_order`.
 
         Raises:
-            MissingDependencyError: If httpx is not installed.
-            RunnerError: If the service cannot be reached, answers damaged to the last attempt, or
-                refuses every request (its address or key is wrong).
+            RunnerError: If the service cannot be reached, answers damaged to the last attempt,
+                asks for too long a wait, or refuses every request (its address or key is wrong).
             DataError: If answers cannot be kept.
         """
-        try:
-            import httpx
-        except ImportError as error:
-            raise MissingDependencyError(f"asking {self.name}", "httpx", "server") from error
         cache = None if self.cache is None else ReplyCache(self.cache)
-        headers = {"Accept": "application/json", **self.headers}
-        with contextlib.ExitStack() as stack:
+        session = _Session(self, requests, read, cache)
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(session.run())
+        thread = threading.Thread(target=session.drive, args=(loop, task), daemon=True)
+        thread.start()
+        try:
+            while (item := session.replies.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+            thread.join()
             if cache is not None:
-                stack.callback(cache.close)
-            client = stack.enter_context(httpx.Client(headers=headers, timeout=self.timeout))
-            workers = stack.enter_context(ThreadPoolExecutor(self.concurrency))
-            tasks = [
-                workers.submit(self._one, client, cache, body, read, as_form=as_form)
-                for body in bodies
-            ]
+                cache.close()
+
+
+def in_order(replies: Iterator[Reply[_Value]]) -> Iterator[Reply[_Value]]:
+    """Put replies into the order of their requests.
+
+    Args:
+        replies: One for each request, in any order.
+
+    Yields:
+        Them, as soon as all before them are there.
+    """
+    early: dict[int, Reply[_Value]] = {}
+    n_given = 0
+    for reply in replies:
+        early[reply.place] = reply
+        while n_given in early:
+            yield early.pop(n_given)
+            n_given += 1
+
+
+@dataclass(eq=False)
+class _Session(Generic[_Value]):
+    """The requests of one call on their way."""
+
+    client: WebClient
+    requests: Sequence[Request]
+    read: Callable[[int, dict[str, Any]], _Value]
+    cache: ReplyCache | None
+    replies: "queue.SimpleQueue[Reply[_Value] | BaseException | None]" = field(
+        default_factory=queue.SimpleQueue
+    )
+    quiet_until: float = 0.0
+    n_lost_in_a_row: int = 0
+
+    def drive(self, loop: asyncio.AbstractEventLoop, task: "asyncio.Task[None]") -> None:
+        """Run the loop to the end of all; whatever goes wrong is told to the caller."""
+        try:
+            loop.run_until_complete(task)
+            self.replies.put(None)
+        except BaseException as error:
+            self.replies.put(error)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    async def run(self) -> None:
+        """Keep as many requests in flight as allowed until all are answered."""
+        waiting = iter(enumerate(self.requests))
+
+        async def work(http: "httpx.AsyncClient") -> None:
+            for place, request in waiting:
+                self.replies.put(await self._answer(http, place, request))
+
+        async with contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(http) for http in self._clients()]
             try:
-                for task in tasks:
-                    yield task.result()
-            finally:
-                for task in tasks:
-                    task.cancel()
+                async with asyncio.TaskGroup() as group:
+                    for http in clients:
+                        group.create_task(work(http))
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
 
-    def _one(
-        self,
-        client: "httpx.Client",
-        cache: ReplyCache | None,
-        body: Mapping[str, Any],
-        read: Callable[[bytes], _Value],
-        *,
-        as_form: bool,
-    ) -> Reply[_Value]:
-        """Ask until there is an answer or a refusal."""
-        told = json.dumps([self.url, body], sort_keys=True)
-        key = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
-        if cache is not None and (kept := cache.get(key)) is not None:
-            return Reply(value=read(kept))
-        problem = ""
-        for attempt in range(self.max_retries + 1):
-            wait, problem, data = self._try(client, body, as_form=as_form)
-            if data is not None:
-                try:
-                    value = read(data)
-                except ValueError as error:
-                    problem = f"a damaged answer: {error}"
-                else:
-                    if cache is not None:
-                        cache.put(key, data)
-                    return Reply(value=value)
-            elif wait is None and problem.startswith("refused"):
-                return Reply(value=None, refusal=problem)
-            if attempt < self.max_retries:
-                self._sleep(attempt, wait or 0.0)
-        raise RunnerError(
-            f"{self.name} at {self.url} gave no answer in {self.max_retries + 1} attempts, at last "
-            f"{problem}; see whether it runs, then start again: what was answered is kept where "
-            "there is a cache"
-        )
-
-    def _try(
-        self, client: "httpx.Client", body: Mapping[str, Any], *, as_form: bool
-    ) -> tuple[float | None, str, bytes | None]:
-        """Ask once: the wait that the server asks for, the problem, or the answer."""
+    def _clients(self) -> "list[httpx.AsyncClient]":
+        """Make a client of one connection for each worker: a shared pool looks through all."""
         import httpx
 
-        sent: dict[str, Any] = {"data" if as_form else "json": dict(body)}
-        data = bytearray()
+        context = httpx.create_ssl_context()
+        # A compressed reply could be a thousand times larger than what came over the wire.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if self.client.key:
+            headers["Authorization"] = f"Bearer {self.client.key}"
+        one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        return [
+            httpx.AsyncClient(
+                headers=headers, timeout=self.client.timeout, limits=one, verify=context
+            )
+            for _ in range(min(self.client.concurrency, len(self.requests)))
+        ]
+
+    async def _answer(
+        self, http: "httpx.AsyncClient", place: int, request: Request
+    ) -> Reply[_Value]:
+        """Ask until there is an answer or a refusal, or nothing helps."""
+        named = json.dumps([self.client.url + request.path, request.body], sort_keys=True)
+        key = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+        if self.cache is not None and (stored := self.cache.get(key)) is not None:
+            return Reply(place=place, value=self._value(place, stored))
+        problem = ""
+        for attempt in range(self.client.max_retries + 1):
+            while (rest := self.quiet_until - time.monotonic()) > 0:
+                await asyncio.sleep(rest)
+            wait, problem, reply = await self._try(http, place, request, key)
+            if reply is not None:
+                self.n_lost_in_a_row = 0
+                return reply
+            if attempt < self.client.max_retries:
+                await self._wait(attempt, wait)
+        return self._lost(place, problem)
+
+    async def _try(
+        self, http: "httpx.AsyncClient", place: int, request: Request, key: str
+    ) -> tuple[float | None, str, Reply[_Value] | None]:
+        """Ask once: the wait that the service asks for, the problem, or the reply."""
+        import httpx
+
+        clear = self.client.redactor.text
         try:
-            with client.stream("POST", self.url, **sent) as response:
-                for part in response.iter_bytes():
-                    data += part
-                    if len(data) > self.max_reply_bytes:
-                        raise RunnerError(
-                            f"{self.name} at {self.url} sent more than {self.max_reply_bytes:,} "
-                            "bytes; see what is served there"
-                        )
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            return None, f"{type(error).__name__}: {error}".rstrip(": "), None
+            async with asyncio.timeout(self.client.timeout):
+                response, data = await self._send(http, request)
+        except TimeoutError:
+            return None, f"no whole reply within timeout = {self.client.timeout:g} s", None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise RunnerError(f"{self.url!r} is no address of {self.name}: {error}") from error
-        if response.is_success:
-            return None, "", bytes(data)
-        text = " ".join(data.decode("utf-8", "replace").split())[:_SHOWN]
-        problem = f"HTTP {response.status_code}: {text or response.reason_phrase}"
+            raise RunnerError(
+                f"{self.client.url!r} is no address of {self.client.name}: {error}"
+            ) from error
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            return None, clear(f"{type(error).__name__}: {error}").rstrip(": "), None
+        if response.is_success and data is not None:
+            try:
+                reply = Reply(place=place, value=self._value(place, data))
+            except ValueError as error:
+                return None, clear(f"a damaged answer: {error}"), None
+            if self.cache is not None:
+                self.cache.put(key, data)
+            return None, "", reply
+        problem = self._problem(response, data or b"")
         if is_transient(response.status_code):
-            return retry_after(response.headers), problem, None
-        if response.status_code in _REFUSED:
-            return None, f"refused with {problem}", None
+            delay = retry_after(response.headers)
+            if delay is not None and response.status_code in (429, 503):
+                self.quiet_until = max(self.quiet_until, time.monotonic() + self._capped(delay))
+            return delay, problem, None
+        if response.status_code in _BAD_KEY | _NOT_SERVED or response.is_redirect:
+            raise RunnerError(self._ended(request, response, problem))
+        if data is None:
+            problem = (
+                f"the reply is larger than max_reply_bytes = {self.client.max_reply_bytes:,}; see "
+                "what the server sends, ask for less, or raise max_reply_bytes"
+            )
+        refusal = f"{self.client.name} refused this request: {problem}"
+        return None, problem, Reply(place=place, refusal=refusal, said=_json_or_none(data))
+
+    async def _send(
+        self, http: "httpx.AsyncClient", request: Request
+    ) -> "tuple[httpx.Response, bytes | None]":
+        """Send one request; return the response and its body, None where that is too long."""
+        url, body = self.client.url + request.path, dict(request.body)
+        sent: dict[str, Any] = {"data" if self.client.as_form else "json": body}
+        data = bytearray()
+        async with http.stream("POST", url, **sent) as response:
+            async for part in response.aiter_bytes():
+                data += part
+                if len(data) > self.client.max_reply_bytes:
+                    return response, None
+        return response, bytes(data)
+
+    def _value(self, place: int, data: bytes) -> _Value:
+        """Read an answer; a ValueError means that it is none."""
+        try:
+            value = parse_json(data, "there")
+        except RecordError as error:
+            start = data[:60].decode("utf-8", "replace")
+            raise ValueError(f"no readable JSON ({start!r}; {error})") from error
+        if not isinstance(value, dict):
+            raise ValueError("JSON, but no object")
+        return self.read(place, self.client.redactor.json(value))
+
+    def _lost(self, place: int, problem: str) -> Reply[_Value]:
+        """Give a request up; end all when too many in a row were."""
+        client = self.client
+        attempts = f"{client.max_retries + 1} attempts"
+        self.n_lost_in_a_row += 1
+        if self.n_lost_in_a_row < client.most_lost:
+            return Reply(place=place, refusal=f"gave up after {attempts}: {problem}")
+        n = self.n_lost_in_a_row
         raise RunnerError(
-            f"{self.name} is not served at {self.url}, or not to you ({problem}); see the address"
+            f"{client.name} at {client.url} gave no answer in {attempts}, at last {problem}"
+            f"{f', to {n} requests in a row' if n > 1 else ''}; see whether it runs, then start "
+            "again: what was answered is kept in the log of the run, or where there is a cache"
         )
 
-    def _sleep(self, attempt: int, asked: float) -> None:
-        """Wait longer after each attempt, and at least as long as the server asks."""
-        if asked > self.longest_wait:
+    async def _wait(self, attempt: int, delay: float | None) -> None:
+        """Wait longer after each attempt, and at least as long as the service asks."""
+        first, longest = self.client.first_wait, self.client.longest_wait
+        own = backoff(attempt, first=first, longest=longest, rng=_RANDOM)
+        await asyncio.sleep(max(own, self._capped(delay or 0.0)))
+
+    def _capped(self, seconds: float) -> float:
+        """Refuse to sleep longer than the user allows."""
+        if seconds > self.client.longest_wait:
             raise RunnerError(
-                f"{self.name} at {self.url} asks to wait {asked:.0f} s, more than longest_wait = "
-                f"{self.longest_wait:.0f} s; start again later"
+                f"{self.client.name} at {self.client.url} asks to wait {seconds:.0f} s, more than "
+                f"longest_wait = {self.client.longest_wait:.0f} s; start again later, answers so "
+                "far are kept"
             )
-        own = backoff(attempt, first=self.first_wait, longest=self.longest_wait, rng=_RANDOM)
-        time.sleep(max(own, asked))
+        return seconds
+
+    def _ended(self, request: Request, response: "httpx.Response", problem: str) -> str:
+        """Say what a refusal that concerns every request may come from."""
+        where = f"{self.client.name} at {self.client.url}{request.path}"
+        if response.status_code in _BAD_KEY:
+            return f"{where} refused the request ({problem}); {self.client.key_hint}"
+        if response.is_redirect:
+            return (
+                f"{where} is elsewhere ({problem}): requests are not sent on, give the new address"
+            )
+        return (
+            f"{self.client.name} is not served at {self.client.url}{request.path}, or not to you "
+            f"({problem}); {self.client.address_hint}"
+        )
+
+    def _problem(self, response: "httpx.Response", data: bytes) -> str:
+        """Name the status and what the service says about it, the key left out if it is quoted."""
+        clear = self.client.redactor.text
+        text = " ".join(clear(data.decode("utf-8", "replace")).split())[:_SHOWN]
+        return f"HTTP {response.status_code}: {text or clear(response.reason_phrase)}"
 
 
-_RANDOM: Final = random.Random()
+def _json_or_none(data: bytes | None) -> JsonValue:
+    """Read the JSON of a refusal, if it is JSON."""
+    try:
+        value: JsonValue = None if data is None else parse_json(data, "a refusal")
+    except RecordError:
+        return None
+    return value
 
 
 def is_transient(status: int) -> bool:

@@ -254,7 +254,7 @@ def test_duplicate_pair_ids_are_refused(tmp_path):
         (["a.csv", "b.csv", "c.csv"], {}, ValueError, "one file, or two .* got 3"),
         (["a.csv", "b.csv"], {"condition": "form"}, ValueError, "two files are one condition each"),
         (ROWS, {"sample_filter": "none"}, DataError, "sample_filter is for samples"),
-        ([1, 2], {}, DataError, "row 1 is no mapping but int"),
+        ([1, 2], {}, TypeError, "row 1 must be a dictionary, got int"),
         ([], {}, ValueError, "no rows"),
     ],
 )

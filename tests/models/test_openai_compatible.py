@@ -501,7 +501,7 @@ def test_deeply_nested_json_is_named(serve, depth):
 
     [answer] = answers(server, max_retries=0)
 
-    assert "its JSON is nested deeper than 100 levels" in answer.error
+    assert "nested more than 64 levels deep" in answer.error
 
 
 @pytest.mark.enable_socket
@@ -648,7 +648,7 @@ def test_a_key_that_a_server_quotes_is_not_logged(serve, monkeypatch):
 def test_a_redirection_rejects_the_run(serve):
     server = serve(lambda n, body: (308, {"location": "https://elsewhere/v1"}, b""))
 
-    with pytest.raises(RunnerError, match="give the new address as base_url"):
+    with pytest.raises(RunnerError, match=r"elsewhere .*give the new address"):
         answers(server)
 
 
@@ -656,7 +656,7 @@ def test_a_redirection_rejects_the_run(serve):
 def test_an_unknown_model_rejects_the_run(serve):
     server = serve(lambda n, body: (404, {}, b"model not found"))
 
-    with pytest.raises(RunnerError, match="not this model"):
+    with pytest.raises(RunnerError, match=r"not served at .*that it serves this model"):
         answers(server)
 
 

@@ -166,5 +166,5 @@ def test_a_packed_file_that_is_broken_is_named(tmp_path, cut):
 def test_a_list_of_other_things_is_named(tmp_path):
     (tmp_path / "p.json").write_text('[{"id": "q1", "prediction": "x"}, 3]')
 
-    with pytest.raises(RecordError, match=r"p.json:2: an item holds one JSON object"):
+    with pytest.raises(RecordError, match=r"p.json:2: an item .* is one JSON object"):
         read_predictions(tmp_path / "p.json")

@@ -243,7 +243,7 @@ def test_other_tokens_of_vllm_are_refused():
             {},
             r"request 'q' was not scored: .*not supported together.*, or read answers with --read",
         ),
-        ({"choices": []}, {}, "was not scored: gave up after 2 attempts: a malformed reply: no `c"),
+        ({"choices": []}, {}, "was not scored: gave up after 2 attempts: a damaged answer: no `c"),
         (echo(["A", " b", " cd"], [None, -1.0]), {}, "3 tokens have 2 log-probabilities"),
         (
             {"choices": [{"text": "", "prompt_logprobs": [None, {"7": -1.0}]}]},

@@ -62,6 +62,24 @@ def test_read_rows_takes_lines_under_the_json_suffix(tmp_path):
     assert [row for _, row in read_rows(path)] == ROWS
 
 
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl", "rows.ndjson"])
+def test_read_rows_takes_a_list_under_any_json_suffix(name, tmp_path):
+    """Samples of lm-eval 0.4.0 to 0.4.2 are one list in a `.jsonl` file."""
+    path = tmp_path / name
+    path.write_text("\ufeff \n" + json.dumps(ROWS, indent=1), encoding="utf-8")
+
+    assert [row for _, row in read_rows(path)] == ROWS
+
+
+def test_two_columns_of_one_name_are_refused_in_a_table(tmp_path):
+    path = tmp_path / "twice.parquet"
+    table = pa.table([["a"], ["b"]], names=["text", "text"])
+    pq.write_table(table, path)
+
+    with pytest.raises(RecordError, match=r"twice\.parquet: .* a column twice: 'text'; rename"):
+        list(read_rows(path))
+
+
 def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
     """A place is the line that an editor shows, or the row of a table."""
     lines = write(tmp_path / "rows.jsonl")
@@ -87,7 +105,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
         ("quote.csv", b'a,b\n"x"y,2\n', r"quote\.csv:2: .*expected after"),
         ("open.csv", b'a,b\n"x,2\n', r"open\.csv:2: unexpected end of data"),
         ("torn.json", b'[{"a": 1},\n{"a"', r"torn\.json:2: not JSON"),
-        ("scalars.json", b"[1, 2]", r"scalars\.json:1: expected an object"),
+        ("scalars.json", b"[1, 2]", r"scalars\.json:1: an item .* is one JSON object"),
         ("torn.parquet", b"PAR1 and then nothing", r"torn\.parquet is no readable Parquet file"),
         ("rows.xlsx", b"PK", r"cannot read .*rows\.xlsx: the formats are \.parquet, \.jsonl"),
     ],

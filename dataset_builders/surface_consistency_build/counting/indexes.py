@@ -6,7 +6,6 @@ the tokens of a name that ends in punctuation merge with what follows. Never put
 one column with counts of `SurfaceCounter`.
 """
 
-import json
 import os
 import re
 import warnings
@@ -24,7 +23,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.runs.web import WebClient
+from surface_consistency.runs.web import Request, WebClient, in_order
 from surface_consistency_build.counting.surfaces import SurfaceTable
 
 if TYPE_CHECKING:
@@ -124,10 +123,11 @@ class InfiniGramAPI:
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
         """Count each query; see `LookupIndex.count`."""
-        bodies = [
-            {"index": self.index, "query_type": "count", **self._asked(query)} for query in queries
+        requests = [
+            Request({"index": self.index, "query_type": "count", **self._asked(query)})
+            for query in queries
         ]
-        for reply in self.web.ask(bodies, _read_count):
+        for reply in in_order(self.web.ask(requests, _read_count)):
             if reply.value is None:
                 yield IndexCount(count=None, problem=reply.refusal)
             else:
@@ -163,24 +163,18 @@ class InfiniGramMiniAPI(InfiniGramAPI):
         self.web.name = "infini-gram mini"
 
 
-def _read_count(body: bytes) -> IndexCount:
+def _read_count(place: int, answer: dict[str, Any]) -> IndexCount:
     """Read an answer of either service; a ValueError means that it is none."""
-    try:
-        told = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"no JSON ({body[:60].decode('utf-8', 'replace')!r})") from error
-    if not isinstance(told, dict):
-        raise ValueError("JSON, but no object")
-    if "error" in told:
-        return IndexCount(count=None, problem=f"the index says: {told['error']}")
-    n = told.get("count")
+    if "error" in answer:
+        return IndexCount(count=None, problem=f"the index says: {answer['error']}")
+    n = answer.get("count")
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
         raise ValueError(f"`count` is no number from 0: {n!r}")
-    ids = told.get("token_ids")
+    ids = answer.get("token_ids")
     return IndexCount(
         count=n,
         token_ids=tuple(map(int, ids)) if isinstance(ids, list) else None,
-        is_approximate=bool(told.get("approx", False)),
+        is_approximate=bool(answer.get("approx", False)),
     )
 
 

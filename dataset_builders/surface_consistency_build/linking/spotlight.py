@@ -1,11 +1,10 @@
 """DBpedia Spotlight as a linker: a client of its web service."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from surface_consistency.runs.web import WebClient
+from surface_consistency.runs.web import Request, WebClient, in_order
 from surface_consistency.text import comparable
 from surface_consistency_build.counting.texts import PackedTexts
 from surface_consistency_build.linking.entity_maps import resource_title
@@ -57,7 +56,11 @@ class SpotlightClient:
             )
         url = base_url.rstrip("/").removesuffix(f"/{_ANNOTATE}")
         self.web = WebClient(
-            url=f"{url}/{_ANNOTATE}", name="DBpedia Spotlight", cache=cache, **options
+            url=f"{url}/{_ANNOTATE}",
+            name="DBpedia Spotlight",
+            as_form=True,
+            cache=cache,
+            **options,
         )
         """What sends the requests."""
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}
@@ -78,9 +81,9 @@ class SpotlightClient:
         """
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         whole = [comparable(text, "exact") for text in packed]
-        asked = [text for text in whole if text.strip()]
-        bodies = [{"text": text, **self._asked} for text in asked]
-        replies = self.web.ask(bodies, _resources, as_form=True)
+        sent = [text for text in whole if text.strip()]
+        requests = [Request({"text": text, **self._asked}) for text in sent]
+        replies = in_order(self.web.ask(requests, _resources))
         for text in whole:
             if not text.strip():
                 yield []
@@ -90,7 +93,7 @@ class SpotlightClient:
 
     def _mentions(self, text: str, resources: list[Mapping[str, Any]]) -> list[Mention] | None:
         """Read the mentions of a text; None where one is not in it."""
-        found = []
+        mentions = []
         for resource in resources:
             try:
                 uri, surface = str(resource["@URI"]), str(resource["@surfaceForm"])
@@ -103,8 +106,8 @@ class SpotlightClient:
                 return None
             title = comparable(resource_title(uri), "exact")
             entity = self._ids.get(title, f"name:{title}")
-            found.append(Mention(start, start + len(surface), surface, entity, score))
-        return sorted(found)
+            mentions.append(Mention(start, start + len(surface), surface, entity, score))
+        return sorted(mentions)
 
 
 def _place(text: str, surface: str, offset: int) -> int | None:
@@ -122,17 +125,10 @@ def _place(text: str, surface: str, offset: int) -> int | None:
     return None
 
 
-def _resources(body: bytes) -> list[Mapping[str, Any]]:
+def _resources(place: int, answer: dict[str, Any]) -> list[Mapping[str, Any]]:
     """Read an answer; a ValueError means that it is none."""
-    try:
-        told = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        start = body[:60].decode("utf-8", "replace")
-        raise ValueError(f"no JSON ({start!r})") from error
-    if not isinstance(told, dict):
-        raise ValueError("JSON, but no object")
     # The service leaves the list out where it found nothing, and gives a lone one as an object.
-    given = told.get("Resources", [])
+    given = answer.get("Resources", [])
     given = [given] if isinstance(given, dict) else given
     if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
         raise ValueError("Resources is no list of objects")

@@ -99,7 +99,7 @@ def test_passing_trouble_is_asked_again(replay):
     ("answer", "message"),
     [
         ((502, b"bad gateway"), "gave no answer in 2 attempts, at last HTTP 502: bad gateway"),
-        ((200, b"<html>"), r"a damaged answer: no JSON \('<html>'\)"),
+        ((200, b"<html>"), r"a damaged answer: no readable JSON \('<html>'"),
         ((200, []), "JSON, but no object"),
         ((200, {"Resources": "x"}), "Resources is no list of objects"),
         ((404, b"no such page"), r"is not served at .*HTTP 404"),

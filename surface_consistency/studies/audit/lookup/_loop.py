@@ -93,9 +93,9 @@ class _Scorer:
 
         scores = logits.float()
         if self._penalty != 1.0:
-            found = scores.gather(1, self._seen)
-            found = torch.where(found < 0, found * self._penalty, found / self._penalty)
-            scores = scores.scatter(1, self._seen, found)
+            of_seen = scores.gather(1, self._seen)
+            of_seen = torch.where(of_seen < 0, of_seen * self._penalty, of_seen / self._penalty)
+            scores = scores.scatter(1, self._seen, of_seen)
         scores[:, self._places] += self._biases
         best = scores.argmax(dim=-1, keepdim=True)
         self._seen = torch.cat([self._seen, best], dim=1)

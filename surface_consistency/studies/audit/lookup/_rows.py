@@ -103,17 +103,17 @@ class Reader:
     def query(self, row: Row) -> LookupQuery | None:
         """Parse the query of a paused row; None when it has no entity or no relation."""
         tokens = self.tokens
-        asked = row.ids[row.n_prompt if row.opened is None else row.opened : -1]
-        if tokens.entity not in asked:
+        query_ids = row.ids[row.n_prompt if row.opened is None else row.opened : -1]
+        if tokens.entity not in query_ids:
             return None
-        entity_at = len(asked) - 1 - asked[::-1].index(tokens.entity)
-        asked = asked[entity_at + 1 :]
-        if tokens.relation not in asked:
+        entity_at = len(query_ids) - 1 - query_ids[::-1].index(tokens.entity)
+        query_ids = query_ids[entity_at + 1 :]
+        if tokens.relation not in query_ids:
             return None
-        relation_at = asked.index(tokens.relation)
-        entity = self.decode(asked[:relation_at]).strip()
+        relation_at = query_ids.index(tokens.relation)
+        entity = self.decode(query_ids[:relation_at]).strip()
         relation = self.decode(
-            [token for token in asked[relation_at + 1 :] if token != tokens.relation]
+            [token for token in query_ids[relation_at + 1 :] if token != tokens.relation]
         ).strip()
         return LookupQuery(entity=entity, relation=relation) if entity and relation else None
 

@@ -202,18 +202,18 @@ class RetrievalAugmentedRunner:
         trace, query = lookup.trace, lookup.query
         if lookup.value is None:
             return []
-        found = [
+        triples = [
             (one.subject, one.relation, one.object)
             for one in (() if trace is None else trace.retained_candidates)
             if trace is None or trace.threshold is None or one.score >= trace.threshold
         ]
-        if not found and trace is not None and trace.selected_candidate is not None:
+        if not triples and trace is not None and trace.selected_candidate is not None:
             chosen = trace.selected_candidate
-            found = [(chosen.subject, chosen.relation, chosen.object)]
-        found = found[: self._n_facts] or [(query.entity, query.relation, lookup.value)]
+            triples = [(chosen.subject, chosen.relation, chosen.object)]
+        triples = triples[: self._n_facts] or [(query.entity, query.relation, lookup.value)]
         return [
             self._fact_template.format(subject=subject, relation=relation, object=value)
-            for subject, relation, value in found
+            for subject, relation, value in triples
         ]
 
 

@@ -98,7 +98,7 @@ class LookupRunner(TransformersRunner):
             tokenizer,
             self.settings,
             label=self._source.label,
-            size=loaded.get_input_embeddings().num_embeddings,
+            size=self._engine.vocabulary,
         )
         vocabulary = tokenizer.get_vocab()
         further = {vocabulary[token] for token in _FURTHER_ENDS if token in vocabulary}
@@ -123,12 +123,12 @@ class LookupRunner(TransformersRunner):
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model, decoding and store."""
-        told = super().fingerprint()
+        details = super().fingerprint()
         together = self._planner.batch_size > 1
         tell = getattr(self._store, "fingerprint", None)
-        return told | {
+        return details | {
             "generation_config": {"eos_token_id": sorted(self._ends)},
-            "prefix_reuse": "prompts of one content" if together else told["prefix_reuse"],
+            "prefix_reuse": "prompts of one content" if together else details["prefix_reuse"],
             "lookup": asdict(self.settings),
             "source": type(self._store).__name__ if tell is None else tell(),
         }

@@ -1,9 +1,12 @@
 """How a model that looks facts up is asked."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from surface_consistency.errors import RunnerError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 __all__ = ["LookupSettings", "TokenIds", "find_tokens"]
 
@@ -75,7 +78,9 @@ class TokenIds:
         return self.entity, self.relation, self.result, self.end
 
 
-def find_tokens(tokenizer: Any, settings: LookupSettings, *, label: str, size: int) -> TokenIds:  # noqa: ANN401
+def find_tokens(
+    tokenizer: "PreTrainedTokenizerBase", settings: LookupSettings, *, label: str, size: int
+) -> TokenIds:
     """Find the lookup tokens in a tokenizer.
 
     Args:
