@@ -31,11 +31,11 @@ def test_lists_of_commands_load_nothing_that_computes(words):
 
 
 def test_compare_loads_no_model_library_and_no_records(tmp_path):
-    """Its options are read and its table is computed without pydantic and scipy."""
+    """Its options are read and its table is computed without pydantic."""
     file = tmp_path / "verdicts.csv"
     file.write_text("fact_id,a,b\n1,1,0\n2,1,1\n3,0,0\n")
 
     loaded = loaded_by("compare", str(file), "--first", "a", "--second", "b")
 
     # pyarrow belongs to pandas, which imports it where it is installed.
-    assert loaded - {"pyarrow"} == {"numpy", "pandas"}
+    assert loaded - {"pyarrow"} == {"numpy", "pandas", "scipy"}

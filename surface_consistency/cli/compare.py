@@ -17,6 +17,7 @@ from surface_consistency.engine.compare import (
     split_labels,
 )
 from surface_consistency.engine.verdict_files import read_verdicts
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 if TYPE_CHECKING:
     from surface_consistency.engine.two_runs import TwoRuns
@@ -35,7 +36,7 @@ _Test = Literal[
 ]
 _FLAGS = {
     "n_resamples": "--resamples",
-    "confidence_level": "--confidence",
+    "level": "--confidence",
     "rng": "--seed",
     "sample_filter": "--filter",
     "pair_id": "--pair-id",
@@ -199,10 +200,7 @@ def _compare(
             frame,
             separator=separator,
             test=test,
-            interval=interval,
-            confidence_level=confidence,
-            n_resamples=resamples,
-            rng=seed,
+            intervals=Intervals(level=confidence, method=interval, n_resamples=resamples, rng=seed),
             **({} if compared is None else {"rates": RUN_RATES}),
         )
         tables = [tabulate(by=by)]

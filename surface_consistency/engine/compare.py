@@ -9,7 +9,7 @@ import pandas as pd
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics.paired.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
-from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.metrics.uncertainty.multiplicity import with_adjusted_p_values
 from surface_consistency.text import one_line
 
@@ -39,10 +39,7 @@ def compare_verdicts(
     by: str | Sequence[str] = (),
     separator: str | None = None,
     test: PairedTest = "auto",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: int = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     rates: Sequence[str] = _RATES,
 ) -> list[dict[str, Any]]:
     """Compute the paired table of each group of an outcomes frame, ready for JSON.
@@ -52,10 +49,7 @@ def compare_verdicts(
         by: Columns that make the groups; none of them gives one row for all pairs.
         separator: Text that parts several labels in a cell of these columns, such as ";".
         test: Form of the test, as for `metrics.paired_by`.
-        interval: How intervals are made, as for `metrics.paired_by`.
-        confidence_level: Nominal coverage of the intervals.
-        n_resamples: Number of resamples of each group; interval "auto" takes none.
-        rng: Seed of the resampling.
+        intervals: How intervals are made, as for `metrics.paired_by`.
         rates: Names of `metrics.PAIRED_RATES`.
 
     Returns:
@@ -89,10 +83,7 @@ def compare_verdicts(
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in rates},
         test=test,
-        interval=interval,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
+        intervals=intervals,
     )
     rows = with_adjusted_p_values(rows)
     return [_as_object(row, keys, rates) for row in rows.to_dict(orient="records")]

@@ -14,6 +14,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.metrics import (
+    Intervals,
     adjust_p_values,
     clustered_mcnemar,
     mcnemar,
@@ -35,14 +36,14 @@ KEYS = [
 ]
 
 
-def compare(source, *, by=(), separator=None, test="auto", confidence_level=0.95, **columns):
+def compare(source, *, by=(), separator=None, test="auto", level=0.95, **columns):
     """Read verdicts and compare them."""
     return compare_verdicts(
         read_verdicts(source, within=None, **columns),
         by=by,
         separator=separator,
         test=test,
-        confidence_level=confidence_level,
+        intervals=Intervals(level=level),
     )
 
 
@@ -258,7 +259,9 @@ def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     frame = read_verdicts(rows, first="a", second="b")
 
     found = [
-        compare_verdicts(frame, interval=interval, n_resamples=n, rng=seed)[0]["interval"]
+        compare_verdicts(frame, intervals=Intervals(method=interval, n_resamples=n, rng=seed))[0][
+            "interval"
+        ]
         for interval, n, seed in (
             ("auto", 99, 0),
             ("auto", 50, 1),
@@ -268,7 +271,9 @@ def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     ]
 
     assert found[0] == found[1] != found[2] != found[3]
-    expected = paired_by(frame, by=[], interval="percentile", n_resamples=99, rng=0)
+    expected = paired_by(
+        frame, by=[], intervals=Intervals(n_resamples=99, rng=0, method="percentile")
+    )
     assert found[2]["flip_rate"] == expected[["flip_rate_low", "flip_rate_high"]].values[0].tolist()
 
 
@@ -333,7 +338,6 @@ def test_duplicate_pairs_are_refused_within_a_group(file):
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
         ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
         ({"test": "sign"}, ValueError, "test must be one of"),
-        ({"confidence_level": 95}, ValueError, "confidence_level must lie"),
     ],
 )
 def test_compare_rejects_bad_options(file, options, error, message):
@@ -353,7 +357,7 @@ def test_compare_verdicts_takes_a_frame_of_the_package():
     )
 
     with pytest.warns(UndefinedMetricWarning, match="one cluster"):
-        rows = compare_verdicts(frame, by="template", n_resamples=50)
+        rows = compare_verdicts(frame, by="template")
 
     assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
 

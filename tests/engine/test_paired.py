@@ -13,7 +13,7 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.metrics import adjust_p_values, minimum_detectable_difference
+from surface_consistency.metrics import Intervals, adjust_p_values, minimum_detectable_difference
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.report.numbers import sentence_text
@@ -110,7 +110,7 @@ def test_study_tables_agrees_with_paired_by(runs):
 
     for name, columns in (("overall", []), ("by_type", ["types"])):
         by = ["model", "template", *columns]
-        expected = paired_by(frame, by=by, n_resamples=200, rng=5)
+        expected = paired_by(frame, by=by, intervals=Intervals(n_resamples=200, rng=5))
         found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
         found = found[expected.columns]
         pd.testing.assert_frame_equal(found, expected)
@@ -422,7 +422,7 @@ def test_generalisation_is_told_by_what_is_resampled(random_outcomes, make_manif
     for row, name in zip(
         table.to_dict("records"), ("subject_id", "fact_id", "relation"), strict=True
     ):
-        expected = paired_by(outcomes, cluster=name, n_resamples=50).iloc[0]
+        expected = paired_by(outcomes, cluster=name, intervals=Intervals(n_resamples=50)).iloc[0]
         assert row["n_clusters"] == expected["n_clusters"]
         assert row["flip_rate"] == expected["flip_rate"]
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.metrics import Intervals
 from surface_consistency.report.page import Value
 from surface_consistency.report.table import Table
 from tests.golden_runs.files import EXPECTED, GoldenRun
@@ -350,12 +351,15 @@ def compare(home: Path) -> GoldenRun:
         "all": (by_model, {}),
         "by_type": (by_model, {"by": "types", "separator": ";"}),
         "by_model_and_template": (source, {"by": ["model", "template"]}),
-        "clustered": (by_model, {"test": "obuchowski", "confidence_level": 0.9, "rng": 5}),
+        "clustered": (
+            by_model,
+            {"test": "obuchowski", "intervals": Intervals(level=0.9, n_resamples=RESAMPLES, rng=5)},
+        ),
     }
     found = {}
     for name, (verdicts, options) in asked.items():
         frame = read_verdicts(str(verdicts), within=None, **VERDICT_COLUMNS)
-        rows = compare_verdicts(frame, n_resamples=RESAMPLES, **options)
+        rows = compare_verdicts(frame, **{"intervals": Intervals(n_resamples=RESAMPLES)} | options)
         flat = pd.json_normalize(rows, sep="_")
         for column in [column for column in flat if column.startswith("interval_")]:
             bounds, rate = flat.pop(column), column.removeprefix("interval_")

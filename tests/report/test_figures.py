@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
-from surface_consistency.metrics import PairedTable, paired_by
+from surface_consistency.metrics import Intervals, PairedTable, paired_by
 from surface_consistency.report import plot_groups, plot_square, write_figures
 from surface_consistency.report.figures import _figure
 from surface_consistency.report.page import Heat, Section
@@ -83,7 +83,7 @@ def groups():
          "second_correct": i % (2 + k) > 0 or k == 2}
         for m in range(2) for k in range(3) for i in range(12)
     ]  # fmt: skip
-    return paired_by(pd.DataFrame(rows), by=["model", "kind"], n_resamples=100)
+    return paired_by(pd.DataFrame(rows), by=["model", "kind"], intervals=Intervals(n_resamples=100))
 
 
 def test_plot_groups_draws_a_frame_of_paired_by(groups):

@@ -17,7 +17,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
+from surface_consistency.metrics import Intervals, JudgeAgreementResult, judge_agreement
 from surface_consistency.runs.files import unguard_cell, write_csv
 
 __all__ = [
@@ -237,8 +237,7 @@ def hold_against(
         return judge_agreement(
             *(column.astype(object).where(column.notna(), None).tolist() for column in both),
             missing="drop",
-            n_resamples=n_resamples,
-            rng=seed,
+            intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
 
 

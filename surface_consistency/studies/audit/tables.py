@@ -16,6 +16,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import (
     CountRatio,
+    Intervals,
     cluster_counts,
     clustered_mcnemar,
     contamination_by,
@@ -238,8 +239,7 @@ def _rates(
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
         # As published; the clustered form stands beside it.
         test="independent",
-        n_resamples=n_resamples,
-        rng=seed,
+        intervals=Intervals(n_resamples=n_resamples, rng=seed),
     ).rename(columns={old: new for new, old in _SEEDED_AS.items()})
     groups = _groups(frame, keys)
     order = {key: place for place, key in enumerate(groups)}
@@ -447,13 +447,10 @@ def _bounds(
             )
             for place in range(sums.shape[1] - 1)
         },
-        confidence_level=0.95,
-        n_resamples=n_resamples,
-        method="auto",
-        rng=np.random.default_rng(seed),
+        Intervals(n_resamples=n_resamples, rng=seed),
     ).values()
     return (
         n_facts,
-        np.array([value.low for value in found]),
-        np.array([value.high for value in found]),
+        np.array([value.interval.low for value in found]),
+        np.array([value.interval.high for value in found]),
     )

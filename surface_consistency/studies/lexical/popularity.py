@@ -17,6 +17,7 @@ from surface_consistency.engine.paired_tables import model_dots, paired_columns
 from surface_consistency.engine.study import Analysis, Report
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
+    Intervals,
     PopularityScale,
     adjust_p_values,
     fit_popularity_scale,
@@ -231,8 +232,9 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
                 known[f"{side}_lead"],
                 known[f"{side}_correct"].astype(bool),
                 clusters=known[report.cluster],
-                n_resamples=report.settings.resamples,
-                rng=report.settings.bootstrap_seed,
+                intervals=Intervals(
+                    n_resamples=report.settings.resamples, rng=report.settings.bootstrap_seed
+                ),
             )
             row |= {"n_low": found.n_low, "n_high": found.n_high, "threshold": found.threshold}
             for name in ("low_accuracy", "high_accuracy", "difference"):
@@ -331,8 +333,9 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         known,
         by=by,
         cluster=report.cluster,
-        n_resamples=report.settings.resamples,
-        rng=report.settings.bootstrap_seed,
+        intervals=Intervals(
+            n_resamples=report.settings.resamples, rng=report.settings.bootstrap_seed
+        ),
     )
     found["adjusted_p_value"] = adjust_p_values(found["mcnemar_p_value"].astype(float))
     labels = [

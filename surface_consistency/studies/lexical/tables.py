@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.paired import PairedReport
-from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
+from surface_consistency.metrics import Intervals, adjust_p_values, paired_by, relative_change
 from surface_consistency.report.page import Section
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
@@ -64,8 +64,9 @@ class LexicalReport(PairedReport):
         options: dict[str, Any] = {
             "by": keys,
             "cluster": self.report.cluster,
-            "n_resamples": self.report.settings.resamples,
-            "rng": self.report.settings.bootstrap_seed,
+            "intervals": Intervals(
+                n_resamples=self.report.settings.resamples, rng=self.report.settings.bootstrap_seed
+            ),
         }
         known = frame[frame["n_control_edits"].fillna(0) > 0]
         change = paired_by(known, first="first_correct", second="frequent_correct", **options)

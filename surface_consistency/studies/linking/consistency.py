@@ -14,7 +14,7 @@ import pandas as pd
 from surface_consistency.engine.study import Analysis, Report
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import cluster_bootstrap, clustered_auc
-from surface_consistency.metrics.uncertainty.intervals import Part, of_shares
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings

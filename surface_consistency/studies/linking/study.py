@@ -20,7 +20,7 @@ from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.paired_tables import interval_value
 from surface_consistency.engine.study import Plan, PromptGroup, Report, Study, StudySettings
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import clustered_auc, linking_by
+from surface_consistency.metrics import Intervals, clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.models.options import check_scores_of_options
 from surface_consistency.models.runner import Runner
@@ -310,8 +310,7 @@ class LinkingReport(PairedReport):
             frame,
             correct=f"{side}_correct",
             cluster=cluster,
-            n_resamples=settings.resamples,
-            rng=settings.bootstrap_seed,
+            intervals=Intervals(n_resamples=settings.resamples, rng=settings.bootstrap_seed),
         ).iloc[0]
         row: dict[str, object] = {"model": run.label, "group": group, "label": label}
         row |= {name: told[name] for name in told.index}
@@ -402,8 +401,9 @@ class LinkingReport(PairedReport):
             part,
             correct="first_correct",
             cluster=self.report.cluster,
-            n_resamples=self.report.settings.resamples,
-            rng=self.report.settings.bootstrap_seed,
+            intervals=Intervals(
+                n_resamples=self.report.settings.resamples, rng=self.report.settings.bootstrap_seed
+            ),
         ).iloc[0]
         row = {"model": run.label, "kind": kind, "label": label, "n": told["n"]}
         row |= {"n_clusters": told["n_clusters"], "accuracy": told["raw_accuracy"]}

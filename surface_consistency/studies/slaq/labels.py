@@ -21,6 +21,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.metrics import (
+    Intervals,
     JudgeAgreementResult,
     JudgeError,
     corrected_alignment,
@@ -172,8 +173,7 @@ def _corrected_row(
             short_error=errors[0],
             long_error=errors[1],
             missing="drop",
-            n_resamples=n_resamples,
-            rng=seed,
+            intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
         seen = topic_alignment(arrays.short, arrays.long, missing="drop")
     row: dict[str, object] = {"n_topics": found.n_topics, "n_missing": found.n_missing}

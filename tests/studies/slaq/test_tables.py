@@ -8,7 +8,7 @@ import pytest
 
 from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import PAIRED_RATES, form_consistency, paired_by
+from surface_consistency.metrics import PAIRED_RATES, Intervals, form_consistency, paired_by
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import grouped_scores, slaq_tables
@@ -48,7 +48,7 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
         by=["model", "category"],
         cluster="topic_id",
         test="obuchowski",
-        n_resamples=20_000,
+        intervals=Intervals(n_resamples=20_000),
         rates={"consistency": PAIRED_RATES["consistency"]},
     )
 
@@ -150,7 +150,7 @@ def test_order_sensitivity_agrees_with_form_consistency(make_slaq_run, n_gaps):
 
     forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("fact_id")["second_correct"]]
     several = [form for form in forms if len(form) > 1]
-    reference = form_consistency(several, n_resamples=50)
+    reference = form_consistency(several, intervals=Intervals(n_resamples=50))
     assert row["disagreement"] == pytest.approx(1 - reference.consistency)
     assert row["n_facts"] == len(several)
     assert row["n_changing"] == sum(0 < sum(form) < len(form) for form in several)

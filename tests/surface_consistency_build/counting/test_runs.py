@@ -35,7 +35,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     WorkerLostError,
 )
-from surface_consistency.metrics import frequency_analysis
+from surface_consistency.metrics import Intervals, frequency_analysis
 from surface_consistency.schemas.jsonl import part_beside
 from surface_consistency.studies.redirectqa import instance_rows, load_sample
 
@@ -315,7 +315,9 @@ def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
     assert (longest["others_frequency"] >= 0).all()
     assert (longest["surface_frequency"] > 0).all()
     assert (longest["pair_documents"] > 0).all()
-    analysed = frequency_analysis(longest.assign(accuracy=rng.random(len(longest))), n_resamples=50)
+    analysed = frequency_analysis(
+        longest.assign(accuracy=rng.random(len(longest))), intervals=Intervals(n_resamples=50)
+    )
     assert analysed.loc[analysed["subset"] == "overall", "n"].tolist() == [len(longest)] * 5
     entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet").set_index("entity_id")
     names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet")
