@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import compress
 
 __all__ = [
+    "counted_name",
     "did_you_mean",
     "first_line",
     "first_text_line",
@@ -131,6 +132,22 @@ def surface_from_title(title: str) -> str:
         'Jesus Antunez'
     """
     return _TRAILING_PARENTHESIS.sub("", title.replace("_", " ")).strip()
+
+
+def counted_name(name: str) -> str:
+    """Spell a name as it is counted in a corpus: in NFC, with single spaces.
+
+    Args:
+        name: The name, as a question or a table spells it.
+
+    Returns:
+        The name; "" for white space alone.
+
+    Examples:
+        >>> counted_name(" New  York ")
+        'New York'
+    """
+    return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
 def first_line(text: str) -> str:

@@ -1,13 +1,12 @@
 """DBpedia Spotlight as a linker: a client of its web service."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.runs.web import WebClient
-from surface_consistency.text import comparable
-from surface_consistency_build.counting.texts import PackedTexts
+from surface_consistency_build.counting.indexes import json_object
+from surface_consistency_build.counting.texts import PackedTexts, comparable
 from surface_consistency_build.linking.entity_maps import resource_title
 from surface_consistency_build.linking.linkers import Mention
 
@@ -62,7 +61,7 @@ class SpotlightClient:
         """What sends the requests."""
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}
         self._ids = {
-            comparable(resource_title(title), "exact"): entity
+            comparable(resource_title(title)): entity
             for entity, title in reversed(list((titles or {}).items()))
         }
 
@@ -77,7 +76,7 @@ class SpotlightClient:
             DataError: If answers cannot be kept.
         """
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
-        whole = [comparable(text, "exact") for text in packed]
+        whole = [comparable(text) for text in packed]
         asked = [text for text in whole if text.strip()]
         bodies = [{"text": text, **self._asked} for text in asked]
         replies = self.web.ask(bodies, _resources, as_form=True)
@@ -101,7 +100,7 @@ class SpotlightClient:
             start = _place(text, surface, offset)
             if start is None:
                 return None
-            title = comparable(resource_title(uri), "exact")
+            title = comparable(resource_title(uri))
             entity = self._ids.get(title, f"name:{title}")
             found.append(Mention(start, start + len(surface), surface, entity, score))
         return sorted(found)
@@ -124,15 +123,8 @@ def _place(text: str, surface: str, offset: int) -> int | None:
 
 def _resources(body: bytes) -> list[Mapping[str, Any]]:
     """Read an answer; a ValueError means that it is none."""
-    try:
-        told = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        start = body[:60].decode("utf-8", "replace")
-        raise ValueError(f"no JSON ({start!r})") from error
-    if not isinstance(told, dict):
-        raise ValueError("JSON, but no object")
     # The service leaves the list out where it found nothing, and gives a lone one as an object.
-    given = told.get("Resources", [])
+    given = json_object(body).get("Resources", [])
     given = [given] if isinstance(given, dict) else given
     if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
         raise ValueError("Resources is no list of objects")
