@@ -13,8 +13,9 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import frequency_analysis
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.studies.redirectqa import load_sample, surface_id
+from surface_consistency.studies.redirectqa import load_sample
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
+from surface_consistency.studies.redirectqa.instances import surface_id
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.taxonomy import types_of
 from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
@@ -261,7 +262,7 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     counts = tmp_path / "counts"
     corpus = str(tmp_path / "a.jsonl")
     command = ["count", "pairs", "--data", "sample", "--corpus", corpus, "--out", str(counts)]
-    assert main([*command, "--engine", "python"]) == 0
+    assert main([*command, "--engine", "ahocorasick"]) == 0
     answers = {question.question: question.triple.answers[0] for question in data.questions}
 
     def answer(prompt):
