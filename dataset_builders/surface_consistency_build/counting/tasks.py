@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CountTask",
+    "NameCounter",
     "NameSettings",
     "NameTask",
     "NgramSettings",
     "NgramTask",
     "PairSettings",
+    "ShardCounter",
     "load_tokenizer",
 ]
 

@@ -38,7 +38,7 @@ from surface_consistency_build.wikimedia.streams import ProgressHook
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["MentionSettings", "MentionsBuilt", "build_mentions"]
+__all__ = ["MentionJob", "MentionSettings", "MentionsBuilt", "build_mentions"]
 
 _PART_ROWS: Final = 500_000
 _PART_BYTES: Final = 64 << 20

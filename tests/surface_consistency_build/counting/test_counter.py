@@ -431,7 +431,7 @@ def test_an_engine_that_is_not_installed_names_the_extra(monkeypatch, library):
 def test_without_libraries_the_fastest_is_named(monkeypatch):
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
 
-    with pytest.raises(MissingDependencyError, match=r"'auto' needs numba.*\[count\]"):
+    with pytest.raises(MissingDependencyError, match=r"'auto' needs numba.*\[build\]"):
         SurfaceCounter(table_of("a"))
 
 
