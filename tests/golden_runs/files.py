@@ -13,6 +13,8 @@ import pandas as pd
 EXPECTED = Path(__file__).parent / "expected"
 KEYS = ("model", "pair_id")
 
+_DATE = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(T[\d:.+-]+)?")
+
 MAIN_SECTIONS = ("numbers", "groups", "template-1", "template-2")
 """Anchors of the parts of a page that hold the main tables."""
 
@@ -28,6 +30,9 @@ class GoldenRun:
     page: str | None = None
     """The page as HTML."""
 
+    full_page: str | None = None
+    """The same page as it is written to its file, with every sentence."""
+
     texts: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -37,6 +42,8 @@ class GoldenRun:
         if self.page is not None:
             parts = main_sections(self.page) or [self.page]
             self.texts["page.txt"] = "".join(map(visible_text, parts))
+        if self.full_page is not None:
+            self.texts["page_full.txt"] = whole_text(self.full_page)
 
 
 def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:
@@ -58,6 +65,19 @@ def visible_text(page: str) -> str:
     )
     lines = html.unescape(re.sub(r"<[^>]*>", "", page)).splitlines()
     return "\n".join(line for line in (" ".join(one.split()) for one in lines) if line) + "\n"
+
+
+def whole_text(page: str) -> str:
+    """Strip a page to its text, also what is folded, without pictures, dates and versions.
+
+    Command, signature and footer are left out, since they tell when and where it was made.
+    """
+    from surface_consistency import __version__
+
+    page = re.sub(r'(?s)<h3 class="block">Make it again</h3>.*?</section>', "</section>", page)
+    page = re.sub(r"(?s)<footer>.*?</footer>", "", page)
+    text = visible_text(re.sub(r"</?details[^>]*>", "\n", page))
+    return _DATE.sub("DATE", text).replace(__version__, "VERSION")
 
 
 def main_sections(page: str) -> list[str]:

@@ -181,3 +181,198 @@ def audit_reader(prompts):
         return f"It is {shown[0]}. Is there more?"
 
     return Scripted("reader", answer)
+
+
+class ScriptedScorer:
+    """A runner that writes nothing; a function tells the log-probability of each word it scores.
+
+    The function takes the text before, the text to be scored, and whether it is asked again.
+    """
+
+    def __init__(self, name, values, *, again=False):
+        self.name, self._values, self._again = name, values, again
+
+    def fingerprint(self):
+        return {"runner": "scripted", "name": self.name, "again": self._again}
+
+    def rebatched(self, seed):
+        return ScriptedScorer(self.name, self._values, again=True)
+
+    def generate(self, prompts, params):
+        raise AssertionError("nothing is to be written")
+
+    def score(self, requests):
+        from surface_consistency.schemas.scoring import ScoredText
+
+        for request in requests:
+            values = self._values(request.context, request.continuation, self._again)
+            moments = {
+                "vocabulary_means": [-4.0 - chance("mean", value) for value in values],
+                "vocabulary_deviations": [1.0 + chance("spread", value) for value in values],
+            }
+            yield ScoredText(
+                request_id=request.id,
+                token_ids=list(range(len(values))),
+                log_probabilities=values,
+                is_greedy=all(value > -1.0 for value in values),
+                n_context_tokens=len(request.context.split()),
+                **(moments if request.vocabulary_moments else {}),
+            )
+
+
+LEXICAL_NOUNS = ("dog", "story", "registration", "crime", "use", "child", "hour", "apple")
+LEXICAL_VERBS = ("choose", "use", "commit", "see")
+LEXICAL_COUNTS = {
+    "dog": 100,
+    "hound": 40,
+    "story": 90,
+    "history": 80,
+    "use": 200,
+    "employ": 150,
+    "utilise": 3,
+    "choose": 60,
+    "select": 50,
+    "crime": 30,
+    "offense": 2,
+}
+
+
+def lexical_rows():
+    """Rows of three benchmarks whose words the small lexicon of the tests has synonyms for."""
+    pairs = [(noun, number) for number in range(6) for noun in LEXICAL_NOUNS]
+    blimp = [
+        {
+            "sentence_good": f"Near Na{number}el that {noun} of it was helpful to Na{number}el.",
+            "sentence_bad": f"Near Na{number}el that {noun} of it were helpful to Na{number}el.",
+            "UID": f"anaphor_{('number', 'gender')[number % 2]}_agreement",
+        }
+        for noun, number in pairs
+    ]
+    piqa = [
+        {
+            "goal": f"To {verb} the {noun} in place {number},",
+            "sol1": f"go to the {noun} quickly.",
+            "sol2": f"sleep for one large {noun}.",
+            "label": number % 2,
+        }
+        for number, noun in enumerate(LEXICAL_NOUNS)
+        for verb in LEXICAL_VERBS
+    ]
+    lambada = [
+        {"text": f"Tom{number} had a {noun} and wanted to see that {noun}"}
+        for noun, number in pairs[:24]
+    ]
+    return {"anaphor_agreement": blimp, "piqa": piqa, "lambada": lambada}
+
+
+def lexical_corpus(rows):
+    """Documents that hold some of the texts, by content alone: a few often, most of them never."""
+    texts = [row["sentence_good"] for row in rows["anaphor_agreement"]]
+    texts += [row["sentence_bad"] for row in rows["anaphor_agreement"]]
+    texts += [
+        f"{row['goal']} {row[side]}".replace("dog", other)
+        for row in rows["piqa"]
+        for side in ("sol1", "sol2")
+        for other in ("dog", "hound")
+    ]
+    texts += [row["text"] for row in rows["lambada"]]
+    return [text for text in texts for _ in range(int(12 * chance("seen", text) ** 3))]
+
+
+def ngram_counts(documents, texts, n=4):
+    """Count the runs of n words of each text in documents."""
+    counts = {}
+    for document in documents:
+        words = document.lower().split()
+        for place in range(len(words) - n + 1):
+            gram = tuple(words[place : place + n])
+            counts[gram] = counts.get(gram, 0) + 1
+    split = [text.lower().split() for text in texts]
+    return [
+        [counts.get(tuple(words[place : place + n]), 0) for place in range(len(words) - n + 1)]
+        for words in split
+    ]
+
+
+def lexical_model(name, documents, *, weight):
+    """Likes what the corpus holds, and good grammar a little."""
+    seen = {}
+    for document in documents:
+        words = document.lower().split()
+        for first, second in zip(["", *words], words, strict=False):
+            seen[first, second] = seen.get((first, second), 0) + 1
+
+    def values(context, continuation, again):
+        words = continuation.lower().split()
+        before = (["", *context.lower().split()])[-1]
+        turn = "again" if again and chance("turns", name, context, continuation) < 0.2 else "first"
+        found = []
+        for word in words:
+            known = min(1.0, seen.get((before, word), 0) / 20)
+            wrong = 0.8 * (word in ("were", "sleep"))
+            luck = chance(name, turn, context, continuation, len(found))
+            found.append(-0.1 - weight * (1 - known) - wrong - luck)
+            before = word
+        return found
+
+    return ScriptedScorer(name, values)
+
+
+def linking_model(name, pairs, *, knows, habit):
+    """Affirms names of one entity that it knows to be one, moved by a habit of yes or no."""
+    known = [pair for pair in pairs if chance("links", name, *pair) < knows]
+
+    def values(context, continuation, again):
+        question = context.rpartition("Q: ")[2]
+        turn = "again" if again and chance("turns", name, question) < 0.2 else "first"
+        is_known = any(first in question and second in question for first, second in known)
+        is_empty = "N/A" in question
+        odds = habit + (1.5 if is_known else -1.5) * (not is_empty)
+        odds += 4 * (chance(name, turn, question) - 0.5) * (not is_empty)
+        word = continuation.strip()
+        yes = odds if word.casefold() == "yes" else 0.0
+        return [yes - 0.5 * word[0].isupper() - 20.0]
+
+    return ScriptedScorer(name, values)
+
+
+def count_rows(questions, *, measure):
+    """Mentions of each name in a corpus that is not there, redirects less often than titles."""
+    rows = {}
+    for question in questions:
+        fact, surface = question.triple.id, question.surface
+        subject = question.triple.subject
+        key = (measure, surface.text)
+        scale = 400 if surface.is_canonical else 60
+        rows[fact, surface.text] = {
+            "fact_id": fact,
+            "surface": surface.text,
+            "surface_id": f"{fact}|{surface.text}",
+            "is_canonical": surface.is_canonical,
+            "surface_frequency": int(scale * chance(*key) ** 3),
+            "pageviews": int(10_000 * chance("views", subject.name) ** 2) + 1,
+            "measure": measure,
+        }
+    found = list(rows.values())
+    for row in found:
+        same = [other for other in found if other["fact_id"] == row["fact_id"]]
+        row["entity_frequency"] = sum(other["surface_frequency"] for other in same)
+        row["pair_documents"] = row["entity_frequency"] // 3
+    return found
+
+
+def reduced_model(name, questions, *, knows, forgets):
+    """The model "ada", which has lost a share of its names; now and then it finds another."""
+    whole = redirect_model("ada", questions, knows=knows)
+    by_id = {question.id: question for question in questions}
+
+    def answer(prompt, again):
+        question = by_id[prompt.id]
+        luck = chance("forgets", question.triple.id, question.surface.text)
+        if luck < forgets:
+            return "I do not know"
+        if forgets and luck > 0.95:
+            return question.triple.answers[0]
+        return whole._answer(prompt, again)
+
+    return Scripted(name, answer)

@@ -11,7 +11,6 @@ They are never made anew to turn a test green: a number that changes on purpose 
 "Numbers change" in the changelog, and only the files of its run are made again.
 """
 
-import re
 import shutil
 import sys
 import tempfile
@@ -23,7 +22,14 @@ import pandas as pd
 
 from surface_consistency.report.page import Value
 from surface_consistency.report.table import Table
-from tests.golden_runs.files import EXPECTED, GoldenRun, page_numbers
+from tests.golden_runs.files import EXPECTED, GoldenRun
+from tests.golden_runs.gather import (
+    RESAMPLES,
+    gathered,
+    load_redirectqa,
+    of_study,
+    rendered,
+)
 from tests.golden_runs.inputs import (
     COUNTRIES,
     DECOYS,
@@ -37,16 +43,11 @@ from tests.golden_runs.inputs import (
     slaq_labels,
     slaq_model,
 )
+from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
+from tests.golden_runs.sweeps import compare_page, compare_runs, revisions
+from tests.golden_runs.weights import mechanism
 
-RESAMPLES = 1_000
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
-
-
-def load_redirectqa():
-    """The bundled questions."""
-    from surface_consistency.studies.redirectqa.data import load_sample
-
-    return load_sample()
 
 
 def redirectqa(home: Path) -> GoldenRun:
@@ -106,7 +107,8 @@ def redirectqa(home: Path) -> GoldenRun:
     shown = [study.page(report, tables), *(frames[name] for name in ("overall", "noise_floor"))]
     shown += [frames[f"by_{name}"] for name in ("type", "category", "relation")]
     page.write_text(_numbers_of(shown), encoding="utf-8")
-    return _gathered({run.label: run for run in runs}, frames, page)
+    full = rendered(study.page(report, tables), [home])
+    return gathered({run.label: run for run in runs}, frames, page, full=full)
 
 
 def slaq(home: Path) -> GoldenRun:
@@ -162,7 +164,8 @@ def slaq(home: Path) -> GoldenRun:
         # Pinned by model, condition and label; people read the models side by side.
         frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
     sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
-    return _gathered({run.label: run for run in runs}, frames | sheet, page)
+    full = rendered(study.page(report, tables), [home])
+    return gathered({run.label: run for run in runs}, frames | sheet, page, full=full)
 
 
 def _numbers_of(page) -> str:
@@ -304,7 +307,7 @@ def audit(home: Path) -> GoldenRun:
         f"published_{name}": pd.read_csv(folder.path / f"{name}_metrics.csv")
         for name in ("per_state", "cross_state")
     }
-    return _of_study(study, [folder], published)
+    return of_study(study, [folder], published, hidden=[home])
 
 
 def audit_sweep(home: Path) -> GoldenRun:
@@ -329,7 +332,7 @@ def audit_sweep(home: Path) -> GoldenRun:
         )
         score_run(folder, study=study)
         folders.append(folder)
-    return _of_study(study, folders, {})
+    return of_study(study, folders, {}, hidden=[home])
 
 
 def compare(home: Path) -> GoldenRun:
@@ -361,42 +364,20 @@ def compare(home: Path) -> GoldenRun:
     return GoldenRun(tables=found)
 
 
-def _of_study(study, folders, more) -> GoldenRun:
-    """Report runs of a study; `more` are tables besides those of the page."""
-    from surface_consistency.engine.report import build_page
-    from surface_consistency.engine.study import ReportSettings
-
-    page, tables, runs = build_page(
-        [folder.path for folder in folders],
-        study=study,
-        settings=ReportSettings(resamples=RESAMPLES),
-    )
-    checks = {name for run in runs for name in run.checks}
-    frames = {name: table.frame for name, table in tables.items() if name not in checks}
-    return _gathered({run.label: run for run in runs}, frames | more, page_numbers(page))
-
-
-def _gathered(runs, tables, page) -> GoldenRun:
-    """Name everything by its file; `runs` have outcomes and checks, `page` is a file or text."""
-    outcomes = pd.concat([run.outcomes.assign(model=label) for label, run in runs.items()])
-    found = {"outcomes": outcomes}
-    # The checks stand in files of their own.
-    found |= {
-        f"tables/{name}": table for name, table in tables.items() if not name.startswith("check_")
-    }
-    for label, run in runs.items():
-        for name, table in run.checks.items():
-            found[f"checks/{re.sub(r'[^A-Za-z0-9.]+', '-', label).strip('-')}/{name}"] = table
-    text = page if isinstance(page, str) else Path(page).read_text(encoding="utf-8")
-    return GoldenRun(tables=found, page=text)
-
-
 RUNS = {
     "redirectqa": redirectqa,
     "slaq": slaq,
     "audit": audit,
     "audit_sweep": audit_sweep,
     "compare": compare,
+    "compare_runs": compare_runs,
+    "compare_page": compare_page,
+    "revisions": revisions,
+    "lexical": lexical,
+    "linking": linking,
+    "linking_vs_consistency": linking_vs_consistency,
+    "frequency": frequency,
+    "mechanism": mechanism,
 }
 
 

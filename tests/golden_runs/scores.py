@@ -1,0 +1,179 @@
+"""Golden runs of the studies that read scores of options: lexical popularity, and linking."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from tests.golden_runs.files import GoldenRun
+from tests.golden_runs.gather import load_redirectqa, of_study
+from tests.golden_runs.inputs import (
+    LEXICAL_COUNTS,
+    count_rows,
+    lexical_corpus,
+    lexical_model,
+    lexical_rows,
+    linking_model,
+    ngram_counts,
+    redirect_model,
+)
+
+WORDNET = Path(__file__).parents[1] / "perturbation" / "wordnet"
+
+
+def lexical(home: Path) -> GoldenRun:
+    """Two models on three benchmarks, with popularity by a corpus and memorisation."""
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.studies.lexical.benchmarks import load_benchmark
+    from surface_consistency.studies.lexical.memorisation import (
+        MemorisationAnalysis,
+        MemorisationSettings,
+    )
+    from surface_consistency.studies.lexical.popularity import (
+        PopularityAnalysis,
+        PopularitySettings,
+    )
+    from surface_consistency.studies.lexical.study import LexicalData, LexicalSettings, LexicalStudy
+
+    rows = lexical_rows()
+    loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]
+    data = LexicalData(
+        instances=tuple(instance for task in loaded for instance in task.instances),
+        source=loaded[0].source,
+    )
+    documents = lexical_corpus(rows)
+    words = home / "words.csv"
+    pd.DataFrame(LEXICAL_COUNTS.items(), columns=["word", "count"]).to_csv(words, index=False)
+    settings = LexicalSettings(
+        wordnet=str(WORDNET),
+        pos=("noun", "verb", "adjective", "adverb"),
+        draws=2,
+        seed=1,
+        repeat=30,
+        control=True,
+        word_counts=words,
+        memorisation=True,
+        neighbours=3,
+    )
+    folders = []
+    for name, weight in (("ada", 0.6), ("bob", 1.5)):
+        out = home / name
+        folder = run_study(
+            LexicalStudy().keeping(out),
+            data,
+            lexical_model(name, documents, weight=weight),
+            out,
+            model=name,
+            settings=settings,
+            progress=False,
+        )
+        score_run(folder)
+        folders.append(folder)
+    lines = (home / "ada" / "texts.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line) for line in lines]
+    counts = home / "ngrams.parquet"
+    pd.DataFrame(
+        {
+            "instance_id": [text["id"] for text in texts],
+            "counts": ngram_counts(documents, [text["text"] for text in texts]),
+        }
+    ).to_parquet(counts)
+    analyses = {
+        PopularityAnalysis(): PopularitySettings(counts=(counts,)),
+        MemorisationAnalysis(): MemorisationSettings(),
+    }
+    return of_study(
+        LexicalStudy(), folders, {}, analyses=analyses, hidden=[home, WORDNET], answers=20
+    )
+
+
+def linking(home: Path) -> GoldenRun:
+    """Two models asked whether two names are of one entity, one of them by calibrated odds."""
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.studies.linking.study import LinkingScoring, LinkingStudy
+
+    folders = _linked(home)
+    score_run(folders["bob"], study=LinkingStudy(), scoring=LinkingScoring(calibrated=True))
+    return of_study(LinkingStudy(), list(folders.values()), {}, hidden=[home], answers=20)
+
+
+def linking_vs_consistency(home: Path) -> GoldenRun:
+    """The same models asked the questions themselves: do those that link two names agree?"""
+    from surface_consistency.studies.linking.consistency import (
+        LinkingConsistency,
+        LinkingConsistencySettings,
+    )
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+
+    probes = _linked(home / "probes")
+    folders = _answered(home)
+    probed = tuple(folder.path for folder in probes.values())
+    analyses = {LinkingConsistency(): LinkingConsistencySettings(linking=probed)}
+    return of_study(RedirectQAStudy(), folders, {}, analyses=analyses, hidden=[home], answers=20)
+
+
+def _linked(home: Path):
+    """Run folders of the linking probe by model."""
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.studies.linking.study import LinkingSettings, LinkingStudy
+
+    data = load_redirectqa()
+    pairs = [(pair.redirect.surface.text, pair.canonical.surface.text) for pair in data.pairs]
+    folders = {}
+    for name, knows, habit in (("ada", 0.8, 0.0), ("bob", 0.5, 1.0)):
+        folders[name] = run_study(
+            LinkingStudy(),
+            data,
+            linking_model(name, pairs, knows=knows, habit=habit),
+            home / name,
+            model=name,
+            settings=LinkingSettings(repeat=40, seed=2, shots=2),
+            progress=False,
+        )
+        score_run(folders[name])
+    return folders
+
+
+def _answered(home: Path):
+    """Run folders of two models that were asked all questions."""
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+
+    data = load_redirectqa()
+    folders = []
+    for name, knows in (("ada", 0.75), ("bob", 0.5)):
+        folder = run_study(
+            RedirectQAStudy(),
+            data,
+            redirect_model(name, data.questions, knows=knows),
+            home / name,
+            model=name,
+            settings=RedirectQASettings(shots=0, repeat=0, template="both"),
+            progress=False,
+        )
+        score_run(folder)
+        folders.append(folder)
+    return folders
+
+
+def frequency(home: Path) -> GoldenRun:
+    """Answers of two models against how often a corpus names the entity, counted twice."""
+    from surface_consistency.studies.redirectqa.frequency import (
+        FrequencyAnalysis,
+        FrequencySettings,
+    )
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+
+    questions = load_redirectqa().questions
+    folders = _answered(home)
+    measures = ("longest", "linked")
+    for name in measures:
+        counts = pd.DataFrame(count_rows(questions, measure=name))
+        counts.astype({"pageviews": "Int64"}).to_parquet(home / f"{name}.parquet")
+    counted = tuple(home / f"{name}.parquet" for name in measures)
+    settings = FrequencySettings(frequencies=counted, measure=measures)
+    analyses = {FrequencyAnalysis(): settings}
+    return of_study(RedirectQAStudy(), folders, {}, analyses=analyses, hidden=[home], answers=20)

@@ -1,0 +1,111 @@
+"""Golden runs of what is held against each other: revisions, two runs, anyone's verdicts."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tests.golden_runs.files import EXPECTED, GoldenRun, whole_text
+from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, without_paths
+from tests.golden_runs.inputs import redirect_model, reduced_model
+
+RULE = {"rule": "popqa", "agreement": False}
+
+
+def revisions(home: Path) -> GoldenRun:
+    """Four checkpoints of a model that learns; one has the weights of another."""
+    from surface_consistency.engine.revisions import run_revisions
+    from surface_consistency.engine.study import ReportSettings, RuleScoring
+    from surface_consistency.models.revisions import find_revisions
+    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+
+    shares = {"step1": 0.1, "step20": 0.4, "step30": 0.4, "step100": 0.8}
+    for name, knows in shares.items():
+        folder = home / "model" / name
+        folder.mkdir(parents=True)
+        for file, text in {
+            "config.json": "{}",
+            "tokenizer.json": "{}",
+            "model.safetensors": str(knows),
+        }.items():
+            (folder / file).write_text(text, encoding="utf-8")
+    data = load_redirectqa()
+
+    def load(revision):
+        return redirect_model("ada", data.questions, knows=shares[revision.name])
+
+    swept = run_revisions(
+        RedirectQAStudy(),
+        data,
+        find_revisions(home / "model", list(shares)),
+        home / "out",
+        load=load,
+        model="ada",
+        settings=RedirectQASettings(shots=0, repeat=20, limit=30),
+        scoring=RuleScoring(**RULE),
+        report=ReportSettings(resamples=RESAMPLES, answers=20),
+        progress=False,
+    )
+    page = swept.reported.page.read_text(encoding="utf-8")
+    runs = {run.label: run for run in swept.reported.runs}
+    checks = {name for run in runs.values() for name in run.checks}
+    tables = swept.reported.tables.items()
+    frames = {name: table.frame for name, table in tables if name not in checks}
+    full = without_paths(page, [home])
+    lines = whole_text(full).splitlines()
+    numbers = "".join(f"<p>{line}</p>" for line in lines if "[" in line)
+    return gathered(runs, frames, numbers, full=full)
+
+
+def compare_runs(home: Path) -> GoldenRun:
+    """One model before and after it has lost some names, question by question."""
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.engine.study import RuleScoring
+    from surface_consistency.engine.two_runs import read_two_runs
+    from surface_consistency.engine.two_runs_study import import_two_runs
+    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+
+    data = load_redirectqa()
+    for name, forgets in (("before", 0.0), ("after", 0.25)):
+        folder = run_study(
+            RedirectQAStudy(),
+            data,
+            reduced_model(name, data.questions, knows=0.8, forgets=forgets),
+            home / name,
+            model="ada",
+            settings=RedirectQASettings(shots=0, repeat=60, template="both"),
+            progress=False,
+        )
+        score_run(folder, scoring=RuleScoring(**RULE))
+    compared = read_two_runs(home / "before", home / "after")
+    folder = import_two_runs(compared, home / "out", first="before", second="after", by=compared.by)
+    return of_study(None, [folder], {}, hidden=[home], answers=20)
+
+
+def compare_page(home: Path) -> GoldenRun:
+    """The page of anyone's verdicts: those of the first golden run as a CSV file."""
+    from surface_consistency.engine.compare import split_labels
+    from surface_consistency.engine.verdict_files import read_verdicts
+    from surface_consistency.engine.verdicts import import_verdicts
+
+    frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
+    frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
+        home / "ada.csv", index=False
+    )
+    read = read_verdicts(
+        str(home / "ada.csv"),
+        within=None,
+        first="first_correct",
+        second="second_correct",
+        pair_id="pair_id",
+    )
+    by = ("types", "relation")
+    folder = import_verdicts(
+        split_labels(read, by, ";"),
+        home / "out",
+        origin="ada.csv",
+        first="canonical",
+        second="redirect",
+        by=by,
+    )
+    return of_study(None, [folder], {}, hidden=[home], answers=20)

@@ -1,0 +1,59 @@
+"""The golden run of the mechanism study: a tiny model with fixed random weights is looked into."""
+
+from pathlib import Path
+
+from tests.golden_runs.files import GoldenRun
+from tests.golden_runs.gather import of_study
+from tests.golden_runs.inputs import slaq_model
+from tests.tiny_models import save_tiny_model
+
+TOPICS = 6
+TEMPLATE = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
+
+
+def mechanism(home: Path) -> GoldenRun:
+    """Pairs of one run, looked into with the weights of a model of two layers."""
+    import transformers
+
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.studies.mechanism.analysis import (
+        MechanismAnalysis,
+        MechanismSettings,
+    )
+    from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
+    from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+
+    sample, study = load_slaq_sample(), SlaqStudy()
+    data = Slaq.from_topics(sample.topics[:TOPICS], source=sample.source.id)
+    folder = run_study(
+        study,
+        data,
+        slaq_model("ada", data.topics, knows=0.7),
+        home / "run",
+        model="ada",
+        settings=SlaqSettings(permutations=1, repeat=0),
+        progress=False,
+    )
+    score_run(folder, study=study, scoring=SlaqScoring(all_facts=True))
+    config = transformers.LlamaConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=2048,
+    )
+    questions = [question for topic in data.topics for question in topic.questions]
+    texts = [text for question in questions for text in (question.question, question.answer)]
+    save_tiny_model(home / "weights", config, texts)
+    (home / "weights" / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    settings = MechanismSettings(
+        model=(str(home / "weights"),),
+        per_class=4,
+        folds=2,
+        device="cpu",
+        store=home / "store",
+    )
+    return of_study(
+        study, [folder], {}, analyses={MechanismAnalysis(): settings}, hidden=[home], answers=20
+    )
