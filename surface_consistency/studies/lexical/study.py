@@ -54,10 +54,7 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     WordFrequency,
     corpus_frequencies,
 )
-from surface_consistency.studies.lexical.perturbation.inflection import (
-    RuleInflector,
-    lemminflect_inflector,
-)
+from surface_consistency.studies.lexical.perturbation.inflection import lemminflect_inflector
 from surface_consistency.studies.lexical.perturbation.perturb import candidate_synonyms, perturb_all
 from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
@@ -151,9 +148,6 @@ class LexicalSettings(StudySettings):
     sense_read: Literal["generate", "multiple-choice"] = "generate"
     """Whether --senses judge writes the number of a definition, or the most probable number is
     taken."""
-
-    inflector: Literal["rules", "lemminflect"] = "rules"
-    """Who restores the form of a replaced word; lemminflect needs the extra `lexical`."""
 
     may_keep: bool = False
     """Whether the original word is among those drawn from."""
@@ -331,8 +325,10 @@ class LexicalStudy(Study):
         """Load the tasks; see `Study.load`.
 
         Raises:
+            MissingDependencyError: If lemminflect is not installed, before anything is read.
             DataError: If no task is named, or one cannot be read.
         """
+        lemminflect_inflector()
         if not source.task:
             raise DataError("no task is named; give --task, such as --task piqa")
         loaded = [
@@ -370,7 +366,7 @@ class LexicalStudy(Study):
         Raises:
             SourceNotFoundError: If WordNet, or a file of senses, counts or neighbours is not there.
             RunnerError: If the judge of senses cannot be asked.
-            MissingDependencyError: If lemminflect is asked for and not installed.
+            MissingDependencyError: If lemminflect is not installed.
         """
         instances = _limited(data.instances, settings.limit)
         tell_limit(settings.limit, len(instances), len(data.instances), "instances")
@@ -379,11 +375,7 @@ class LexicalStudy(Study):
         reword = partial(
             perturb_all,
             lexicon=lexicon,
-            inflect=(
-                lemminflect_inflector()
-                if settings.inflector == "lemminflect"
-                else RuleInflector(lexicon)
-            ),
+            inflect=lemminflect_inflector(),
             pos=settings.pos,
             multi_word=settings.multi_word,
             seed=settings.seed,
