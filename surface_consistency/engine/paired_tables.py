@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ from surface_consistency.metrics import (
     paired_by,
     pooled_rates,
 )
-from surface_consistency.report.page import Dot, Value
+from surface_consistency.report.numbers import interval_value
+from surface_consistency.report.page import Dot
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.processes import map_processes
 
@@ -72,30 +73,6 @@ def _pooled(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         found = pooled_rates(events, trials)
     return np.stack([found.rates, found.low, found.high])
-
-
-def interval_value(
-    row: Mapping[Any, Any],
-    name: str,
-    *,
-    kind: Literal["rate", "difference", "number"] = "rate",
-    tone: Literal["plain", "lost", "strong"] = "plain",
-) -> Value:
-    """Take a number with its interval from a row of a table.
-
-    Args:
-        row: The row: `<name>`, and `<name>_low` and `<name>_high` where there is an interval.
-        name: Name of the number.
-        kind: How it is set.
-        tone: How it stands out.
-
-    Returns:
-        The number.
-    """
-    bounds = [row.get(f"{name}_{end}") for end in ("low", "high")]
-    known = all(bound is not None and not math.isnan(bound) for bound in bounds)
-    low, high = (float(bound) if known else None for bound in bounds)  # type: ignore[arg-type]
-    return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
 
 
 def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:

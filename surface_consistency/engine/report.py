@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -106,7 +106,7 @@ def report_runs(
     with staged(home, first=sources, last="report.html") as beside:
         write_tables(tables, beside / "tables", runs=runs)
         try:
-            write_figures(page, beside / "figures")
+            _write_figures(page, beside / "figures", (settings or ReportSettings()).figures)
         except MissingDependencyError as error:
             told.append(str(error))
         write_page(page, beside / "report.html")
@@ -122,6 +122,16 @@ def report_runs(
         notes=notes,
         warnings=told,
     )
+
+
+def _write_figures(
+    page: Page, folder: Path, form: Literal["pdf", "png", "svg", "all", "none"]
+) -> None:
+    """Draw the figures of a page in a form, in all of them, or not at all."""
+    if form == "all":
+        write_figures(page, folder, formats=("pdf", "png", "svg"))
+    elif form != "none":
+        write_figures(page, folder, formats=(form,))
 
 
 def build_page(

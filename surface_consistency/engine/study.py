@@ -182,6 +182,9 @@ class ReportSettings(Settings):
     answers: int = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""
 
+    figures: Literal["pdf", "png", "svg", "all", "none"] = "pdf"
+    """Form in which the pictures of the page are written to `figures/` for papers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptGroup:

@@ -56,8 +56,7 @@ def test_demo_leaves_every_product(demo):
         "tables/by_category.csv",
         "checks/noise_floor.csv",
         "checks/rules.csv",
-        "figures/squares.png",
-        "figures/squares.svg",
+        "figures/squares.pdf",
         "report.html",
     ):
         assert (demo / name).stat().st_size > 0

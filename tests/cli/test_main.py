@@ -58,7 +58,7 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
 
     for folder in (first, second, tmp_path / "both"):
         assert (folder / "report.html").is_file()
-        assert (folder / "figures" / "squares.svg").is_file()
+        assert (folder / "figures" / "squares.pdf").is_file()
         assert (folder / "figures" / "squares.png").is_file()
         assert len(pd.read_csv(folder / "tables" / "overall.csv"))
     overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
