@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from surface_consistency.errors import (
     MissingDependencyError,
@@ -20,10 +20,46 @@ from surface_consistency.errors import (
 )
 from surface_consistency.text import did_you_mean
 
-__all__ = ["ANALYSES", "COMMANDS", "STUDIES", "Plugins", "distribution_of", "load_maker"]
+__all__ = [
+    "ANALYSES",
+    "COMMANDS",
+    "MOVED",
+    "STUDIES",
+    "Plugins",
+    "distribution_of",
+    "load_maker",
+    "moved_to",
+]
+
+T = TypeVar("T")
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
+
+MOVED: Final[Mapping[str, str]] = MappingProxyType({})
+"""New name of each module or package of this one that stands elsewhere than it once did."""
+
+
+def moved_to(module: str) -> str:
+    """Say where a module of this package stands now, for messages.
+
+    Args:
+        module: Its name as someone's import has it.
+
+    Returns:
+        "; ... is now ...", by the longest name that `MOVED` has of it or of a package around it;
+        "" where it did not move.
+
+    Examples:
+        >>> moved_to("surface_consistency.nothing")
+        ''
+    """
+    parts = module.split(".")
+    for end in range(len(parts), 0, -1):
+        old = ".".join(parts[:end])
+        if old in MOVED:
+            return f"; {module} is now {'.'.join([MOVED[old], *parts[end:]])}"
+    return ""
 
 
 class Plugins:
@@ -173,7 +209,7 @@ class Plugins:
             raise self._error(f"no {self.what} {name!r}{near}; {self._remedy()}")
         return (ours or points)[0]
 
-    def check(self, spec: str, found: Any, members: tuple[str, ...]) -> Any:  # noqa: ANN401
+    def check(self, spec: str, found: T, members: tuple[str, ...]) -> T:
         """Refuse what lacks a member.
 
         Args:
@@ -233,7 +269,7 @@ class Plugins:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
             raise self._error(
                 f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
-                f"{type(error).__name__}: {error}; {self._remedy()}"
+                f"{type(error).__name__}: {error}{_hint(error)}; {self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(found, part):
@@ -283,7 +319,13 @@ def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of 
     return COMMANDS.load(name)
 
 
-def _doc(found: Any) -> str:  # noqa: ANN401
+def _hint(error: BaseException) -> str:
+    """Tell a plugin that was written for earlier names of modules the new one."""
+    name = error.name if isinstance(error, ImportError) else None
+    return moved_to(name) if name else ""
+
+
+def _doc(found: object) -> str:
     """Return the docstring of what is registered, or that of its module."""
     named = found if isinstance(found, type) else type(found)
     return found.__doc__ or sys.modules[named.__module__].__doc__ or ""

@@ -12,7 +12,12 @@ from surface_consistency.plugins import Plugins
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
-from surface_consistency.engine import Study
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.engine import Study, StudySettings
+
+
+class FlaglessSettings(StudySettings):
+    sizes: dict[int, list[str]] = {}
 
 
 class Whole(Study):
@@ -62,6 +67,34 @@ class Unset(Whole):
     settings = None
 
 
+class Flagless(Whole):
+    """A field of its settings is of a type that no flag can hold."""
+
+    name = "flagless"
+    settings = FlaglessSettings
+
+
+class Grouped(Whole):
+    """Its groupings are of another type."""
+
+    name = "grouped"
+    groupings = {"by_size": "size"}
+
+
+class Misgrouped(Whole):
+    """Its groupings are by a column that the outcomes do not have."""
+
+    name = "misgrouped"
+    groupings = {"by_model": ("modle",)}
+
+
+class Unjudged(Whole):
+    """Nobody can choose who judges."""
+
+    name = "unjudged"
+    scoring = Settings
+
+
 class Failing(Whole):
     """Cannot be made."""
 
@@ -85,6 +118,7 @@ def install(folder, name, points, version="1.2"):
 def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
+    (tmp_path / "toy_old.py").write_text("import surface_consistency.attic.judges\n")
     (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
     (tmp_path / "toy_exit.py").write_text("import sys; sys.exit(3)\n")
     install(
@@ -101,6 +135,11 @@ def toys(tmp_path, monkeypatch):
             "crashing": "toy_studies:Failing",
             "alike": "toy_studies:Alike",
             "unset": "toy_studies:Unset",
+            "flagless": "toy_studies:Flagless",
+            "grouped": "toy_studies:Grouped",
+            "misgrouped": "toy_studies:Misgrouped",
+            "unjudged": "toy_studies:Unjudged",
+            "old": "toy_old:X",
             "exit": "toy_exit:X",
             "twice": "toy_studies:Whole",
             "slaq": "toy_studies:Renamed",
@@ -120,6 +159,10 @@ def toys(tmp_path, monkeypatch):
         ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
+        ("flagless", r"toy-dist: settings: FlaglessSettings.sizes: no option can hold .*use bool"),
+        ("grouped", r"toy-dist: groupings\['by_size'\] must be a tuple of columns .* got 'size'"),
+        ("misgrouped", "by the column 'modle', which is no field of PairedOutcome .*mean 'model'"),
+        ("unjudged", "scoring Settings lacks the options of who judges; derive it from .*JudgeSco"),
         ("crash", "study 'crash' of toy-dist cannot be loaded: .*RuntimeError: boom"),
         ("lost", "study 'lost' of toy-dist cannot be loaded: 'toy_studies' has no 'Nothing'"),
         ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),
@@ -138,6 +181,15 @@ def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, n
 
     assert main(["run", name, "--out", "x"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_plugin_for_old_modules_is_told_the_new_name(toys, monkeypatch):
+    new = {"surface_consistency.attic": "surface_consistency.engine"}
+    monkeypatch.setattr(plugins, "MOVED", new)
+
+    told = "surface_consistency.attic is now surface_consistency.engine"
+    with pytest.raises(PluginError, match=f"study 'old' of toy-dist cannot be loaded: .*{told}"):
+        find_study("old")
 
 
 def test_working_study_stands_beside_broken_ones(toys, capsys):

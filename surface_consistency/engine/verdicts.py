@@ -41,7 +41,7 @@ class VerdictsStudy(Study):
     name = "verdicts"
     title = "Verdicts"
     question = "the same facts under two conditions, judged elsewhere"
-    settings: ClassVar[type[VerdictsSettings]] = VerdictsSettings
+    settings = VerdictsSettings
     outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
 
     def __init__(self, settings: VerdictsSettings | None = None) -> None:

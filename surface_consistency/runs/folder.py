@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
     file_digest,
     output_folder,
@@ -24,7 +25,7 @@ from surface_consistency.runs.files import (
     write_text,
 )
 from surface_consistency.runs.frames import shared_lists
-from surface_consistency.runs.log import ANSWER_COLUMNS, lock_log, log_owner, read_answers
+from surface_consistency.runs.log import lock_log, log_owner, read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
@@ -295,9 +296,8 @@ class RunFolder:
             repeat: Whether the answers of the second time.
 
         Returns:
-            One row a distinct prompt: group, key (of the prompt's content, or its id in
-            predictions made elsewhere), text, finish_reason, error, lookups, scores, thought,
-            thought_source.
+            One row a distinct prompt: the columns `ANSWERS`, prompt_key being None in predictions
+            made elsewhere, and group.
 
         Raises:
             RunLogError: If a line is corrupt or of another kind; names file and line.
@@ -308,8 +308,7 @@ class RunFolder:
             if (path := self.log(group, repeat=repeat)).is_file()
         ]
         if not parts:
-            columns = ("group", *ANSWER_COLUMNS)
-            return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
+            return answer_frame().assign(group=pd.Series(dtype=object))
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
     def write_checks(self, tables: Mapping[str, pd.DataFrame]) -> None:

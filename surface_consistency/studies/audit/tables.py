@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.judging.labels import agreement_columns, hold_against
 from surface_consistency.errors import (
     ContaminationWarning,
     UndefinedMetricWarning,
@@ -33,7 +32,6 @@ __all__ = [
     "STATE_COLUMNS",
     "audit_tables",
     "check_states",
-    "judge_table",
     "lookup_table",
 ]
 
@@ -188,32 +186,6 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     )
     judged = found[verdicts["is_correct"].notna()]
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
-
-
-def judge_table(targets: pd.DataFrame, verdicts: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
-    """Hold the verdicts of a judge against others, state by state.
-
-    Args:
-        targets: What was judged.
-        verdicts: Row by row those of `targets`.
-        truth: Row by row the other verdicts, the rules' or those of people; missing where there
-            are none.
-
-    Returns:
-        One row a state and one of "all": judge, state, and the columns of
-        `labels.agreement_columns`, in which the other verdicts count as true; states without both
-        verdicts are left out. Equal answers of several prompts are not independent; the intervals
-        take them for it.
-    """
-    states = targets["state"].to_numpy()
-    rows = []
-    for state in (*STATE_COLUMNS, "all"):
-        part = (states == state) | (state == "all")
-        found = hold_against(truth.loc[part], verdicts["is_correct"].loc[part])
-        if found is not None:
-            head = {"judge": verdicts["judged_by"].iloc[0], "state": state}
-            rows.append(head | agreement_columns(found))
-    return pd.DataFrame(rows)
 
 
 def _survivors(frame: pd.DataFrame) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final, Literal
 import pandas as pd
 from pydantic import Field, model_validator
 
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.judging.judges import ask_logged
 from surface_consistency.engine.selection import tell_limit
 from surface_consistency.engine.study import Plan, PromptGroup, Scored, Study, StudySettings
@@ -199,7 +200,7 @@ class LexicalSettings(StudySettings):
         return self
 
 
-class LexicalScoring(Settings):
+class LexicalScoring(JudgeScoring):
     """How an option is chosen."""
 
     option_score: OptionScore = "sum"
@@ -295,7 +296,7 @@ class LexicalJudge:
         return options[chosen], chosen == correct, None, told
 
 
-class LexicalStudy(Study):
+class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalScoring]):
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"

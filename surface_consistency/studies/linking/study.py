@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.paired_tables import interval_value
 from surface_consistency.engine.study import Plan, PromptGroup, Report, Study, StudySettings
@@ -33,7 +34,6 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.linking.data import (
     NameEncoder,
     SurfaceNegative,
@@ -145,7 +145,7 @@ class LinkingSettings(StudySettings):
     """Ask only so many pairs of names."""
 
 
-class LinkingScoring(Settings):
+class LinkingScoring(JudgeScoring):
     """How answers are judged: yes is right for true pairs alone."""
 
     calibrated: bool = False
@@ -451,7 +451,7 @@ def _of_totals(outcomes: pd.DataFrame) -> pd.DataFrame:
     return outcomes[outcomes["is_main"].to_numpy(dtype=bool)].reset_index(drop=True)
 
 
-class LinkingStudy(Study):
+class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingScoring]):
     """Two names, one entity?"""
 
     name = "linking"

@@ -22,6 +22,7 @@ from surface_consistency.engine.study import (
     OptionSettings,
     Plan,
     PromptGroup,
+    RuleScoring,
     SourceSettings,
     Study,
 )
@@ -38,6 +39,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.models.thoughts import separate_stored
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
+from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.readers import Place, read_rows
@@ -207,7 +209,7 @@ class RedirectReport(PairedReport):
             )
 
 
-class RedirectQAStudy(Study):
+class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, RuleScoring]):
     """Canonical names against Wikipedia redirects."""
 
     name = "redirectqa"
@@ -361,10 +363,7 @@ def score_predictions(
     targets = question_targets(data)
     texts = align_predictions(targets, predictions, reading=reading)
     params = (settings or RedirectQASettings()).with_thoughts(GenerationParams())
-    replies = separate_stored(texts, params).set_index("prompt_id").reindex(texts.index)
-    answered = targets.assign(
-        **{name: replies[name].to_numpy() for name in ("text", "finish_reason", "error")}
-    )
+    answered = join_answers(targets, separate_stored(texts, params))
     verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
     return study.outcomes(_pairs(data), verdicts, model=model)
 

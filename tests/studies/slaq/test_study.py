@@ -348,7 +348,7 @@ def test_a_judges_folder_is_named_after_its_label(folder, runners, score):
         judge="llm", judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!"
     )
 
-    judge = SlaqStudy().judge(scoring, folder)
+    judge = SlaqStudy().chosen_judge(scoring, folder)
 
     assert isinstance(judge, SlaqLLMJudge)
     assert judge.name == "llm:org/Judge 7B!"
