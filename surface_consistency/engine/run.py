@@ -122,7 +122,7 @@ def run_study(
         runner = OptionRunner(runner, **how)
     asked = study.prepare_runner(runner, plan, settings)
     manifest = make_manifest(
-        study,
+        study.name,
         plan.data,
         model=model,
         settings=settings.model_dump(mode="json"),
@@ -255,7 +255,7 @@ def _missing_shards(parts: Sequence[RunFolder]) -> str:
 
 
 def make_manifest(
-    study: Study,
+    study: str,
     data: DataSource,
     *,
     model: str,
@@ -267,7 +267,7 @@ def make_manifest(
     """Write down what makes a run.
 
     Args:
-        study: The study.
+        study: Name of the study.
         data: Which rows were used.
         model: Label of the model.
         runner: The runner's fingerprint.
@@ -279,7 +279,7 @@ def make_manifest(
         The manifest.
     """
     return RunManifest(
-        study=study.name,
+        study=study,
         model=model,
         data=data,
         settings=dict(settings or {}),

@@ -108,7 +108,7 @@ def import_predictions(
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
     manifest = make_manifest(
-        study,
+        study.name,
         plan.data,
         model=model,
         runner={
@@ -300,7 +300,11 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     }
     if repeated is not None:
         checks["noise_floor"] = retest_flip_rate(
-            targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
+            targets,
+            verdicts,
+            repeated,
+            stratum=study.design.stratum,
+            cluster=_cluster(study, targets),
         ).assign(model=manifest.model)
     checks |= _log_odds(scored, pairs, manifest, study)
     checks |= study.checks(scored)
@@ -512,7 +516,7 @@ def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) 
 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
     """Name the column of clusters of the targets: the study's cluster where it is known."""
-    first = next(iter(study.clusters))
+    first = next(iter(study.design.clusters))
     return first if first in targets and targets[first].notna().all() else "fact_id"
 
 
@@ -543,7 +547,7 @@ def _log_odds(
         scored.targets,
         pairs,
         read_jsonl(scored.folder.prompts, Prompt),
-        conditions=study.conditions,
+        conditions=study.design.conditions,
         cluster=_cluster(study, scored.targets),
         option_score=cast("OptionScore", settings["option_score"]),
     )

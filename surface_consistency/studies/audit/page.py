@@ -193,7 +193,7 @@ class AuditReport(PairedReport):
         }
         if len(parts) > 1:
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
-            if (compared := self.held.models()) is not None:
+            if (compared := self.compare_models()) is not None:
                 note = f"{compared.note} {self._note}".strip()
                 tables["contrasts"] = replace(compared, note=note)
         return tables | {
@@ -499,8 +499,8 @@ class AuditReport(PairedReport):
             blocks=[
                 Squares(
                     squares=found,
-                    conditions=self.study.conditions,
-                    cells=self.study.cells,
+                    conditions=self.design.conditions,
+                    cells=self.design.cells,
                     size="small" if len(found) > 4 else "figure",
                 )
                 for found in (squares, given)
@@ -596,7 +596,7 @@ class AuditReport(PairedReport):
         return Bars(
             name=name,
             title=f"What is right after deletion, by {by}",
-            parts=[(label, cell) for cell, label in zip(COUNTS, self.study.cells, strict=True)],  # type: ignore[misc]
+            parts=[(label, cell) for cell, label in zip(COUNTS, self.design.cells, strict=True)],  # type: ignore[misc]
             rows=[
                 (
                     f"{_words(row[by])}{', ' + row['model'] if several else ''}",
@@ -711,7 +711,7 @@ class AuditReport(PairedReport):
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Hold what survives against the noise floor."""
         for run in self.report.runs:
-            noise = self.held.noise_counts(run).get("DEL-ON")
+            noise = self.noise_counts(run).get("DEL-ON")
             scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
             if noise is None or scored.empty:
                 text: list[Part] = [
@@ -720,7 +720,7 @@ class AuditReport(PairedReport):
                 ]
                 yield Check(level="look here", title="No noise floor", text=text)
                 continue
-            found = self.held.against_noise(scored, noise, rate="first_accuracy")
+            found = self.against_noise(scored, noise, rate="first_accuracy")
             is_fine = found["difference"] > 0 and found["p_value"] < 0.05
             text = [f"{run.label}: under DEL-ON identical prompts asked twice flip "]
             text += [

@@ -12,10 +12,11 @@ from dataclasses import asdict, fields
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
+from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.chosen_judges import (
     check_labelling,
     export_labels,
@@ -78,23 +79,22 @@ class AuditStudy(Study):
 
     name = "audit"
     printed_prompts = "the prompt files hold the authors' own (appendix A.1), in six styles"
-    title = "Audit of forgetting"
-    question = "the same fact with the database whole, the fact deleted, and retrieval off"
+    design = Design(
+        title="Audit of forgetting",
+        question="the same fact with the database whole, the fact deleted, and retrieval off",
+        conditions=("DEL-ON", "DEL-OFF"),
+        cells=("leakage", "retrieval only", "parameters only", "neither"),
+        stratum="state",
+        groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
+    )
     source = AuditSource
     settings = AuditSettings
     scoring = AuditScoring
     outcome = AuditOutcome
     verdict = AuditVerdict
     report = AuditReport
-    conditions = ("DEL-ON", "DEL-OFF")
-    cells = ("leakage", "retrieval only", "parameters only", "neither")
-    clusters = {"fact_id": "facts"}  # noqa: RUF012
-    stratum = "state"
     runner = "lookup"
     organism = AuditOrganism
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        name: columns for name, columns in AUDIT_GROUPINGS.items() if columns
-    }
 
     def __init__(
         self,
