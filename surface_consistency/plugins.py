@@ -6,7 +6,7 @@ its runners and rules are built in.
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -69,8 +69,6 @@ class Plugins:
         group: Name of the group, such as "surface_consistency.studies".
         what: What stands in it, for messages, such as "study".
         built_in: Those of this package that no entry point registers, as "module:attribute".
-        unlisted: Names of this package that are found but stand in no list, since a user who chose
-            one could do nothing with it.
         error: What to raise when one cannot be found or loaded.
     """
 
@@ -80,13 +78,11 @@ class Plugins:
         what: str,
         *,
         built_in: Mapping[str, str] = MappingProxyType({}),
-        unlisted: Collection[str] = (),
         error: type[SurfaceConsistencyError] = PluginError,
     ) -> None:
         self.group = group
         self.what = what
         self._built_in = [EntryPoint(name, value, group) for name, value in built_in.items()]
-        self._unlisted = unlisted
         self._error = error
 
     def names(self) -> tuple[str, ...]:
@@ -96,7 +92,7 @@ class Plugins:
             Names of this package, then "package:name" of every other, each sorted.
         """
         own, others = set(), set()
-        for point in self._listed():
+        for point in self._registered():
             if self._is_own(point):
                 own.add(point.name)
             else:
@@ -113,7 +109,7 @@ class Plugins:
             By name, sorted: the first line of a docstring, or why it cannot be loaded.
         """
         lines = {}
-        for name in sorted({point.name for point in self._listed()}):
+        for name in sorted({point.name for point in self._registered()}):
             try:
                 point = self._named(name)
                 is_own = self._is_own(point)
@@ -170,14 +166,6 @@ class Plugins:
     def _registered(self) -> list[EntryPoint]:
         """Gather what is built in and what any package registers."""
         return [*self._built_in, *entry_points(group=self.group)]
-
-    def _listed(self) -> list[EntryPoint]:
-        """Gather what a user can choose."""
-        return [
-            point
-            for point in self._registered()
-            if not (point.name in self._unlisted and self._is_own(point))
-        ]
 
     def _is_own(self, point: EntryPoint) -> bool:
         """Tell whether an entry point is of this package."""
@@ -269,7 +257,8 @@ class Plugins:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
             raise self._error(
                 f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
-                f"{type(error).__name__}: {error}{_hint(error)}; {self._remedy()}"
+                f"{type(error).__name__}: {' '.join(str(error).split())}{_hint(error)}; "
+                f"{self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(found, part):
@@ -288,10 +277,8 @@ class Plugins:
         )
 
 
-STUDIES: Final = Plugins(
-    "surface_consistency.studies", "study", unlisted=frozenset({"runs", "verdicts"})
-)
-"""Studies of all installed packages; those that `compare` makes are not for anyone to ask."""
+STUDIES: Final = Plugins("surface_consistency.studies", "study")
+"""Studies of all installed packages."""
 
 ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
 """Analyses of all installed packages."""

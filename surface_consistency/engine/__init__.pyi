@@ -1,3 +1,8 @@
+from .design import (
+    Design as Design,
+    Report as Report,
+    ReportSettings as ReportSettings,
+)
 from .features import (
     make_features as make_features,
     read_parquet as read_parquet,
@@ -50,8 +55,6 @@ from .study import (
     OptionSettings as OptionSettings,
     Plan as Plan,
     PromptGroup as PromptGroup,
-    Report as Report,
-    ReportSettings as ReportSettings,
     RuleScoring as RuleScoring,
     Scored as Scored,
     SourceSettings as SourceSettings,
@@ -64,6 +67,5 @@ from .sweep import (
     run_variants as run_variants,
 )
 from .verdicts import (
-    VerdictsStudy as VerdictsStudy,
     import_verdicts as import_verdicts,
 )

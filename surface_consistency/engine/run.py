@@ -131,7 +131,7 @@ def run_study(
         runner = OptionRunner(runner, **how)
     asked = _prepared(runner, plan)
     manifest = make_manifest(
-        study,
+        study.name,
         plan.data,
         model=model,
         settings=settings.model_dump(mode="json"),
@@ -275,7 +275,7 @@ def _missing_shards(parts: Sequence[RunFolder]) -> str:
 
 
 def make_manifest(
-    study: Study,
+    study: str,
     data: DataSource,
     *,
     model: str,
@@ -287,7 +287,7 @@ def make_manifest(
     """Write down what makes a run.
 
     Args:
-        study: The study.
+        study: Name of the study.
         data: Which rows were used.
         model: Label of the model.
         runner: The runner's fingerprint.
@@ -299,7 +299,7 @@ def make_manifest(
         The manifest.
     """
     return RunManifest(
-        study=study.name,
+        study=study,
         model=model,
         data=data,
         settings=dict(settings or {}),

@@ -122,7 +122,7 @@ def import_predictions(
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
     manifest = make_manifest(
-        study,
+        study.name,
         plan.data,
         model=model,
         runner={
@@ -319,7 +319,11 @@ def _score(
     }
     if repeated is not None:
         checks["noise_floor"] = retest_flip_rate(
-            targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
+            targets,
+            verdicts,
+            repeated,
+            stratum=study.design.stratum,
+            cluster=_cluster(study, targets),
         ).assign(model=manifest.model)
     checks |= _log_odds(scored, pairs, manifest, study)
     checks |= _judge_checks(scored, study)
@@ -360,7 +364,7 @@ def with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.D
     if study.kind in targets:
         return targets
     kinds: dict[str, str] = {}
-    conditions = dict(zip(("first", "second"), study.conditions, strict=True))
+    conditions = dict(zip(("first", "second"), study.design.conditions, strict=True))
     columns = [str(name) for name in pairs.columns]
     for side in [name.removesuffix("_target") for name in columns if name.endswith("_target")]:
         name = pairs.get(f"{side}_condition", conditions.get(side, side))
@@ -557,7 +561,7 @@ def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) 
 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
     """Name the column of clusters of the targets: the study's cluster where it is known."""
-    first = next(iter(study.clusters))
+    first = next(iter(study.design.clusters))
     return first if first in targets and targets[first].notna().all() else "fact_id"
 
 
@@ -588,7 +592,7 @@ def _log_odds(
         scored.targets,
         pairs,
         read_jsonl(scored.folder.prompts, Prompt),
-        conditions=study.conditions,
+        conditions=study.design.conditions,
         cluster=_cluster(study, scored.targets),
         option_score=cast("OptionScore", settings["option_score"]),
     )

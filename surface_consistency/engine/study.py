@@ -6,7 +6,6 @@ what is judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.
 """
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from typing_extensions import TypeVar
 
+from surface_consistency.engine.design import VERDICTS, Design, Report
 from surface_consistency.engine.judging.chosen_judges import (
     JudgeScoring,
     OverrulingJudge,
@@ -30,9 +30,9 @@ from surface_consistency.engine.judging.chosen_judges import (
 from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
 from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
 from surface_consistency.engine.judging.labels import labels_by_target
-from surface_consistency.engine.paired import PairedReport
+from surface_consistency.engine.paired import PairedReport, fact_story
 from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
-from surface_consistency.errors import DataError, PluginError
+from surface_consistency.errors import PluginError
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import Region
 from surface_consistency.models.options import OptionScore
@@ -40,11 +40,10 @@ from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.thoughts import thought_tags as known_tags
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
-from surface_consistency.report.page import Block, Check, Page, Prose, Section
+from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
-from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, record_options
@@ -55,8 +54,6 @@ __all__ = [
     "OptionSettings",
     "Plan",
     "PromptGroup",
-    "Report",
-    "ReportSettings",
     "RuleScoring",
     "Scored",
     "SourceSettings",
@@ -187,28 +184,6 @@ class RuleScoring(JudgeScoring):
     """Whether the verdicts of all rules, and on both parts of the output, are compared."""
 
 
-class ReportSettings(Settings):
-    """How tables and page are computed."""
-
-    cluster: str | None = None
-    """What intervals take as a whole: a column of the outcomes; the study's by default."""
-
-    resamples: int = Field(default=10_000, ge=1)
-    """Draws of intervals that need draws, such as those of corrected scores."""
-
-    bootstrap_seed: int = 0
-    """Seed of these draws."""
-
-    margin: float | None = Field(default=None, gt=0, lt=1)
-    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
-
-    answers: int = Field(default=500, ge=0)
-    """Pairs of each model whose answers stand on the page."""
-
-    figures: Literal["pdf", "png", "svg", "all", "none"] = "pdf"
-    """Form in which the pictures of the page are written to `figures/` for papers."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scored:
     """A run with its verdicts, for the checks and exports of a study."""
@@ -240,30 +215,6 @@ class Scored:
         return shown_answers(self.targets, self.verdicts["prediction"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Report:
-    """Scored runs and how to report them."""
-
-    runs: Sequence[Run]
-    """The runs, labels distinct."""
-
-    settings: ReportSettings
-    """How tables and page are computed."""
-
-    cluster: str
-    """The column of what intervals and tests take as a whole."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The outcomes of all runs, one below the other; `model` holds their labels."""
-        return pd.concat([run.outcomes for run in self.runs], ignore_index=True)
-
-    @property
-    def index(self) -> dict[str, int]:
-        """Place of each run by its label, which gives it its marker and its hue."""
-        return {run.label: place for place, run in enumerate(self.runs)}
-
-
 class Answerer(Protocol):
     """Who answers: a runner, or what `Plan.prepare` makes one of."""
 
@@ -274,7 +225,7 @@ class Answerer(Protocol):
 class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     """The same fact under two conditions.
 
-    A subclass sets the class attributes and defines `load` and `plan`; everything else has a
+    A subclass sets `name` and `design` and defines `load` and `plan`; everything else has a
     default that serves studies with one group of prompts, a matching rule and a paired table. The
     types that it may name are those of where the data come from, how it asks, its data, and how it
     judges: `Study[MySource, MySettings, MyData, MyScoring]`.
@@ -283,14 +234,8 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     name: ClassVar[str]
     """Name of the study, which is that of its entry point and its command."""
 
-    title: ClassVar[str]
-    """Name for people."""
-
-    question: ClassVar[str]
-    """What it asks, in half a sentence, for pages and lists."""
-
-    citation: ClassVar[str] = ""
-    """What to cite, as BibTeX."""
+    design: ClassVar[Design]
+    """How its two conditions are compared, and what tables and page call them."""
 
     printed_prompts: ClassVar[str] = ""
     """Where the words are that the study's paper prints, for who asks for a preset of them by
@@ -321,47 +266,8 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     verdict: ClassVar[type[Verdict]] = Verdict
     """The record of a judgement."""
 
-    conditions: ClassVar[tuple[str, str]] = ("first", "second")
-    """What the two conditions are called on the page."""
-
-    cells: ClassVar[tuple[str, str, str, str]] = ("both", "first only", "second only", "neither")
-    """What the cells of the square are called."""
-
-    clusters: ClassVar[Mapping[str, str]] = {"fact_id": "facts"}
-    """Columns that intervals and tests may take whole, the default first, and what they hold."""
-
-    stratum: ClassVar[str | None] = None
-    """Column of the targets by which the noise floor is told; None for all together."""
-
-    panel: ClassVar[str | None] = None
-    """Column of the outcomes whose values are never pooled, such as the template."""
-
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Name of each further table to the columns of the outcomes that group it."""
-
-    of_second: ClassVar[tuple[str, ...]] = ()
-    """Columns of the outcomes that describe what the second condition asks with, such as the
-    category of a redirect, and nothing of the first."""
-
-    singular: ClassVar[Mapping[str, str]] = {}
-    """Name in tables of columns that hold lists, such as {"types": "type"}."""
-
     report: ClassVar[type[PairedReport]] = PairedReport
     """Computes tables and page; a subclass of `PairedReport` adds what the study has besides."""
-
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Wording of labels for people, by column as tables name it; the order is that of tables."""
-
-    def configured(self, settings: Mapping[str, Any]) -> "Study":
-        """Take what the settings of a finished run say of its tables.
-
-        Args:
-            settings: The manifest's settings.
-
-        Returns:
-            The study; the same one by default.
-        """
-        return self
 
     def keeping(self, out: Path) -> "Study":
         """Take the folder of a run, for studies that make data of their own which a reader needs.
@@ -462,21 +368,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         Raises:
             DataError: If the run has no such fact.
         """
-        run = load_runs([folder], outcome=self.outcome)[0]
-        rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
-        if rows.empty:
-            known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
-            raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
-        lines = []
-        for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-            lines.append(f"{row['pair_id']}, by {run.label}")
-            for side in ("first", "second"):
-                said = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
-                verdict = {True: "right", False: "wrong", None: "not judged"}[
-                    row[f"{side}_correct"]
-                ]
-                lines.append(f"  {row[f'{side}_condition']}: {said} ({verdict})")
-        return "\n".join(lines)
+        return fact_story(folder, fact_id, outcome=self.outcome)
 
     def variants(self, settings: SettingsT) -> Sequence[tuple[str, SettingsT]]:
         """Take settings that stand for several runs apart: a sweep.
@@ -564,7 +456,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
                 if column in self.outcome.model_fields and column not in columns:
                     columns[column] = _take(verdicts[field_name], rows)
         columns |= {"study": self.name, "model": model}
-        for name, condition in zip(_CONDITIONS, self.conditions, strict=True):
+        for name, condition in zip(_CONDITIONS, self.design.conditions, strict=True):
             columns.setdefault(name, condition)
         wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
         return make_frame(wanted, self.outcome)
@@ -601,8 +493,8 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             scored.outcomes,
             table,
             kind=self.kind,
-            cluster=next(iter(self.clusters)),
-            facet=self.panel,
+            cluster=next(iter(self.design.clusters)),
+            facet=self.design.facet,
         )
         return {"judge_agreement": table, "corrected": corrected}
 
@@ -625,29 +517,6 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
                 is empty but for the verdicts: what is written there takes its place in the run
                 together with them.
         """
-
-    def tables(self, report: Report) -> Mapping[str, Table]:
-        """Compute the tables.
-
-        Args:
-            report: The runs.
-
-        Returns:
-            By name; "overall" has the counts of the paired table.
-        """
-        return self.report(self, report).tables()
-
-    def page(self, report: Report, tables: Mapping[str, Table]) -> Page:
-        """Say what stands on the page.
-
-        Args:
-            report: The runs.
-            tables: What `tables` returned, and the checks of the runs.
-
-        Returns:
-            The page.
-        """
-        return self.report(self, report).page(tables)
 
 
 class Analysis(ABC, Generic[AnalysisT]):
@@ -755,7 +624,7 @@ def make_plan(
     """
     plan = study.plan(data, settings, runner=runner if isinstance(runner, Runner) else None)
     check_pair_columns(plan.pairs, study.outcome)
-    check_groupings(study.groupings, study.outcome, f"study {study.name!r}")
+    check_groupings(study.design.groupings, study.outcome, f"study {study.name!r}")
     return plan
 
 
@@ -787,7 +656,7 @@ def make_judge(
     return OverrulingJudge(own, by, study.verdict)
 
 
-_MEMBERS: Final = ("name", "title", "question", "load", "plan", "outcomes", "tables", "page")
+_MEMBERS: Final = ("name", "design", "load", "plan", "outcomes", "report")
 _ANALYSIS_MEMBERS: Final = ("name", "title", "settings", "studies", "tables", "sections")
 
 
@@ -805,6 +674,12 @@ def find_study(name: str) -> Study:
             a member, has another name than its entry point, a settings record that no options can
             be made of, or groupings that are none; names the distribution.
     """
+    if name in VERDICTS:
+        raise PluginError(
+            f"no study {name!r}: a folder of it holds verdicts from elsewhere, which are judged "
+            "already and compared, not asked; use `surface-consistency compare`, or make the page "
+            "anew with `report`"
+        )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = _whose(STUDIES, name)
     for part in ("source", "settings", "scoring", "organism"):
@@ -815,7 +690,12 @@ def find_study(name: str) -> Study:
             f"{whose}: scoring {study.scoring.__name__} lacks the options of who judges; derive it "
             "from surface_consistency.engine.JudgeScoring"
         )
-    check_groupings(study.groupings, study.outcome, whose)
+    if not isinstance(study.design, Design):
+        raise PluginError(
+            f"{whose}: design must be a Design, got {study.design!r}; write design = "
+            "Design(title='...', conditions=('...', '...'))"
+        )
+    check_groupings(study.design.groupings, study.outcome, whose)
     return study
 
 

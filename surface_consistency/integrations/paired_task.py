@@ -122,13 +122,14 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         self._plan = self._planned(None, None)
         self.settings = self._plan.settings or self.settings
         self.pairs = self._plan.pairs
-        if study.panel is not None and self.pairs[study.panel].nunique() > 1:
-            panels = ", ".join(map(repr, self.pairs[study.panel].unique()))
+        facet = study.design.facet
+        if facet is not None and self.pairs[facet].nunique() > 1:
+            facets = ", ".join(map(repr, self.pairs[facet].unique()))
             raise DataError(
-                f"these settings ask under {study.panel} {panels}, whose pairs are never pooled; "
+                f"these settings ask under {facet} {facets}, whose pairs are never pooled; "
                 "ask each in a task of its own"
             )
-        self.cluster = next(iter(study.clusters))
+        self.cluster = next(iter(study.design.clusters))
         """Column of what intervals take as a whole."""
         self._last: tuple[dict[str, bool | None], dict[str, float]] | None = None
 
@@ -352,8 +353,8 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         if n_cut:
             n_clusters = clusters[n_asked == 1].nunique()
             further = (
-                f"; numbers that take {self.study.clusters[self.cluster]} as wholes leave out "
-                f"those cut apart too ({n_clusters})"
+                f"; numbers that take {self.study.design.clusters[self.cluster]} as wholes leave "
+                f"out those cut apart too ({n_clusters})"
             )
             warnings.warn(
                 f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs were cut apart: "
@@ -396,7 +397,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         first, second = (
             str(self.pairs[f"{side}_condition"].iloc[0])
             if f"{side}_condition" in self.pairs
-            else self.study.conditions[place].replace(" ", "_")
+            else self.study.design.conditions[place].replace(" ", "_")
             for place, side in enumerate(("first", "second"))
         )
         return {name.format(first=first, second=second): rate for name, rate in _RATES.items()}

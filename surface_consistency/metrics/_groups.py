@@ -184,7 +184,7 @@ def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[l
     """Number the labels of each cell in `numbers`; an empty cell holds -1 alone."""
     known: dict[tuple[object, ...], list[int]] = {}
     cells = []
-    for value in column.array:
+    for value in column.to_numpy(dtype=object):
         values = tuple(value) if isinstance(value, _LISTS) else (value,)
         codes = known.get(values)
         if codes is None:
@@ -200,7 +200,7 @@ def has_list_cells(column: "pd.Series[Any]") -> bool:
     kind = column.dtype
     if isinstance(kind, pd.StringDtype) or (isinstance(kind, np.dtype) and kind != np.object_):
         return False
-    return any(issubclass(cell, _LISTS) for cell in set(map(type, column.array)))
+    return any(issubclass(cell, _LISTS) for cell in set(map(type, column.to_numpy(dtype=object))))
 
 
 def plain_label(label: object) -> object:

@@ -369,11 +369,11 @@ class RunFolder:
             for name in before - files.keys():
                 (self.path / name).unlink(missing_ok=True)
 
-    def check_scores(self) -> Scoring | None:
+    def check_scores(self) -> Scoring:
         """Hold verdicts, outcomes and checks against what made them.
 
         Returns:
-            How the answers were judged; None of a run of version 1 that does not say.
+            How the answers were judged.
 
         Raises:
             DataError: If files are of different scorings or edited, or the answers changed since.
@@ -381,8 +381,6 @@ class RunFolder:
             RecordError: If `scoring.json` is broken.
         """
         scoring = self.read_scoring()
-        if scoring is None and self.read_manifest().schema_version == 1:
-            return None
         can_be_judged = self.targets.is_file() and self.pairs.is_file() and self.logs()
         again = (
             f"judge them again with `surface-consistency score {self.path}`"

@@ -171,13 +171,16 @@ def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:
         pq.write_table(pa.Table.from_arrays(arrays, schema=schema), part, row_group_size=_ROW_GROUP)
 
 
-def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame:
+def read_frame(
+    path: Path, record: type[Record], *, remedy: str, only: bool = False
+) -> pd.DataFrame:
     """Read the rows of a record and check their columns.
 
     Args:
         path: The Parquet file.
         record: The record class.
         remedy: What to do when the file is missing or broken, for messages.
+        only: Whether columns of no field are left unread, rather than refused.
 
     Returns:
         The frame, typed as by `make_frame`.
@@ -191,12 +194,15 @@ def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame
     if not path.is_file():
         raise SourceNotFoundError(f"{path.parent} has no {path.name}; {remedy}")
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, columns=[*record.model_fields] if only else None)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
     frame = table.to_pandas(ignore_metadata=True)
     held = dict(zip(table.column_names, table.schema.types, strict=False))
     for field in arrow_schema(record):
+        if held.get(field.name) == field.type == pa.list_(pa.string()):
+            # Equal lists are one object, which those who group by them need not read again.
+            frame[field.name] = pd.Series(shared_lists(table[field.name]), dtype=object)
         if held.get(field.name) == field.type == pa.int64():
             # As floats, which gaps make of them, whole numbers above 2**53 lose digits.
             frame[field.name] = table[field.name].to_pandas(

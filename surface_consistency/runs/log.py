@@ -455,11 +455,6 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     """Compare with the settings on disk, or write them for a new run; return those on disk."""
     if settings.is_file():
         stored = read_manifest(settings)
-        if stored.schema_version != manifest.schema_version:
-            raise RunMismatchError(
-                f"{settings} is of a run of format version {stored.schema_version}, which can be "
-                "reported but not continued; choose another --out"
-            )
         if stored.study != manifest.study:
             raise RunMismatchError(
                 f"{log.parent} holds a run of {stored.study}, not of {manifest.study}; choose "

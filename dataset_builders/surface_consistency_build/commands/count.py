@@ -283,7 +283,7 @@ def _link(
     """Count names, and the mentions of their entities that a linker finds.
 
     Written is what `count surfaces` writes, with linked mentions and, of --mentions, expected ones:
-    --measure linked and expected of `score RUN --frequencies`.
+    --measure linked and expected of `analyse frequency`.
     """
     table, instances, _ = source.task_inputs
     titles = _entity_titles(source)

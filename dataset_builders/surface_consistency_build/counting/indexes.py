@@ -138,11 +138,9 @@ class InfiniGramAPI:
         """Count each query; see `LookupIndex.count`."""
         requests = [
             Request(
-                {
-                    "index": self.index,
-                    "query_type": "count",
-                    "query" if isinstance(query, str) else "query_ids": query,
-                }
+                {"index": self.index, "query_type": "count", "query": query}
+                if isinstance(query, str)
+                else {"index": self.index, "query_type": "count", "query_ids": list(query)}
             )
             for query in queries
         ]

@@ -159,7 +159,7 @@ class AuditReport(PairedReport):
         }
         if len(parts) > 1:
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
-            if (compared := self.held.models()) is not None:
+            if (compared := self.compare_models()) is not None:
                 note = f"{compared.note} {self._note}".strip()
                 tables["contrasts"] = replace(compared, note=note)
         return tables | {
@@ -417,8 +417,8 @@ class AuditReport(PairedReport):
             blocks=[
                 Squares(
                     squares=found,
-                    conditions=self.study.conditions,
-                    cells=self.study.cells,
+                    conditions=self.design.conditions,
+                    cells=self.design.cells,
                     size="small" if len(found) > 4 else "figure",
                 )
                 for found in (squares, given)
@@ -510,7 +510,7 @@ class AuditReport(PairedReport):
         return Bars(
             name=name,
             title=f"What is right after deletion, by {by}",
-            parts=[(label, cell) for cell, label in zip(COUNTS, self.study.cells, strict=True)],  # type: ignore[misc]
+            parts=[(label, cell) for cell, label in zip(COUNTS, self.design.cells, strict=True)],  # type: ignore[misc]
             rows=[
                 (
                     f"{_words(row[by])}{', ' + row['model'] if several else ''}",
@@ -607,11 +607,11 @@ class AuditReport(PairedReport):
 
     def _against_noise(self, run: Run) -> Mapping[str, Any] | None:
         """Hold what survives against the noise floor; None without one."""
-        noise = self.held.noise_counts(run).get("DEL-ON")
+        noise = self.noise_counts(run).get("DEL-ON")
         scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
         if noise is None or scored.empty:
             return None
-        return self.held.against_noise(scored, noise, rate="first_accuracy")
+        return self.against_noise(scored, noise, rate="first_accuracy")
 
     def method(self) -> list[str]:
         """Write the method as prose for an appendix."""

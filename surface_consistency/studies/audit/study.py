@@ -12,10 +12,11 @@ from dataclasses import fields
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
+from surface_consistency.engine.design import Design
 from surface_consistency.engine.study import Answerer, Plan, Scored, Study
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
@@ -70,23 +71,23 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
 
     name = "audit"
     printed_prompts = "the prompt files hold the authors' own (appendix A.1), in six styles"
-    title = "Audit of forgetting"
-    question = "the same fact with the database whole, the fact deleted, and retrieval off"
+    design = Design(
+        title="Audit of forgetting",
+        question="the same fact with the database whole, the fact deleted, and retrieval off",
+        conditions=("DEL-ON", "DEL-OFF"),
+        cells=("leakage", "retrieval only", "parameters only", "neither"),
+        stratum="state",
+        groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
+    )
     source = AuditSource
     settings = AuditSettings
     scoring = AuditScoring
     outcome = AuditOutcome
     verdict = AuditVerdict
     report = AuditReport
-    conditions = ("DEL-ON", "DEL-OFF")
-    cells = ("leakage", "retrieval only", "parameters only", "neither")
-    clusters = {"fact_id": "facts"}  # noqa: RUF012
-    stratum = kind = "state"
+    kind = "state"
     runner = "lookup"
     organism = AuditOrganism
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        name: columns for name, columns in AUDIT_GROUPINGS.items() if columns
-    }
 
     def __init__(
         self,

@@ -60,8 +60,6 @@ _MISSED: Final[Mapping[MemoryState, str]] = {
     "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
 }
 _GIVEN_FULL: Final = "_given_full"
-# Resamples are seeded by the names of grouping columns; this one keeps intervals as they were.
-_SEEDED_AS: Final = {"topology": "variant"}
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
@@ -205,14 +203,14 @@ def _rates(
     """Compute L, R, I, A and the tests by model and these columns."""
     keys = ["model", *columns]
     table = forgetting_by(
-        frame.rename(columns=_SEEDED_AS),
-        by=[_SEEDED_AS.get(key, key) for key in keys],
+        frame,
+        by=keys,
         full="full_correct" if frame["full_correct"].notna().any() else None,
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
         # As published; the clustered form stands beside it.
         test="independent",
         intervals=Intervals(n_resamples=n_resamples, rng=seed),
-    ).rename(columns={old: new for new, old in _SEEDED_AS.items()})
+    )
     groups = _groups(frame, keys)
     order = {key: place for place, key in enumerate(groups)}
     places = list(table[keys].itertuples(index=False, name=None))

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired_tables import model_dots
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics import (
     SplitAccuracyResult,

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
 
+from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.judging.judges import ask_logged
 from surface_consistency.engine.selection import tell_limit
@@ -304,22 +305,22 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
         "the paper prints those of the judge alone (appendix A.3), which --meaning-model asks; "
         "the benchmarks are asked in the words of lm-evaluation-harness"
     )
-    title = "Lexical perturbation"
-    question = "whether a model solves a benchmark alike when nouns and verbs give way to synonyms"
+    design = Design(
+        title="Lexical perturbation",
+        question="whether a model solves a benchmark alike when nouns and verbs give way to "
+        "synonyms",
+        conditions=("original", "other words"),
+        cells=("right in both", "right in the original only", "in other words only", "neither"),
+        clusters={"fact_id": "instances"},
+        facet="task",
+        groupings={"by_replaced": ("replaced",), "by_group": ("group",)},
+    )
     source = LexicalSource
     settings = LexicalSettings
     scoring = LexicalScoring
     outcome = LexicalOutcome
     verdict = LexicalVerdict
     report = LexicalReport
-    conditions = ("original", "other words")
-    cells = ("right in both", "right in the original only", "in other words only", "neither")
-    clusters = {"fact_id": "instances"}  # noqa: RUF012
-    panel = "task"
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "by_replaced": ("replaced",),
-        "by_group": ("group",),
-    }
     _home: Path | None = None
 
     def load(self, source: LexicalSource) -> LexicalData:

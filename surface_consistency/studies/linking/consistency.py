@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clustered_auc
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import ClassVar, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.design import Design, Report
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.paired_tables import interval_value
-from surface_consistency.engine.study import Plan, PromptGroup, Report, Study, StudySettings
+from surface_consistency.engine.study import Plan, PromptGroup, Study, StudySettings
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import Intervals, clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
@@ -251,10 +252,10 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
 class LinkingReport(PairedReport):
     """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
-    def __init__(self, study: Study, report: Report) -> None:
+    def __init__(self, report: Report) -> None:
         self._whole = report.runs
         totals = [replace(run, outcomes=_of_totals(run.outcomes)) for run in report.runs]
-        super().__init__(study, replace(report, runs=totals))
+        super().__init__(replace(report, runs=totals))
 
     def tables(self) -> dict[str, Table]:
         """Compute the rates of table 7 and areas under the curve, besides the paired tables.
@@ -307,7 +308,7 @@ class LinkingReport(PairedReport):
 
     def _orders(self, outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
         """Take both orders of the names, uncalibrated and calibrated."""
-        for side, order in zip(("first", "second"), self.study.conditions, strict=True):
+        for side, order in zip(("first", "second"), self.design.conditions, strict=True):
             yield _of_side(outcomes, side).assign(group=order, label="as asked")
             calibrated = outcomes[f"{side}_calibrated_log_odds"]
             if calibrated.notna().any():
@@ -459,24 +460,26 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         "the paper prints one wording, that of initialisms (appendix B.5), which is asked; those "
         "of the other categories are this package's"
     )
-    title = "Linking probe"
-    question = "whether a model affirms that two names are of one entity, in both orders"
+    design = Design(
+        title="Linking probe",
+        question="whether a model affirms that two names are of one entity, in both orders",
+        conditions=("redirect first", "title first"),
+        cells=(
+            "right both times",
+            "right with the redirect first only",
+            "title first only",
+            "neither",
+        ),
+        clusters={"subject_id": "subjects", "fact_id": "facts"},
+        groupings={"by_kind": ("kind",)},
+        labels={"kind": _KINDS},
+    )
     source = RedirectQASource
     settings = LinkingSettings
     scoring = LinkingScoring
     outcome = LinkingOutcome
     verdict = LinkingVerdict
     report = LinkingReport
-    conditions = ("redirect first", "title first")
-    cells = (
-        "right both times",
-        "right with the redirect first only",
-        "title first only",
-        "neither",
-    )
-    clusters = {"subject_id": "subjects", "fact_id": "facts"}  # noqa: RUF012
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {"by_kind": ("kind",)}
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {"kind": _KINDS}
 
     def load(self, source: RedirectQASource) -> RedirectQA:
         """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.

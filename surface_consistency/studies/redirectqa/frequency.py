@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired_tables import interval_value
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import (
     DataError,
     SurfaceConsistencyWarning,

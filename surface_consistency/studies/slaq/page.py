@@ -39,7 +39,7 @@ from surface_consistency.studies.slaq.tables import (
 )
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Report, Study
+    from surface_consistency.engine.design import Report
 
 __all__ = ["SlaqReport"]
 
@@ -64,15 +64,14 @@ class SlaqReport(PairedReport):
     """Computes the tables of SLAQ's runs and says what stands on their page.
 
     Args:
-        study: The study.
         report: The runs.
     """
 
     n_null: ClassVar[int] = 1_000
     """Draws of the null band of momentum."""
 
-    def __init__(self, study: "Study", report: "Report") -> None:
-        super().__init__(study, report)
+    def __init__(self, report: "Report") -> None:
+        super().__init__(report)
         self._facts: dict[str, dict[str, dict[str, str]]] = {}
 
     # Tables.

@@ -7,12 +7,16 @@ random.
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring, make_chosen_judge
+from surface_consistency.engine.design import Design
+from surface_consistency.engine.judging.chosen_judges import (
+    JudgeScoring,
+    make_chosen_judge,
+)
 from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
@@ -214,8 +218,31 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     """Short questions against long queries."""
 
     name = "slaq"
-    title = "SLAQ"
-    question = "the same fact asked alone and as one of five in a long query"
+    design = Design(
+        title="SLAQ",
+        question="the same fact asked alone and as one of five in a long query",
+        conditions=("short query", "long query"),
+        cells=(
+            "right both times",
+            "right when asked alone only",
+            "right in the long answer only",
+            "wrong both times",
+        ),
+        clusters={"topic_id": "topics", "fact_id": "facts"},
+        stratum="form",
+        facet="second_condition",
+        groupings={
+            "by_category": ("category",),
+            "by_popularity": ("popularity",),
+            "by_entity": ("is_entity",),
+        },
+        exploded_names={"second_condition": "condition"},
+        labels={
+            "condition": {"long": "long query", "free": "free form"},
+            "popularity": {"popular": "popular", "obscure": "obscure", "unknown": "unknown"},
+            "is_entity": {"True": "named entity", "False": "description", "unknown": "unknown"},
+        },
+    )
     source = SlaqSource
     settings = SlaqSettings
     scoring = SlaqScoring
@@ -223,27 +250,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     outcome = SlaqOutcome
     verdict = SlaqVerdict
     report = SlaqReport
-    conditions = ("short query", "long query")
-    cells = (
-        "right both times",
-        "right when asked alone only",
-        "right in the long answer only",
-        "wrong both times",
-    )
-    clusters = {"topic_id": "topics", "fact_id": "facts"}  # noqa: RUF012
-    stratum = kind = "form"
-    panel = "second_condition"
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "by_category": ("category",),
-        "by_popularity": ("popularity",),
-        "by_entity": ("is_entity",),
-    }
-    singular: ClassVar[Mapping[str, str]] = {"second_condition": "condition"}
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "condition": {"long": "long query", "free": "free form"},
-        "popularity": {"popular": "popular", "obscure": "obscure", "unknown": "unknown"},
-        "is_entity": {"True": "named entity", "False": "description", "unknown": "unknown"},
-    }
+    kind = "form"
 
     def load(self, source: SlaqSource) -> Slaq:
         """Load the topics.

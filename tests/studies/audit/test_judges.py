@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.engine import side_model
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging.judges import facts_of
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.options import ModelSettings
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.engine.study import ReportSettings, find_study
+from surface_consistency.engine.study import find_study
 from surface_consistency.errors import (
     DataError,
     RunMismatchError,

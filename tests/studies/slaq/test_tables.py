@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import PAIRED_RATES, Intervals, form_consistency, paired_by
 from surface_consistency.runs.loader import load_runs
@@ -20,12 +20,13 @@ def run_tables(*folders):
     """The tables of runs."""
     study = SlaqStudy()
     runs = load_runs(folders, outcome=study.outcome)
-    report = Report(runs=runs, settings=ReportSettings(resamples=50), cluster="topic_id")
+    settings = ReportSettings(resamples=50)
+    report = Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
     with warnings.catch_warnings():
         # As `report_runs` does: what is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return {name: table.frame for name, table in study.tables(report).items()}
+        return {name: table.frame for name, table in study.report(report).tables().items()}
 
 
 def outcomes(run):
