@@ -159,7 +159,7 @@ def import_two_runs(
         by=tuple(by),
         first=first,
         second=second,
-        labels={
+        wording={
             f"{name}:{label}": wording
             for name in by
             for label, wording in compared.labels.get(name, {}).items()

@@ -51,16 +51,16 @@ class VerdictsSettings(StudySettings):
 class RunsSettings(VerdictsSettings):
     """How two runs are compared."""
 
-    labels: Mapping[str, str] = Field(default_factory=dict)
+    wording: Mapping[str, str] = Field(default_factory=dict)
     """Wording of the labels of groups, by "<column>:<label>"."""
 
     @property
     def design(self) -> Design:
         """How the runs are compared."""
         labels: dict[str, dict[str, str]] = {}
-        for name, wording in self.labels.items():
+        for name, text in self.wording.items():
             column, _, label = name.partition(":")
-            labels.setdefault(column, {})[label] = wording
+            labels.setdefault(column, {})[label] = text
         return super().design.model_copy(
             update={
                 "title": "Two runs",

@@ -8,7 +8,7 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.study import Report
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.toy_models import train_organism
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs

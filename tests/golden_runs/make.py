@@ -111,7 +111,7 @@ def redirectqa(home: Path) -> GoldenRun:
     shown = [report.page(tables), *(frames[name] for name in ("overall", "noise_floor"))]
     shown += [frames[f"by_{name}"] for name in ("type", "category", "relation")]
     page.write_text(_numbers_of(shown), encoding="utf-8")
-    full = rendered(study.page(report, tables), [home])
+    full = rendered(report.page(tables), [home])
     return gathered({run.label: run for run in runs}, frames, page, full=full)
 
 
@@ -171,7 +171,7 @@ def slaq(home: Path) -> GoldenRun:
         # Pinned by model, condition and label; people read the models side by side.
         frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
     sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
-    full = rendered(study.page(report, tables), [home])
+    full = rendered(report.page(tables), [home])
     return gathered({run.label: run for run in runs}, frames | sheet, page, full=full)
 
 
