@@ -11,7 +11,7 @@ import pytest
 import surface_consistency
 
 ROOT = Path(__file__).resolve().parents[1]
-WITHOUT = "import tests.without_makers\n"
+WITHOUT = "from tests.without_makers import block; block()\n"
 MAIN = "from surface_consistency.cli.main import main; raise SystemExit(main({words!r}))"
 
 

@@ -47,6 +47,15 @@ def entry_points(**parameters):
 
 _FIND_SPEC = importlib.util.find_spec
 _ENTRY_POINTS = metadata.entry_points
-sys.meta_path.insert(0, Absent())
-metadata.entry_points = entry_points
-importlib.util.find_spec = find_spec
+
+
+def block():
+    """Let the distribution be absent from now on."""
+    sys.meta_path.insert(0, Absent())
+    metadata.entry_points = entry_points
+    importlib.util.find_spec = find_spec
+
+
+def pytest_configure(config):
+    """Let it be absent for a run of the tests that names this plugin."""
+    block()

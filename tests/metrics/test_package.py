@@ -11,7 +11,9 @@ from surface_consistency import metrics
 
 HEAVY = ("numpy", "pandas", "scipy", "torch", "transformers", "datasets", "pydantic")
 MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}.")
+    module.name
+    for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}.")
+    if not module.ispkg  # The folders by subject hold no names: those are the metrics' own.
 )
 
 
