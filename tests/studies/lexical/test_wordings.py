@@ -304,7 +304,7 @@ class LengthEncoder:
 
 
 def test_wordings_are_compared_by_a_sentence_encoder(tmp_path, monkeypatch):
-    monkeypatch.setattr("surface_consistency.models.SentenceEncoder", LengthEncoder)
+    monkeypatch.setattr("surface_consistency.models.encoders.SentenceEncoder", LengthEncoder)
     folder = asked(Dislikes(()), tmp_path / "run")
     score_run(folder, scoring=LexicalScoring(encoder="lengths"))
 
