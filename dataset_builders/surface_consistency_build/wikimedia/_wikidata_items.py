@@ -1,23 +1,18 @@
-"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields.
-
-This module needs msgspec, so `wikidata` imports it when a dump is read.
-"""
+"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
 
 from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
 
-if TYPE_CHECKING:
-    from surface_consistency_build.wikimedia.wikidata import WikidataCounts
-
-__all__ = ["Entity", "EntityDecoder", "dump_items"]
+__all__ = ["Entity", "EntityDecoder", "WikidataCounts", "dump_items"]
 
 _Part = TypeVar("_Part")
 _Getter = Callable[[object], tuple[_Part | None, ...]]
@@ -25,6 +20,17 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
 _LONGEST_ID = len("Q") + 18  # What fits into 64 bits.
+
+
+@dataclass(slots=True, kw_only=True)
+class WikidataCounts:
+    """Counts that grow while a Wikidata dump is read."""
+
+    n_items: int = 0
+    """Items read so far."""
+
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Entities of other types passed over so far, such as properties and lexemes, by type."""
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -164,7 +170,7 @@ def _item_number(snak: _Snak) -> int | None:
 def dump_items(
     path: str | os.PathLike[str],
     decoder: EntityDecoder,
-    counts: "WikidataCounts",
+    counts: WikidataCounts,
     *,
     allow_truncated: bool,
     require_end_mark: bool,
@@ -190,9 +196,7 @@ def dump_items(
 class _BlockReader:
     """Decodes blocks of whole lines."""
 
-    def __init__(
-        self, stream: DumpStream, decoder: EntityDecoder, counts: "WikidataCounts"
-    ) -> None:
+    def __init__(self, stream: DumpStream, decoder: EntityDecoder, counts: WikidataCounts) -> None:
         self.is_damaged = False
         self._stream = stream
         self._decoder = decoder

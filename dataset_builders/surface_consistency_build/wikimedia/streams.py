@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
-from surface_consistency_build.wikimedia._decoders import DamagedInputError, Decoder, open_decoder
+from surface_consistency_build.unpacking.decoders import DamagedInputError, Decoder, open_decoder
 
 __all__ = [
     "MAX_LINE_BYTES",
@@ -65,9 +65,8 @@ def open_dump(
 ) -> "DumpStream":
     r"""Open a dump file, whatever it is packed with.
 
-    The content decides, not the name: gzip with one or many members, bzip2 with one or many
-    streams, or plain. bzip2 is unpacked by several threads, each block held against its checksum.
-    With the extra `build`, gzip is unpacked by isal; the bytes are the same without.
+    The content decides, not the name: gzip, bzip2, xz or zstd with one or many members, or plain.
+    bzip2 is unpacked by several threads, each block held against its checksum.
 
     Args:
         path: The file.

@@ -3,16 +3,18 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
-from surface_consistency.errors import MissingDependencyError
+import pyarrow as pa
+
+from surface_consistency_build.wikimedia._wikidata_items import (
+    Entity,
+    EntityDecoder,
+    WikidataCounts,
+    dump_items,
+)
 from surface_consistency_build.wikimedia.streams import ProgressHook
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from surface_consistency_build.wikimedia._wikidata_items import Entity, EntityDecoder
 
 __all__ = [
     "EntityBatch",
@@ -25,17 +27,6 @@ __all__ = [
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000
 _Part = TypeVar("_Part")
-
-
-@dataclass(slots=True, kw_only=True)
-class WikidataCounts:
-    """Counts that grow while a Wikidata dump is read."""
-
-    n_items: int = 0
-    """Items read so far."""
-
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Entities of other types passed over so far, such as properties and lexemes, by type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +53,14 @@ class WikidataEntity:
 class EntityBatch:
     """Some items of a dump as three tables."""
 
-    entities: "pa.RecordBatch"
+    entities: pa.RecordBatch
     """Columns `id` (int64, the number after Q), `label` and `title` (string or null): one row an
     item, those with neither label nor title too."""
 
-    aliases: "pa.RecordBatch"
+    aliases: pa.RecordBatch
     """Columns `id` and `alias`: one row an alias."""
 
-    claims: "pa.RecordBatch"
+    claims: pa.RecordBatch
     """Columns `subject`, `property` (the number after P) and `object`: one row a claim."""
 
 
@@ -113,7 +104,6 @@ def read_entities(
         SourceNotFoundError: If there is no such file.
         DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
             is longer than 64 MiB or too deeply nested; names file, line and byte.
-        MissingDependencyError: If msgspec is not installed.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
@@ -180,7 +170,6 @@ def read_entity_batches(
         SourceNotFoundError: If there is no such file.
         DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
             is longer than 64 MiB or too deeply nested; names file, line and byte.
-        MissingDependencyError: If msgspec is not installed.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
@@ -212,12 +201,8 @@ def _open_items(
     wikis: Sequence[str],
     counts: WikidataCounts | None,
     options: Mapping[str, Any],
-) -> "tuple[EntityDecoder, Iterator[tuple[int, Entity]]]":
+) -> tuple[EntityDecoder, Iterator[tuple[int, Entity]]]:
     """Make a decoder, and begin to read items with it."""
-    try:
-        from surface_consistency_build.wikimedia._wikidata_items import EntityDecoder, dump_items
-    except ImportError:
-        raise MissingDependencyError("reading Wikidata dumps", "msgspec", "build") from None
     decoder = EntityDecoder(properties, languages, wikis)
     return decoder, dump_items(path, decoder, counts or WikidataCounts(), **options)
 
@@ -238,12 +223,12 @@ def _present(keys: Sequence[str], values: Sequence[_Part | None]) -> dict[str, _
 class _EntityColumns:
     """Collects items until they are taken as tables; the wanted language and wiki come first."""
 
-    def __init__(self, decoder: "EntityDecoder", properties: list[int]) -> None:
+    def __init__(self, decoder: EntityDecoder, properties: list[int]) -> None:
         self._decoder = decoder
         self._properties = properties
         self._clear()
 
-    def add(self, number: int, entity: "Entity") -> None:
+    def add(self, number: int, entity: Entity) -> None:
         """Add one item by the number after Q."""
         decoder = self._decoder
         label = next((text.value for text in decoder.labels(entity.labels) if text), None)
@@ -282,10 +267,8 @@ class _EntityColumns:
         self._objects: list[int] = []
 
 
-def _table(**columns: Sequence[int | str | None]) -> "pa.RecordBatch":
+def _table(**columns: Sequence[int | str | None]) -> pa.RecordBatch:
     """Make a table of numbers and, where their names say so, texts."""
-    import pyarrow as pa
-
     texts = {"label", "title", "alias"}
     kinds = {name: pa.string() if name in texts else pa.int64() for name in columns}
     arrays = [pa.array(values, kinds[name]) for name, values in columns.items()]
