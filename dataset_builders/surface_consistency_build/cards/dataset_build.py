@@ -168,7 +168,6 @@ def write_redirectqa(
         RunMismatchError: If `out` holds a data set of other settings.
         DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
             broken, or a step leaves no rows.
-        MissingDependencyError: If a library of the extra `build` is not installed.
     """
     names = [build.name for build in builds]
     if not builds or len(set(names)) < len(names):
@@ -246,7 +245,6 @@ def write_popqa_redirect(
         RunMismatchError: If `out` holds a data set of other settings.
         DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
             broken, or no fact has a redirect.
-        MissingDependencyError: If a library of the extra `build` is not installed.
 
     Warns:
         SurfaceConsistencyWarning: If subjects have no Wikidata item, so that their names are

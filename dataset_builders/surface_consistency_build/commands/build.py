@@ -32,9 +32,9 @@ from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import check_repo_id, publish_folder
 from surface_consistency_build.inventory.tables import (
     MAPPING_FILE,
-    CensusSettings,
-    census_tables,
-    write_census,
+    InventorySettings,
+    inventory_tables,
+    write_inventory,
 )
 from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
 from surface_consistency_build.linking.mentions import MENTION_FILE
@@ -117,7 +117,7 @@ def add(build: App) -> None:
     build.command(
         record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
     )
-    build.command(record_command(_census, settings=CensusSettings), name="census")
+    build.command(record_command(_inventory, settings=InventorySettings), name="inventory")
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
     build.command(record_command(_articles, settings=ArticleSettings), name="articles")
@@ -155,36 +155,37 @@ def _redirectqa(
     _finish(written, target)
 
 
-def _census(
+def _inventory(
     *,
     dumps: _Dumps,
     out: Annotated[Path, Parameter(help="Folder of the counts and of the draft.")],
     show: Annotated[int, Parameter(help="Names of each kind that are printed.")] = 20,
     quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
     json: Json = False,
-    settings: CensusSettings,
+    settings: InventorySettings,
 ) -> None:
     """Count the categories and templates that a wiki's redirects carry, and draft its mapping.
 
-    For a language that is new here: census.csv tells what there is and what of it is mapped to the
-    33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki` reads.
+    For a language that is new here: inventory.csv tells what there is and what of it is mapped to
+    the 33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki`
+    reads.
     """
     if show < 1:
         raise ValueError(f"--show counts names and must be 1 or more, got {show}")
     progress = None if quiet or json else _Reading()
-    written = write_census(dumps, out, settings, progress=progress)
-    census = written.census
+    written = write_inventory(dumps, out, settings, progress=progress)
+    inventory = written.inventory
     if json:
-        print((written.folder / "census.json").read_text("utf-8"), end="")
+        print((written.folder / "inventory.json").read_text("utf-8"), end="")
         return
-    for table in census_tables(census, least=settings.least, rows=show):
+    for table in inventory_tables(inventory, least=settings.least, rows=show):
         print(f"{table_text(table)}\n")
-    for note in census.notes:
+    for note in inventory.notes:
         print(f"note: {note}")
-    is_listed = (census.names["n_redirects"] >= settings.least).any()
-    if len(census.names) and not is_listed:
+    is_listed = (inventory.names["n_redirects"] >= settings.least).any()
+    if len(inventory.names) and not is_listed:
         print(f"note: no name is carried by {settings.least} redirects; --least 1 lists all")
-    print(f"counts: {written.folder / 'census.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
+    print(f"counts: {written.folder / 'inventory.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
 
 
 def _popqa(

@@ -1,4 +1,4 @@
-"""Which dump files a census of a wiki's redirects reads."""
+"""Which dump files an inventory of a wiki's redirects reads."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from surface_consistency_build.wikimedia.construction.dump_files import (
 from surface_consistency_build.wikimedia.sql import read_create_table
 from surface_consistency_build.wikimedia.wikis import WIKIS, WikiConfig, load_wiki, unmapped_wiki
 
-__all__ = ["KINDS", "LINK_TABLES", "CensusPlan", "Kind", "plan_census"]
+__all__ = ["KINDS", "LINK_TABLES", "InventoryPlan", "Kind", "plan_inventory"]
 
 Kind = Literal["category", "template"]
 KINDS: Final[tuple[Kind, ...]] = ("category", "template")
@@ -37,8 +37,8 @@ _SITE: Final = "https://dumps.wikimedia.org"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusPlan:
-    """The dump files of a census."""
+class InventoryPlan:
+    """The dump files of an inventory."""
 
     config: WikiConfig
     """The wiki, with what of it is mapped already."""
@@ -79,8 +79,8 @@ class CensusPlan:
         return (*self.tables.values(), *self.pages_articles)
 
 
-def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> CensusPlan:
-    """Look for the dump files of a census, by the names under which Wikimedia publishes them.
+def plan_inventory(folder: str | os.PathLike[str], wiki: str | None = None) -> InventoryPlan:
+    """Look for the dump files of an inventory, by the names under which Wikimedia publishes them.
 
     It needs `page` and `redirect`, or `pages-articles`; and for categories `categorylinks`, for
     templates `templatelinks` (both with `linktarget` where they name their targets by numbers), or
@@ -98,7 +98,7 @@ def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> Cens
 
     Raises:
         SourceNotFoundError: If there is no such folder, no or several wikis in it, or a file is
-            missing that the census cannot do without; names it and where to fetch it.
+            missing that the inventory cannot do without; names it and where to fetch it.
         RecordError: If the file that describes the wiki is broken.
         ValueError: If `wiki` is no name of a wiki.
     """
@@ -126,7 +126,7 @@ def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> Cens
     is_text_needed = "page" not in tables or any(
         table not in tables for table in LINK_TABLES.values()
     )
-    plan = CensusPlan(
+    plan = InventoryPlan(
         config=config,
         is_known=is_known,
         date=date,

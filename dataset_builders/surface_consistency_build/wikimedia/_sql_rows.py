@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pyarrow as pa
 
 from surface_consistency_build.wikimedia._sql_statements import (
     MAX_STATEMENT_BYTES,
@@ -14,9 +16,6 @@ from surface_consistency_build.wikimedia.sql_tables import (
     SqlColumn,
     decode_literal,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["BatchBuilder", "RowReader"]
 
@@ -157,8 +156,6 @@ class BatchBuilder:
     """Gathers columns until they make a batch."""
 
     def __init__(self, columns: Sequence[SqlColumn]) -> None:
-        import pyarrow as pa
-
         kinds = {"integer": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
         self.schema = pa.schema(
             [(each.name, kinds.get(each.kind, pa.binary())) for each in columns]
@@ -182,8 +179,6 @@ class BatchBuilder:
 
     def add_rows(self, rows: Sequence[Sequence[Value]]) -> None:
         """Add rows one by one."""
-        import pyarrow as pa
-
         if not rows:
             return
         for parts, values, kind in zip(
@@ -194,10 +189,8 @@ class BatchBuilder:
         self._n_rows += len(rows)
         self.total_rows += len(rows)
 
-    def take(self) -> "pa.RecordBatch":
+    def take(self) -> pa.RecordBatch:
         """Return the batch and start the next."""
-        import pyarrow as pa
-
         columns = [pa.concat_arrays(parts) for parts in self._parts]
         self._parts = [[] for _ in columns]
         self._n_rows = self._n_bytes = 0

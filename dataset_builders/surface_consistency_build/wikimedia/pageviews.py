@@ -4,13 +4,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
 from surface_consistency.errors import DumpError
 from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["PageviewCounts", "read_pageviews"]
 
@@ -47,7 +48,7 @@ def read_pageviews(
     progress: ProgressHook | None = None,
     threads: int | None = None,
     counts: PageviewCounts | None = None,
-) -> Iterator["pa.RecordBatch"]:
+) -> Iterator[pa.RecordBatch]:
     """Read the lines of one project in a `pageview_complete` file, daily or monthly.
 
     A line is "de.wikipedia Obergesteln 585473 desktop 2 K1U1": project, title, page, kind of
@@ -117,16 +118,12 @@ def read_pageviews(
             raise _too_many(seen, project, stream)
 
 
-def _plain_batch(block: bytes, project: str) -> "pa.RecordBatch | None":
+def _plain_batch(block: bytes, project: str) -> pa.RecordBatch | None:
     """Read lines of six fields at once; None where a line needs a closer look.
 
     Quotes are looked at closely, and so are lines without a page, of other line ends, or of fields
     that are not what they should be.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
     if b' "' in block or b"\r" in block or b"\n\n" in block:
         return None
     types = {"project": pa.binary(), "title": pa.binary(), "page_id": pa.int64()}
@@ -150,10 +147,8 @@ def _plain_batch(block: bytes, project: str) -> "pa.RecordBatch | None":
     return batch
 
 
-def _is_sound(table: "pa.Table") -> bool:
+def _is_sound(table: pa.Table) -> bool:
     """Tell whether every line has a title, views and an access of letters, as a pattern would."""
-    import pyarrow.compute as pc
-
     accesses = pc.unique(table["access"]).to_pylist()
     views = pc.min_max(table["views"]).as_py()
     pages = pc.min_max(table["page_id"]).as_py()["min"]
@@ -237,11 +232,8 @@ def _too_many(counts: PageviewCounts, project: str, stream: DumpStream) -> DumpE
     )
 
 
-def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> "pa.RecordBatch":
+def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> pa.RecordBatch:
     """Turn rows into a batch."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     titles, pages, views, _ = zip(*rows, strict=True)
     page_text = pa.array(pages, pa.string())
     known = pc.if_else(pc.equal(page_text, ""), pa.scalar(None, pa.string()), page_text)

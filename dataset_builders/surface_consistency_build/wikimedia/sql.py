@@ -3,12 +3,13 @@
 import os
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+import pyarrow as pa
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DumpError,
-    MissingDependencyError,
     TruncatedDumpWarning,
 )
 from surface_consistency_build.wikimedia._sql_rows import BatchBuilder, RowReader
@@ -22,13 +23,10 @@ from surface_consistency_build.wikimedia._sql_statements import (
 from surface_consistency_build.wikimedia.sql_tables import SqlColumn, SqlTable, parse_create_table
 from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_dump
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 __all__ = ["SqlRows", "first_table", "read_create_table", "read_sql"]
 
 
-class SqlRows(Iterator["pa.RecordBatch"]):
+class SqlRows(Iterator[pa.RecordBatch]):
     """Batches of a table's rows; `read_sql` makes one.
 
     Args:
@@ -37,10 +35,6 @@ class SqlRows(Iterator["pa.RecordBatch"]):
     """
 
     def __init__(self, stream: DumpStream, columns: Sequence[str]) -> None:
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("Reading SQL dumps", "pyarrow", "build") from error
         self._stream = stream
         self._window = Window(stream)
         self.table: SqlTable = first_table(self._window)
@@ -55,7 +49,7 @@ class SqlRows(Iterator["pa.RecordBatch"]):
         self._batches = self._read()
 
     @property
-    def schema(self) -> "pa.Schema":
+    def schema(self) -> pa.Schema:
         """The batches' schema; a table without rows has one too."""
         return self._builder.schema
 
@@ -75,10 +69,10 @@ class SqlRows(Iterator["pa.RecordBatch"]):
         self._batches.close()
         self._stream.close()
 
-    def __next__(self) -> "pa.RecordBatch":
+    def __next__(self) -> pa.RecordBatch:
         return next(self._batches)
 
-    def _read(self) -> "Generator[pa.RecordBatch, None, None]":
+    def _read(self) -> Generator[pa.RecordBatch, None, None]:
         """Give batches until the dump ends."""
         with self._stream:
             try:
@@ -269,7 +263,6 @@ def read_sql(
             is cut off, or a row breaks the table's form; the message names the file, the byte, and
             how many rows came before.
         ValueError: If no column is asked for, or one twice.
-        MissingDependencyError: If pyarrow is not installed.
 
     Warns:
         TruncatedDumpWarning: If the dump is cut off or damaged and that is allowed; once.

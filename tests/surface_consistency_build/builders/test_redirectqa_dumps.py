@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import datasets
@@ -21,7 +20,6 @@ from surface_consistency.engine.features import make_features
 from surface_consistency.errors import (
     DataError,
     DumpError,
-    MissingDependencyError,
     SourceNotFoundError,
 )
 from surface_consistency.studies.redirectqa.data import load_redirectqa
@@ -307,14 +305,6 @@ def test_main_uploads_when_asked(dumps, tmp_path, capsys, monkeypatch):
 
     assert calls == ["owner/redirectqa", 5]
     assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
-
-
-def test_build_names_a_missing_library_itself(dumps, tmp_path, monkeypatch):
-    """Not by way of the error that `datasets` wraps others in."""
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-
-    with pytest.raises(MissingDependencyError, match=r"needs duckdb, .*\[build\]"):
-        build_from_dumps(dumps, tmp_path)
 
 
 def test_main_rejects_a_repository_without_owner_before_any_work(dumps, tmp_path):

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from surface_consistency.errors import DumpError
 from surface_consistency_build.wikimedia.construction._arrow import (
     Tally,
     batch_of,
-    import_arrow,
     surfaces_of,
     table_schema,
     text_column,
@@ -17,9 +19,6 @@ from surface_consistency_build.wikimedia.construction._arrow import (
 from surface_consistency_build.wikimedia.pages_xml import RedirectPage
 from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
 from surface_consistency_build.wikimedia.wikis import WikiConfig
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "categorylinks_rows",
@@ -32,7 +31,7 @@ __all__ = [
     "view_rows",
 ]
 
-Batches = Iterator["pa.RecordBatch"]
+Batches = Iterator[pa.RecordBatch]
 ReadColumns = Callable[[Path, tuple[str, ...]], Batches]
 
 _ARTICLES = 0
@@ -43,7 +42,6 @@ _XML_ROWS = 50_000
 
 def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     """Read articles and redirect pages off the `page` table."""
-    pc = import_arrow().compute
     columns = ("page_id", "page_namespace", "page_title", "page_is_redirect")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
@@ -63,8 +61,6 @@ def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     """Read every redirect; those that leave the wiki or name a section are told apart later."""
-    pa = import_arrow()
-    pc = pa.compute
     columns = ("rd_from", "rd_namespace", "rd_title", "rd_interwiki", "rd_fragment")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
@@ -74,8 +70,8 @@ def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
                 "page_id": kept["rd_from"],
                 "target": titles,
                 "target_namespace": kept["rd_namespace"],
-                "is_interwiki": _is_given(pc, kept["rd_interwiki"]),
-                "is_section": _is_given(pc, kept["rd_fragment"]),
+                "is_interwiki": _is_given(kept["rd_interwiki"]),
+                "is_section": _is_given(kept["rd_fragment"]),
             },
             "redirects",
             tally,
@@ -84,8 +80,6 @@ def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 def props_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     """Read Wikidata items and disambiguation marks off the `page_props` table."""
-    pa = import_arrow()
-    pc = pa.compute
     wanted = pa.array([b"wikibase_item", b"disambiguation"], pa.binary())
     for batch in read(path, ("pp_page", "pp_propname", "pp_value")):
         tally.n_in += batch.num_rows
@@ -114,8 +108,6 @@ def linktarget_rows(
     path: Path, read: ReadColumns, tally: Tally, *, categories: Mapping[str, str]
 ) -> Batches:
     """Read the numbers of the wanted categories off the `linktarget` table."""
-    pa = import_arrow()
-    pc = pa.compute
     labels = {title.encode("utf-8"): label for title, label in categories.items()}
     wanted = pa.array(sorted(labels), pa.binary())
     for batch in read(path, ("lt_id", "lt_namespace", "lt_title")):
@@ -144,7 +136,6 @@ def categorylinks_rows(
 
     Categories are named by their titles (`cl_to`), or by the numbers of `targets` (`cl_target_id`).
     """
-    pa = import_arrow()
     by_title = {title.encode("utf-8"): label for title, label in categories.items()}
     ways: list[tuple[str, Any, dict[Any, str]]] = []
     if "cl_to" in columns:
@@ -160,7 +151,7 @@ def categorylinks_rows(
         tally.n_in += batch.num_rows
         labels = _labels(batch, ways)
         kept = labels.is_valid()
-        tally.drop("no wanted category", batch.num_rows - pa.compute.sum(kept).as_py())
+        tally.drop("no wanted category", batch.num_rows - pc.sum(kept).as_py())
         yield _counted(
             {"page_id": batch["cl_from"].filter(kept), "label": labels.filter(kept)},
             "categories",
@@ -168,35 +159,32 @@ def categorylinks_rows(
         )
 
 
-def _labels(batch: "pa.RecordBatch", ways: list[tuple[str, Any, dict[Any, str]]]) -> "pa.Array":
+def _labels(batch: pa.RecordBatch, ways: list[tuple[str, Any, dict[Any, str]]]) -> pa.Array:
     """Look the category of each row up, by its title or else by its number."""
-    pa = import_arrow()
     found = pa.nulls(batch.num_rows, pa.string())
     for name, kind, known in ways:
         keys = pa.array(list(known), kind)
         labels = pa.array(list(known.values()), pa.string())
-        places = pa.compute.index_in(batch[name].cast(kind), keys)
-        found = pa.compute.coalesce(found, labels.take(places))
+        places = pc.index_in(batch[name].cast(kind), keys)
+        found = pc.coalesce(found, labels.take(places))
     return found
 
 
-def _filter(
-    batch: "pa.RecordBatch", mask: "pa.Array", reason: str, tally: Tally
-) -> "pa.RecordBatch":
+def _filter(batch: pa.RecordBatch, mask: pa.Array, reason: str, tally: Tally) -> pa.RecordBatch:
     """Keep the rows that the mask holds."""
     kept = batch.filter(mask)
     tally.drop(reason, batch.num_rows - kept.num_rows)
     return kept
 
 
-def _counted(columns: Mapping[str, Any], table: str, tally: Tally) -> "pa.RecordBatch":
+def _counted(columns: Mapping[str, Any], table: str, tally: Tally) -> pa.RecordBatch:
     """Lay out the rows that stay, and count them."""
     batch = batch_of(columns, table_schema(table))
     tally.n_out += batch.num_rows
     return batch
 
 
-def _is_given(pc: Any, column: "pa.Array") -> "pa.Array":  # noqa: ANN401  (a module has no type)
+def _is_given(column: pa.Array) -> pa.Array:
     """Tell where a text is neither NULL nor empty."""
     return pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
 
@@ -207,9 +195,8 @@ def _item_number(value: bytes | None) -> int | None:
     return int(digits) if digits.isdigit() and value and value[:1] in b"Qq" else None
 
 
-def view_rows(batches: Iterable["pa.RecordBatch"], tally: Tally) -> Iterator["pa.RecordBatch"]:
+def view_rows(batches: Iterable[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
     """Sum the views of a title over the kinds of access, as far as its lines stand together."""
-    pa = import_arrow()
     for batch in batches:
         tally.n_in += batch.num_rows
         kept, titles = text_column(batch, "title", tally)
@@ -224,10 +211,8 @@ def view_rows(batches: Iterable["pa.RecordBatch"], tally: Tally) -> Iterator["pa
             yield batch_of({"title": part[0], "views": part[1]}, table_schema("views"))
 
 
-def entity_rows(entities: "pa.RecordBatch", tally: Tally) -> "pa.RecordBatch":
+def entity_rows(entities: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
     """Keep entities that have a label or a page; page titles get their underscores."""
-    pa = import_arrow()
-    pc = pa.compute
     tally.n_in += entities.num_rows
     labels = entities["label"].cast(pa.string())
     titles = pc.replace_substring(entities["title"].cast(pa.string()), " ", "_")
@@ -248,7 +233,7 @@ def entity_rows(entities: "pa.RecordBatch", tally: Tally) -> "pa.RecordBatch":
 
 def redirect_page_rows(
     pages: "Iterable[RedirectPage]", config: "WikiConfig", tally: Tally
-) -> Iterator[Mapping[str, "pa.RecordBatch"]]:
+) -> Iterator[Mapping[str, pa.RecordBatch]]:
     """Turn redirect pages of the XML export into rows of three tables."""
     rows = iter(pages)
     while taken := list(islice(rows, _XML_ROWS)):
@@ -259,9 +244,8 @@ def redirect_page_rows(
 
 def _three_tables(
     pages: "list[RedirectPage]", config: "WikiConfig"
-) -> Mapping[str, "pa.RecordBatch"]:
+) -> Mapping[str, pa.RecordBatch]:
     """Lay out redirect pages, their targets and their categories."""
-    pa = import_arrow()
     titles = pa.array([page.title.replace(" ", "_") for page in pages], pa.string())
     numbers = pa.array([page.page_id for page in pages], pa.int64())
     labels = [(page.page_id, label) for page in pages for label in _page_labels(page, config)]

@@ -4,11 +4,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-from surface_consistency.errors import DataError, MissingDependencyError
+import duckdb
+
+from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.construction._facts import (
     asked_facts,
     object_rows,
@@ -43,9 +44,6 @@ from surface_consistency_build.wikimedia.construction.steps_facts import Unambig
 from surface_consistency_build.wikimedia.construction.steps_surfaces import pair_with_surfaces
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
-if TYPE_CHECKING:
-    import duckdb
-
 __all__ = [
     "CATEGORY_CAP",
     "BuildResult",
@@ -63,7 +61,6 @@ Variant = Literal["subject", "object"]
 """Whose surface form varies."""
 
 
-_LIBRARIES = ("pyarrow", "duckdb", "msgspec")
 _MAY_BE_EMPTY = frozenset({"read page_props", "names"})
 
 
@@ -154,7 +151,6 @@ def build_redirectqa(
         SourceNotFoundError: If a dump is not there.
         DumpError: If a dump is broken, or not the table it should be.
         DataError: If the steps leave no rows.
-        MissingDependencyError: If a library of the extra `build` is not installed.
         WorkFolderLockedError: If another build uses the work folder.
         ValueError: If an option is out of its range, or `dumps` lacks Wikidata or redirects.
     """
@@ -227,7 +223,7 @@ def run_build(
     steps: Sequence[Step],
     steps_folder: str,
     last: Step,
-    rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
+    rows: Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]],
     memory_limit: str,
     threads: int | None,
     allow_truncated: bool,
@@ -237,14 +233,8 @@ def run_build(
     """Do what is left to do of a build: read the dumps, run its steps, write its rows.
 
     The steps' results lie in the subfolder `steps_folder`; `rows` makes the rows from their tables,
-    and `last` says what those depend on. A library that a late step needs is asked for first.
+    and `last` says what those depend on.
     """
-    for library in _LIBRARIES:
-        try:
-            import_module(library)
-        except ImportError as error:
-            purpose = "Building data sets from dumps"
-            raise MissingDependencyError(purpose, library, "build") from error
     with (
         locked_folder(work) as folder,
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,

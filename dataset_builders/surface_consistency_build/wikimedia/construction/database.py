@@ -5,13 +5,11 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyError
+import duckdb
+
+from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
-
-if TYPE_CHECKING:
-    import duckdb
 
 __all__ = ["count_of", "keep_rows", "open_database", "quoted"]
 
@@ -19,7 +17,7 @@ __all__ = ["count_of", "keep_rows", "open_database", "quoted"]
 @contextmanager
 def open_database(
     folder: str | os.PathLike[str], *, memory_limit: str = "2GB", threads: int | None = None
-) -> "Iterator[duckdb.DuckDBPyConnection]":
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database in memory that goes on in a folder when memory ends.
 
     Args:
@@ -31,14 +29,9 @@ def open_database(
         The connection.
 
     Raises:
-        MissingDependencyError: If duckdb is not installed.
         ValueError: If `memory_limit` is no size.
         SurfaceConsistencyError: If the memory is not enough for what is done.
     """
-    try:
-        import duckdb
-    except ImportError as error:
-        raise MissingDependencyError("Building data sets from dumps", "duckdb", "build") from error
     spill = Path(folder) / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -83,7 +76,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def count_of(connection: "duckdb.DuckDBPyConnection", query: str) -> int:
+def count_of(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     """Count rows.
 
     Args:
@@ -98,7 +91,7 @@ def count_of(connection: "duckdb.DuckDBPyConnection", query: str) -> int:
 
 
 def keep_rows(
-    connection: "duckdb.DuckDBPyConnection",
+    connection: duckdb.DuckDBPyConnection,
     table: str,
     query: str,
     reasons: Mapping[str, str],

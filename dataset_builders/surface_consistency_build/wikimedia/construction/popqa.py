@@ -4,7 +4,8 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+import duckdb
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
@@ -35,9 +36,6 @@ from surface_consistency_build.wikimedia.construction.steps_facts import (
     pair_given_facts,
 )
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
-
-if TYPE_CHECKING:
-    import duckdb
 
 __all__ = ["augment_popqa"]
 
@@ -86,7 +84,6 @@ def augment_popqa(
         DumpError: If a dump is broken, or not the table it should be.
         DataError: If two facts have one number, a relation is none of the wiki's, or no rows are
             left.
-        MissingDependencyError: If a library of the extra `build` is not installed.
         WorkFolderLockedError: If another build uses the work folder.
         ValueError: If `dumps` lacks Wikidata or redirects.
     """
@@ -120,7 +117,7 @@ def augment_popqa(
 
 
 def _all_rows(
-    connection: "duckdb.DuckDBPyConnection",
+    connection: duckdb.DuckDBPyConnection,
     *,
     known: dict[int, FactualTriple],
     config: WikiConfig,

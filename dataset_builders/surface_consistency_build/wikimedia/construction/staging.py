@@ -7,7 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.taxonomy import RELATIONS
@@ -17,7 +19,6 @@ from surface_consistency_build.wikimedia.construction._arrow import (
     TableWriter,
     Tally,
     batch_of,
-    import_arrow,
     table_schema,
 )
 from surface_consistency_build.wikimedia.construction._work_folder import (
@@ -39,12 +40,9 @@ from surface_consistency_build.wikimedia.sql import read_create_table, read_sql
 from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 __all__ = ["END_MARKED", "StagedTables", "stage"]
 
-TableBatches = Mapping[str, "pa.RecordBatch"]
+TableBatches = Mapping[str, pa.RecordBatch]
 
 _PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values()))
 _VERSION = 2
@@ -105,9 +103,7 @@ def stage(
     Raises:
         SourceNotFoundError: If a dump is not there.
         DumpError: If a dump is broken, or not the table it should be.
-        MissingDependencyError: If an extra of the dumps is not installed.
     """
-    import_arrow()
     dumps.check_paths()
     reader = _DumpReader(
         Path(folder),
@@ -195,7 +191,7 @@ class _DumpReader:
             self.files[table].append(self._checkpoints.path(result))
             self.digests[table].append(digest)
 
-    def sql(self, path: Path, columns: tuple[str, ...]) -> "Iterator[pa.RecordBatch]":
+    def sql(self, path: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Read columns of an SQL dump."""
         return read_sql(path, columns, **self.marked)
 
@@ -273,7 +269,7 @@ def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
 
 
 def _only(
-    table: str, rows: "Callable[..., Iterator[pa.RecordBatch]]", *arguments: object, **named: object
+    table: str, rows: Callable[..., Iterator[pa.RecordBatch]], *arguments: object, **named: object
 ) -> Callable[[Tally], Iterator[TableBatches]]:
     """Make a reader of one table a reader of tables."""
     return lambda tally: ({table: batch} for batch in rows(*arguments, tally, **named))
@@ -281,7 +277,6 @@ def _only(
 
 def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
     """Read the members of categories."""
-    pa = import_arrow()
     columns = read_create_table(path).names
     if "cl_to" not in columns and not reader.files["category_targets"]:
         raise SourceNotFoundError(

@@ -15,7 +15,6 @@ from surface_consistency_build.wikimedia.wikis import load_wiki
 from surface_consistency.errors import (
     DataError,
     DumpError,
-    MissingDependencyError,
     SurfaceConsistencyError,
     TruncatedDumpWarning,
     WorkFolderLockedError,
@@ -150,16 +149,6 @@ def test_uncategorised_route_of_a_wiki_with_categories_keeps_all(tiny):
     assert [row.subject_surface_category for row in result.rows()][2:] == [
         ("Redirects_uncategorised",)
     ] * 2
-
-
-@pytest.mark.parametrize("library", ["duckdb", "msgspec", "pyarrow"])
-def test_build_names_a_missing_library_before_any_work(tiny, library, monkeypatch):
-    tiny.write()
-    monkeypatch.setitem(sys.modules, library, None)
-
-    with pytest.raises(MissingDependencyError, match=rf"needs {library}, .*\[build\]"):
-        tiny.build()
-    assert not tiny.folder.with_name("work").exists()
 
 
 def test_packed_dumps_give_the_same_rows(tiny):
