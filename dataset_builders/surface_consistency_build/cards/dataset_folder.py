@@ -27,11 +27,11 @@ from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.cards.dataset_card import (
-    AttritionLine,
     CardSubset,
     CardText,
     render_card,
 )
+from surface_consistency_build.wikimedia.construction.progress import StepCount
 
 __all__ = [
     "BUILD_METADATA_FILES",
@@ -51,7 +51,7 @@ _RECORD: Final = ".surface-consistency.json"
 _SUBSETS: Final = "subsets"
 _SHOWN: Final = 3
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_ATTRITION: Final = ("step", "unit", "rows_in", "rows_out", "reason", "removed")
+_ATTRITION: Final = tuple(StepCount.model_fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Subset:
     key: tuple[str, ...] = ()
     """Fields that no two rows of a split may share; not checked when empty."""
 
-    attrition: Sequence[AttritionLine] = ()
+    attrition: Sequence[StepCount] = ()
     """What the build left out, for the card and for `metadata/<name>/attrition.csv`."""
 
     manifest: BuildManifest | None = None

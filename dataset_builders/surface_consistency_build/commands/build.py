@@ -491,13 +491,7 @@ def _finish(written: PublishedFolder, target: WriteSettings) -> None:
     if target.push_to_hub is None:
         return
     plan = publish_folder(written.folder, target.push_to_hub, dry_run=target.dry_run)
-    for upload in plan.uploads:
-        print(f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}")
-    total = f"{len(plan.uploads)} files, {plan.total_bytes:,} bytes"
-    done = f"uploaded {total} to" if plan.is_done else f"would upload {total} to"
-    print(f"{done} {plan.url or plan.repo_id}")
-    if not plan.is_done:
-        print("nothing was uploaded; add --no-dry-run to do it")
+    print(*plan.lines(), sep="\n")
 
 
 class _Lines:

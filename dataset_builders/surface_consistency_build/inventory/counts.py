@@ -36,7 +36,12 @@ from surface_consistency_build.wikimedia.rcat_templates import (
     template_key,
 )
 from surface_consistency_build.wikimedia.sql import read_create_table, read_sql
-from surface_consistency_build.wikimedia.streams import ProgressHook, ReadProgress
+from surface_consistency_build.wikimedia.streams import (
+    MarkedReadOptions,
+    ProgressHook,
+    ReadOptions,
+    ReadProgress,
+)
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 __all__ = ["RedirectInventory", "take_inventory"]
@@ -151,7 +156,11 @@ def take_inventory(
         if progress is not None:
             progress(state)
 
-    options = {"allow_truncated": allow_truncated, "threads": threads, "progress": watch}
+    options: ReadOptions = {
+        "allow_truncated": allow_truncated,
+        "threads": threads,
+        "progress": watch,
+    }
     with (
         tempfile.TemporaryDirectory(prefix="inventory-", dir=work) as folder,
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
@@ -226,7 +235,7 @@ class _Reader:
         plan: InventoryPlan,
         folder: Path,
         stack: ExitStack,
-        options: Mapping[str, Any],
+        options: ReadOptions,
         *,
         require_end_mark: bool,
     ) -> None:
@@ -234,7 +243,7 @@ class _Reader:
         """What was left out."""
         self._plan = plan
         self._options = options
-        self._marked = {**options, "require_end_mark": require_end_mark}
+        self._marked: MarkedReadOptions = {**options, "require_end_mark": require_end_mark}
         self._is_whole = not options["allow_truncated"]
         self._pages = _Pages()
         self._tally = Tally()

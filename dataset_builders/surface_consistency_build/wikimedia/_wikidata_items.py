@@ -10,7 +10,11 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import msgspec
 import numpy as np
 
-from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
+from surface_consistency_build.wikimedia.streams import (
+    DumpStream,
+    MarkedReadOptions,
+    open_ahead,
+)
 
 __all__ = ["Entity", "EntityDecoder", "WikidataCounts", "dump_items"]
 
@@ -171,20 +175,10 @@ def dump_items(
     path: str | os.PathLike[str],
     decoder: EntityDecoder,
     counts: WikidataCounts,
-    *,
-    allow_truncated: bool,
-    require_end_mark: bool,
-    progress: ProgressHook | None,
-    threads: int | None,
+    options: MarkedReadOptions,
 ) -> Iterator[tuple[int, Entity]]:
     """Yield the items of a dump with the number after Q, and count what is passed over."""
-    with open_ahead(
-        path,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
-        threads=threads,
-    ) as (stream, chunks):
+    with open_ahead(path, **options) as (stream, chunks):
         reader = _BlockReader(stream, decoder, counts)
         for block in _line_blocks(stream, chunks, reader):
             yield from reader.items(block)

@@ -4,14 +4,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
 from surface_consistency.errors import DumpError
-from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
+from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_ahead
 
 __all__ = ["PageviewCounts", "read_pageviews"]
 
@@ -43,11 +43,8 @@ def read_pageviews(
     path: str | os.PathLike[str],
     *,
     project: str,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
     counts: PageviewCounts | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> Iterator[pa.RecordBatch]:
     """Read the lines of one project in a `pageview_complete` file, daily or monthly.
 
@@ -63,13 +60,10 @@ def read_pageviews(
     Args:
         path: The file, packed or not.
         project: The project, such as "en.wikipedia".
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a file that is not packed: nothing tells whether one that ends
-            with a line is whole.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the lines, and those of the project that cannot be read.
+        options: Whether a damaged file is read as far as it goes, whether one that is not packed
+            is refused (nothing tells whether it is whole), who hears of progress, and how many
+            threads unpack: `MarkedReadOptions`.
 
     Yields:
         Batches with the columns `title` (binary, with underscores), `page_id` (int64 or null) and
@@ -91,14 +85,7 @@ def read_pageviews(
         rb"^%b (?:%b\r?$|(.*))" % (re.escape(project.encode()), _FIELDS), re.MULTILINE
     )
     prefix = project.encode() + b" "
-    with open_ahead(
-        path,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
-        threads=threads,
-        chunk_bytes=_CHUNK_BYTES,
-    ) as (stream, chunks):
+    with open_ahead(path, chunk_bytes=_CHUNK_BYTES, **options) as (stream, chunks):
         for block in _line_blocks(stream, chunks):
             start = 0 if block.startswith(prefix) else block.find(b"\n" + prefix)
             if start < 0:

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from typing import Self
+from typing import Self, Unpack
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from surface_consistency_build.wikimedia._sql_statements import (
     next_statement,
 )
 from surface_consistency_build.wikimedia.sql_tables import SqlColumn, SqlTable, parse_create_table
-from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_dump
+from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_dump
 
 __all__ = ["SqlRows", "first_table", "read_create_table", "read_sql"]
 
@@ -227,11 +227,7 @@ def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
 def read_sql(
     path: str | os.PathLike[str],
     columns: Sequence[str],
-    *,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> SqlRows:
     """Read some columns of a SQL dump.
 
@@ -247,11 +243,9 @@ def read_sql(
     Args:
         path: The dump; plain, gzip or bzip2.
         columns: Names of the wanted columns; the batches have them in this order.
-        allow_truncated: Keep what came before the place where the dump is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a plain file of which nothing tells whether it is whole.
-        progress: Called as the dump is read.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        options: Whether a damaged dump is read as far as it goes, whether a plain one of which
+            nothing tells that it is whole is refused, who hears of progress, and how many threads
+            unpack: `MarkedReadOptions`.
 
     Returns:
         An iterator of record batches, which counts its rows.
@@ -282,13 +276,7 @@ def read_sql(
     """
     if not columns or len(set(columns)) != len(columns):
         raise ValueError(f"columns must name at least one column and none twice, got {columns!r}")
-    stream = open_dump(
-        path,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
-        threads=threads,
-    )
+    stream = open_dump(path, **options)
     try:
         return SqlRows(stream, columns)
     except BaseException:

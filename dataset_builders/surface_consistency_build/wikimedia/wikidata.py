@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar, Unpack
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from surface_consistency_build.wikimedia._wikidata_items import (
     WikidataCounts,
     dump_items,
 )
-from surface_consistency_build.wikimedia.streams import ProgressHook
+from surface_consistency_build.wikimedia.streams import MarkedReadOptions
 
 __all__ = [
     "EntityBatch",
@@ -70,11 +70,8 @@ def read_entities(
     properties: Sequence[str],
     languages: Sequence[str],
     wikis: Sequence[str],
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
     counts: WikidataCounts | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> Iterator[WikidataEntity]:
     """Read the items of a Wikidata JSON dump.
 
@@ -88,13 +85,10 @@ def read_entities(
         languages: Languages whose labels and aliases are wanted. Since 2025 many names stand under
             "mul" (all languages) alone.
         wikis: Wikis whose sitelinks are wanted, such as "enwiki".
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
-            nothing tells whether it is whole.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the items and the entities of other types, which are passed over.
+        options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
+            without the brackets of an array is refused (nothing tells whether it is whole), who
+            hears of progress, and how many threads unpack: `MarkedReadOptions`.
 
     Yields:
         The items in order.
@@ -109,12 +103,6 @@ def read_entities(
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
     wanted = _checked(properties)
-    options = {
-        "allow_truncated": allow_truncated,
-        "require_end_mark": require_end_mark,
-        "progress": progress,
-        "threads": threads,
-    }
     decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
     for number, entity in items:
         labels = _present(languages, decoder.labels(entity.labels))
@@ -138,11 +126,8 @@ def read_entity_batches(
     wiki: str,
     fallback_languages: Sequence[str] = ("mul",),
     batch_size: int = _BATCH_ITEMS,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
     counts: WikidataCounts | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> Iterator[EntityBatch]:
     """Read the items of a Wikidata JSON dump as tables, for staging.
 
@@ -154,13 +139,10 @@ def read_entity_batches(
         fallback_languages: Languages whose label is taken where there is none in `language`, in
             order; their aliases count as well.
         batch_size: Items a batch.
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
-            nothing tells whether it is whole.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the items and the entities of other types, which are passed over.
+        options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
+            without the brackets of an array is refused (nothing tells whether it is whole), who
+            hears of progress, and how many threads unpack: `MarkedReadOptions`.
 
     Yields:
         Batches in the order of the dump; the last one may be smaller, none is empty.
@@ -178,12 +160,6 @@ def read_entity_batches(
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
     wanted = _checked(properties)
     languages = tuple(dict.fromkeys((language, *fallback_languages)))
-    options = {
-        "allow_truncated": allow_truncated,
-        "require_end_mark": require_end_mark,
-        "progress": progress,
-        "threads": threads,
-    }
     decoder, items = _open_items(path, wanted, languages, (wiki,), counts, options)
     columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
     for number, entity in items:
@@ -200,11 +176,11 @@ def _open_items(
     languages: Sequence[str],
     wikis: Sequence[str],
     counts: WikidataCounts | None,
-    options: Mapping[str, Any],
+    options: MarkedReadOptions,
 ) -> tuple[EntityDecoder, Iterator[tuple[int, Entity]]]:
     """Make a decoder, and begin to read items with it."""
     decoder = EntityDecoder(properties, languages, wikis)
-    return decoder, dump_items(path, decoder, counts or WikidataCounts(), **options)
+    return decoder, dump_items(path, decoder, counts or WikidataCounts(), options)
 
 
 def _checked(properties: Sequence[str]) -> tuple[str, ...]:

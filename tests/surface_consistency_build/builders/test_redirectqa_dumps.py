@@ -97,7 +97,7 @@ def test_build_takes_unchanged_dumps_from_the_cache(dumps, cache, rows, monkeypa
     def refuse(*_, **__):
         raise AssertionError("built again")
 
-    monkeypatch.setattr(dumps_builder, "run_build", refuse)
+    monkeypatch.setattr(dumps_builder.RedirectQADumpsBuilder, "run", refuse)
 
     assert build_from_dumps(dumps, cache).to_list() == rows.to_list()
 
@@ -174,8 +174,8 @@ def test_build_rejects_an_unknown_configuration(dumps, tmp_path):
 
 def test_keyed_rows_rejects_rows_with_one_key(dumps, cache, rows):
     """Two rows under one key are refused, where `datasets` keeps both."""
-    config = RedirectQADumpsConfig(name="v1.0.0", triples=10)
-    result = dumps_builder.run_build(dumps, builders.work_folder(cache, "enwiki"), config)
+    settings = RedirectQADumpsConfig(name="v1.0.0", triples=10).settings()
+    result = settings.build(settings.plan(dumps), builders.work_folder(cache, "enwiki"))
     twice = type("Twice", (), {"rows": lambda _: [*result.rows(), *result.rows()]})()
 
     assert len(list(builders.keyed_rows(result))) == result.n_rows
@@ -280,8 +280,8 @@ def test_main_lists_what_it_would_upload(dumps, tmp_path, capsys):
     )
     lines = capsys.readouterr().out.splitlines()
 
-    assert lines[-1].startswith("would upload 5 files, ")
-    assert lines[-1].endswith(" to owner/redirectqa; add --no-dry-run to do it")
+    assert lines[-2].startswith("would upload 5 files, ")
+    assert lines[-1].endswith("add --no-dry-run to do it")
     assert any(line.endswith("v0.1.0/test-00000-of-00001.parquet") for line in lines)
 
 

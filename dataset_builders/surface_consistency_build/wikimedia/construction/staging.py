@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.taxonomy import RELATIONS
@@ -37,6 +37,7 @@ from surface_consistency_build.wikimedia.construction.progress import (
 from surface_consistency_build.wikimedia.pages_xml import read_redirects
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.sql import read_create_table, read_sql
+from surface_consistency_build.wikimedia.streams import MarkedReadOptions, ReadOptions
 from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
@@ -143,13 +144,13 @@ class _DumpReader:
         threads: int | None,
     ) -> None:
         self.config = config
-        self.options: dict[str, Any] = {
+        self.options: ReadOptions = {
             "allow_truncated": allow_truncated,
             "progress": tracker.read,
             "threads": threads,
         }
         """Options of every reader of dumps."""
-        self.marked = {**self.options, "require_end_mark": require_end_mark}
+        self.marked: MarkedReadOptions = {**self.options, "require_end_mark": require_end_mark}
         """Options of the readers of dumps that may lack the mark of an end; XML has one."""
         self.files: dict[str, list[Path]] = {table: [] for table in TABLES}
         """Files by table."""
@@ -285,7 +286,7 @@ def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
         )
     targets: dict[int, str] = {}
     for file in reader.files["category_targets"]:
-        found = pa.parquet.read_table(file).to_pydict()
+        found = pq.read_table(file).to_pydict()
         targets.update(zip(found["target_id"], found["label"], strict=True))
     wanted = reader.config.categories
     more = {"columns": columns, "categories": wanted, "targets": targets}
