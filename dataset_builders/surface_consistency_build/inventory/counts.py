@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -43,6 +42,9 @@ from surface_consistency_build.wikimedia.streams import (
     ReadProgress,
 )
 from surface_consistency_build.wikimedia.wikis import WikiConfig
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["RedirectInventory", "take_inventory"]
 
@@ -574,7 +576,7 @@ class _Counter:
     """Counts what was staged."""
 
     def __init__(
-        self, plan: InventoryPlan, connection: duckdb.DuckDBPyConnection, notes: Sequence[str]
+        self, plan: InventoryPlan, connection: "duckdb.DuckDBPyConnection", notes: Sequence[str]
     ) -> None:
         self._plan = plan
         self._connection = connection

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 from surface_consistency_build.wikimedia.wikis import WikiConfig
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = [
     "AskedFact",
@@ -61,7 +62,7 @@ class AskedFact:
     """Names by entity, of the subject and of every right object."""
 
 
-def asked_facts(connection: duckdb.DuckDBPyConnection) -> Iterator[AskedFact]:
+def asked_facts(connection: "duckdb.DuckDBPyConnection") -> Iterator[AskedFact]:
     """Read the facts in the order of their numbers.
 
     Reads `sample`, `balanced`, `articles`, `surfaces`, `page_views`, `entity_names` and
@@ -76,7 +77,7 @@ def asked_facts(connection: duckdb.DuckDBPyConnection) -> Iterator[AskedFact]:
 
 
 def _facts_between(
-    connection: duckdb.DuckDBPyConnection, first: int, last: int
+    connection: "duckdb.DuckDBPyConnection", first: int, last: int
 ) -> Iterator[AskedFact]:
     """Read the facts whose numbers lie between two, both included."""
     facts = connection.execute(
@@ -106,7 +107,7 @@ def _facts_between(
 
 
 def _names_of(
-    connection: duckdb.DuckDBPyConnection, first: int, last: int
+    connection: "duckdb.DuckDBPyConnection", first: int, last: int
 ) -> dict[int, tuple[str, ...]]:
     """Read the names of the entities of some facts."""
     rows = connection.execute(
@@ -124,7 +125,7 @@ def _names_of(
 
 
 def redirects_of(
-    connection: duckdb.DuckDBPyConnection, first: int, last: int
+    connection: "duckdb.DuckDBPyConnection", first: int, last: int
 ) -> defaultdict[int, list[Redirect]]:
     """Read the kept redirects of some facts, by fact, ordered by surface and title.
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from surface_consistency_build.wikimedia.construction import (
     steps_articles as articles,
@@ -22,6 +21,9 @@ from surface_consistency_build.wikimedia.construction.progress import StepCount,
 from surface_consistency_build.wikimedia.construction.staging import StagedTables
 from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
 from surface_consistency_build.wikimedia.wikis import WikiConfig
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = [
     "Pipeline",
@@ -69,7 +71,7 @@ class Pipeline:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: "duckdb.DuckDBPyConnection",
         staged: StagedTables,
         folder: Path,
         tracker: Tracker,

@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack, get_args
-
-import duckdb
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.construction._facts import (
@@ -43,6 +41,9 @@ from surface_consistency_build.wikimedia.construction.staging import END_MARKED,
 from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
 from surface_consistency_build.wikimedia.construction.steps_surfaces import pair_with_surfaces
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = [
     "CATEGORY_CAP",
@@ -232,7 +233,7 @@ def run_build(
     steps: Sequence[Step],
     steps_folder: str,
     last: Step,
-    rows: Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]],
+    rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
     **resources: Unpack[BuildResources],
 ) -> BuildResult:
     """Do what is left to do of a build: read the dumps, run its steps, write its rows.

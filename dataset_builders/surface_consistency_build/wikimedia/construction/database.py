@@ -5,11 +5,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["count_of", "keep_rows", "open_database", "quoted"]
 
@@ -17,7 +19,7 @@ __all__ = ["count_of", "keep_rows", "open_database", "quoted"]
 @contextmanager
 def open_database(
     folder: str | os.PathLike[str], *, memory_limit: str = "2GB", threads: int | None = None
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> "Iterator[duckdb.DuckDBPyConnection]":
     """Open a database in memory that goes on in a folder when memory ends.
 
     Args:
@@ -32,6 +34,9 @@ def open_database(
         ValueError: If `memory_limit` is no size.
         SurfaceConsistencyError: If the memory is not enough for what is done.
     """
+    # Slow to import, and not needed to plan a build.
+    import duckdb
+
     spill = Path(folder) / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -76,7 +81,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def count_of(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+def count_of(connection: "duckdb.DuckDBPyConnection", query: str) -> int:
     """Count rows.
 
     Args:
@@ -91,7 +96,7 @@ def count_of(connection: duckdb.DuckDBPyConnection, query: str) -> int:
 
 
 def keep_rows(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     table: str,
     query: str,
     reasons: Mapping[str, str],

@@ -4,9 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Unpack
-
-import duckdb
+from typing import TYPE_CHECKING, Unpack
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
@@ -37,6 +35,9 @@ from surface_consistency_build.wikimedia.construction.steps_facts import (
     pair_given_facts,
 )
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["augment_popqa"]
 
@@ -107,7 +108,7 @@ def augment_popqa(
 
 
 def _all_rows(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     *,
     known: dict[int, FactualTriple],
     config: WikiConfig,

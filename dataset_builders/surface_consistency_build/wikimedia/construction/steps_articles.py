@@ -1,14 +1,17 @@
 """Steps from pages to articles: views, entities, and the articles that redirects lead to."""
 
-import duckdb
+from typing import TYPE_CHECKING
 
 from surface_consistency_build.wikimedia.construction.database import count_of, keep_rows
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
 
+if TYPE_CHECKING:
+    import duckdb
+
 __all__ = ["join_articles", "resolve_redirects", "sum_views"]
 
 
-def sum_views(connection: duckdb.DuckDBPyConnection) -> list[StepCount]:
+def sum_views(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Sum the views of a title over months and kinds of access; titles that are no page go.
 
     Redirect pages keep their own views: those are asked for under their own title.
@@ -59,7 +62,7 @@ _QUERY = """
 """
 
 
-def join_articles(connection: duckdb.DuckDBPyConnection) -> list[StepCount]:
+def join_articles(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Find the entity, label and views of each article.
 
     The page's own property `wikibase_item` names the entity; where there is none, or Wikidata no
@@ -128,7 +131,7 @@ _JUDGED = """
 
 
 def resolve_redirects(
-    connection: duckdb.DuckDBPyConnection, *, max_hops: int = 8
+    connection: "duckdb.DuckDBPyConnection", *, max_hops: int = 8
 ) -> list[StepCount]:
     """Follow every redirect to the article at the end of its chain.
 
@@ -174,7 +177,7 @@ def resolve_redirects(
     return counts
 
 
-def _follow(connection: duckdb.DuckDBPyConnection, max_hops: int) -> None:
+def _follow(connection: "duckdb.DuckDBPyConnection", max_hops: int) -> None:
     """List the moves of each redirect along its chain; `frontier` keeps those that still go on."""
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE moves (page_id BIGINT, target VARCHAR, "

@@ -1,13 +1,15 @@
 """Steps that choose the facts: those that can be asked, a sample of them, or given ones."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import duckdb
 import pyarrow as pa
 
 from surface_consistency_build.wikimedia.construction.database import count_of, keep_rows, quoted
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = [
     "GivenFact",
@@ -20,7 +22,7 @@ __all__ = [
 ]
 
 
-def find_shared_names(connection: duckdb.DuckDBPyConnection) -> list[StepCount]:
+def find_shared_names(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Find the canonical surface forms that several entities share.
 
     The names of an entity are its label and, if it has an article, the title without underscores
@@ -80,7 +82,7 @@ _REASONS = {
 
 
 def candidate_triples(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     *,
     properties: Sequence[int],
     unambiguous: Unambiguous = "subject",
@@ -130,7 +132,7 @@ def candidate_triples(
 
 
 def sample_triples(
-    connection: duckdb.DuckDBPyConnection, *, triples: int, seed: int
+    connection: "duckdb.DuckDBPyConnection", *, triples: int, seed: int
 ) -> list[StepCount]:
     """Draw facts, at most one of each question.
 
@@ -184,7 +186,7 @@ GivenFact = tuple[int, int | None, str]
 
 
 def insert_facts(
-    connection: duckdb.DuckDBPyConnection, facts: Sequence[GivenFact]
+    connection: "duckdb.DuckDBPyConnection", facts: Sequence[GivenFact]
 ) -> list[StepCount]:
     """Find the articles of given subjects.
 
@@ -229,7 +231,7 @@ def insert_facts(
     return counts
 
 
-def pair_given_facts(connection: duckdb.DuckDBPyConnection) -> list[StepCount]:
+def pair_given_facts(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Pair given facts with their subjects' surface forms, the given name left out.
 
     Reads `sample` (triplet_id, subject, surface) and `surfaces` (page_id, title, surface, entity,

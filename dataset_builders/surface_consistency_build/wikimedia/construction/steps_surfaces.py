@@ -1,19 +1,20 @@
 """Steps that give the facts their surface forms, and the right answers their names."""
 
 from collections.abc import Sequence
-from typing import Literal
-
-import duckdb
+from typing import TYPE_CHECKING, Literal
 
 from surface_consistency_build.wikimedia.construction.database import count_of, keep_rows, quoted
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
 from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL
 
+if TYPE_CHECKING:
+    import duckdb
+
 __all__ = ["balance", "keep_categories", "keep_surfaces", "name_objects", "pair_with_surfaces"]
 
 
 def keep_categories(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     *,
     labels: Sequence[str],
     varied: Literal["subject", "object"] = "subject",
@@ -72,7 +73,7 @@ _OTHER_SURFACES = """
 """
 
 
-def keep_surfaces(connection: duckdb.DuckDBPyConnection) -> list[StepCount]:
+def keep_surfaces(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Drop redirects whose surface form is no other name, or the label of an entity.
 
     Surfaces are compared as the questions use them, letter by letter. A label of any entity counts,
@@ -104,7 +105,7 @@ def keep_surfaces(connection: duckdb.DuckDBPyConnection) -> list[StepCount]:
 
 
 def pair_with_surfaces(
-    connection: duckdb.DuckDBPyConnection, *, varied: Literal["subject", "object"] = "subject"
+    connection: "duckdb.DuckDBPyConnection", *, varied: Literal["subject", "object"] = "subject"
 ) -> list[StepCount]:
     """Pair each drawn fact with the surface forms of its subject (or object).
 
@@ -145,7 +146,7 @@ _RANKED_INSTANCES = """
 
 
 def balance(
-    connection: duckdb.DuckDBPyConnection, *, category_cap: int | None, seed: int
+    connection: "duckdb.DuckDBPyConnection", *, category_cap: int | None, seed: int
 ) -> list[StepCount]:
     """Down-sample the instances of categories that hold more than a cap.
 
@@ -209,7 +210,7 @@ _NAMES_OF_ENTITIES = """
 
 
 def name_objects(
-    connection: duckdb.DuckDBPyConnection, *, labels: Sequence[str]
+    connection: "duckdb.DuckDBPyConnection", *, labels: Sequence[str]
 ) -> list[StepCount]:
     """Collect the names of every entity that a kept fact is about or that answers its question.
 
