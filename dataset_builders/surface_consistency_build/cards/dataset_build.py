@@ -357,10 +357,10 @@ def _claimed(
 ) -> dict[str, JsonValue]:
     """List by what a folder's data set is known again; several subsets by their names."""
     claimed: dict[str, JsonValue] = {"builder": builder}
-    for build, plan, told in zip(builds, plans, options, strict=True):
+    for build, plan, choices in zip(builds, plans, options, strict=True):
         prefix = f"{build.name}: " if len(builds) > 1 else ""
         dumps: list[JsonValue] = [path.name for path in plan.files.paths]
-        known: dict[str, JsonValue] = {**told, "seed": build.seed, "dumps": dumps}
+        known: dict[str, JsonValue] = {**choices, "seed": build.seed, "dumps": dumps}
         # Permissions, which change no row of dumps that are whole.
         known.pop("allow_truncated")
         known.pop("require_end_mark")

@@ -147,11 +147,11 @@ def _redirectqa(
     on from its finished steps.
     """
     _check(target)
-    found = build.plan(dumps)
+    files = build.plan(dumps)
     if plan:
-        _show_plan(found)
+        _show_plan(files)
         return
-    written = write_redirectqa(dumps, _out(target, found), builds=[build], **_resources(target))
+    written = write_redirectqa(dumps, _out(target, files), builds=[build], **_resources(target))
     _finish(written, target)
 
 
@@ -201,11 +201,11 @@ def _popqa(
 ) -> None:
     """Augment PopQA with the Wikipedia redirects of its subjects (RedirectQA, appendix B.1)."""
     _check(target)
-    found = build.plan(dumps, needs_views=False)
+    files = build.plan(dumps, needs_views=False)
     if plan:
-        _show_plan(found)
+        _show_plan(files)
         return
-    out = _out(target, found)
+    out = _out(target, files)
     rows = load_popqa(popqa, revision=revision)
     _finish(write_popqa_redirect(rows, dumps, out, build=build, **_resources(target)), target)
 
@@ -294,17 +294,17 @@ def _articles(
     """
     if out.suffix != ".jsonl":
         raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
-    found = select_articles(pages, pageviews, settings=settings)
+    selection = select_articles(pages, pageviews, settings=settings)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_jsonl(out, found.articles)
-    kept = Counter(article.category for article in found.articles)
+    write_jsonl(out, selection.articles)
+    n_chosen = Counter(article.category for article in selection.articles)
     for name in settings.categories:
         print(
-            f"{name}: {found.n_in_category[name]:,} articles, {found.n_long_enough[name]:,} long "
-            f"enough, {kept[name]:,} kept"
+            f"{name}: {selection.n_in_category[name]:,} articles, "
+            f"{selection.n_long_enough[name]:,} long enough, {n_chosen[name]:,} kept"
         )
-    if found.n_without_views:
-        print(f"note: {found.n_without_views:,} have no line in the pageview files: 0 views")
+    if selection.n_without_views:
+        print(f"note: {selection.n_without_views:,} have no line in the pageview files: 0 views")
     print(f"articles: {out}")
 
 
@@ -454,10 +454,10 @@ def _show_plan(plan: DumpPlan) -> None:
         print(f"note: {note}")
     expected = plan.about_missing_bytes
     size = "" if expected is None else f" (about {_amount(expected)})"
-    said = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
+    state_of_files = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
         n_missing, f"{n_missing} needed files are missing{size}"
     )
-    print(f"\n{said}; {_amount(plan.total_bytes)} found")
+    print(f"\n{state_of_files}; {_amount(plan.total_bytes)} found")
 
 
 def _size(n_bytes: int | None, *, about: bool = False) -> str:

@@ -337,17 +337,17 @@ class _Reader:
         for batch in self._sql(path, columns):
             flags = self._pages.flags(_ints(batch["rd_from"]))
             fit.add((flags & _PAGE) != 0, (flags & _REDIRECT) != 0)
-            kept, titles = text_column(batch, "rd_title", self._tally)
-            flags = self._pages.flags(_ints(kept["rd_from"]))
+            rows, titles = text_column(batch, "rd_title", self._tally)
+            flags = self._pages.flags(_ints(rows["rd_from"]))
             is_ours = (flags & (_REDIRECT | _ARTICLE)) == (_REDIRECT | _ARTICLE)
             is_whole = (
-                (_ints(kept["rd_namespace"]) == 0)
-                & ~_is_given(kept["rd_interwiki"])
-                & ~_is_given(kept["rd_fragment"])
+                (_ints(rows["rd_namespace"]) == 0)
+                & ~_is_given(rows["rd_interwiki"])
+                & ~_is_given(rows["rd_fragment"])
             )
             self._write(
                 "targets",
-                page_id=_take(kept["rd_from"], is_ours),
+                page_id=_take(rows["rd_from"], is_ours),
                 target=_take(titles, is_ours),
                 is_whole_article=is_whole[is_ours],
             )
@@ -441,15 +441,15 @@ class _Reader:
             is_ours = (flags & (_REDIRECT | _ARTICLE)) == (_REDIRECT | _ARTICLE)
             if "tl_namespace" in more and number not in more:
                 is_ours &= _ints(batch["tl_namespace"]) == 10
-            kept = batch.filter(_mask(is_ours))
-            names: Any = pa.nulls(kept.num_rows, pa.string())
+            rows = batch.filter(_mask(is_ours))
+            names: Any = pa.nulls(rows.num_rows, pa.string())
             if title in more:
-                kept, names = text_column(kept, title, self._tally)
+                rows, names = text_column(rows, title, self._tally)
             self._write(
                 "links",
-                kind=[kind] * kept.num_rows,
-                page_id=kept[f"{prefix}_from"],
-                target_id=kept[number] if number in more else pa.nulls(kept.num_rows, pa.int64()),
+                kind=[kind] * rows.num_rows,
+                page_id=rows[f"{prefix}_from"],
+                target_id=rows[number] if number in more else pa.nulls(rows.num_rows, pa.int64()),
                 name=names,
             )
         first = self._plan.tables.get("page", self._plan.paths[-1])
@@ -466,22 +466,22 @@ class _Reader:
         """Keep the English names of categories and templates."""
         for batch in self._sql(path, ("ll_from", "ll_lang", "ll_title")):
             is_english = pc.equal(batch["ll_lang"].cast(pa.binary()), b"en")
-            kept = batch.filter(pc.fill_null(is_english, False))
-            flags = self._pages.flags(_ints(kept["ll_from"]))
-            kept = kept.filter(_mask((flags & (_CATEGORY | _TEMPLATE)) != 0))
-            kept, titles = text_column(kept, "ll_title", self._tally)
-            self._write("english", page_id=kept["ll_from"], english=titles)
+            rows = batch.filter(pc.fill_null(is_english, False))
+            flags = self._pages.flags(_ints(rows["ll_from"]))
+            rows = rows.filter(_mask((flags & (_CATEGORY | _TEMPLATE)) != 0))
+            rows, titles = text_column(rows, "ll_title", self._tally)
+            self._write("english", page_id=rows["ll_from"], english=titles)
 
 
 def _is_alike(batch: pa.RecordBatch, flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Tell which rows of links say of their page's namespace what the page table does."""
     if "cl_type" in batch.schema.names:
         is_category = pc.equal(batch["cl_type"].cast(pa.binary()), b"subcat")
-        said = pc.fill_null(is_category, False).to_numpy(zero_copy_only=False)
-        return np.asarray(said == ((flags & _CATEGORY) != 0))
+        in_table = pc.fill_null(is_category, False).to_numpy(zero_copy_only=False)
+        return np.asarray(in_table == ((flags & _CATEGORY) != 0))
     if "tl_from_namespace" in batch.schema.names:
-        said = _ints(batch["tl_from_namespace"]) == 0
-        return np.asarray(said == ((flags & _ARTICLE) != 0))
+        in_table = _ints(batch["tl_from_namespace"]) == 0
+        return np.asarray(in_table == ((flags & _ARTICLE) != 0))
     return np.ones(len(flags), dtype=bool)
 
 

@@ -65,13 +65,13 @@ class InventoryPlan:
 
         A kind that neither tells is left out.
         """
-        found: dict[Kind, str] = {}
+        kinds: dict[Kind, str] = {}
         for kind in KINDS:
             if LINK_TABLES[kind] in self.tables:
-                found[kind] = LINK_TABLES[kind]
+                kinds[kind] = LINK_TABLES[kind]
             elif self.pages_articles:
-                found[kind] = "text"
-        return found
+                kinds[kind] = "text"
+        return kinds
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -108,16 +108,16 @@ def plan_inventory(folder: str | os.PathLike[str], wiki: str | None = None) -> I
     files = sorted(place.rglob("*"), key=lambda file: (-len(file.parts), file))
     names = {file.name: file for file in files if file.is_file()}
     config, is_known = _config(wiki, wikis_of(names), place)
-    found = {role: paths for role, paths in wiki_tables(names, config.wiki).items() if paths}
-    if not found:
+    by_role = {role: paths for role, paths in wiki_tables(names, config.wiki).items() if paths}
+    if not by_role:
         there = ", ".join(wikis_of(names)) or "no wiki"
         raise SourceNotFoundError(
             f"{place} holds no dump of {config.wiki}, but of {there}; name one with --wiki, or "
             f"fetch the tables from {_SITE}/{config.wiki}/"
         )
-    date = table_date(found, config.wiki) or ""
-    text = tuple(found.pop("pages_articles", ()))
-    tables = {role: paths[0] for role, paths in found.items()}
+    date = table_date(by_role, config.wiki) or ""
+    text = tuple(by_role.pop("pages_articles", ()))
+    tables = {role: paths[0] for role, paths in by_role.items()}
     _check_redirects(tables, text, place, config.wiki, date)
     others = [*_other_dates(names, tables, config.wiki, date)]
     if "page" not in tables or "redirect" not in tables:

@@ -236,17 +236,17 @@ class _BlockReader:
 
     def _line_by_line(self, block: bytes) -> tuple[list[Entity], tuple[str, int] | None]:
         """Decode lines until one is no entity; blocks without commas, or damaged, come here."""
-        found: list[Entity] = []
+        entities: list[Entity] = []
         offset = self._offset
         for number, line in enumerate(block.split(b"\n"), self._n_lines + 1):
             body = line.strip(_FRAME)
             try:
-                found.extend(self._decoder.decode_array(b"[%b]" % body))
+                entities.extend(self._decoder.decode_array(b"[%b]" % body))
             except _ERRORS as error:
                 problem = "too deeply nested" if type(error) is RecursionError else error
-                return found, (f"line {number:,} is no Wikidata entity ({problem})", offset)
+                return entities, (f"line {number:,} is no Wikidata entity ({problem})", offset)
             offset += len(line) + 1
-        return found, None
+        return entities, None
 
     def _counted(self, entities: Iterable[Entity]) -> Iterator[tuple[int, Entity]]:
         """Yield the items among entities, with their numbers."""

@@ -195,19 +195,19 @@ def _close(stack: list[tuple[str, int]], spans: list[tuple[int, int]], kind: str
 
 def _link_spans(text: str, site: SiteInfo) -> list[tuple[int, int]]:
     """Find links: those of files and categories with all that is in them, else the innermost."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     stack: list[int] = []
     for token in _BRACKETS.finditer(text):
         if token[0] == "[[":
             stack.append(token.start())
         elif stack:
             start = stack.pop()
-            holds = bool(found) and found[-1][0] > start
+            holds = bool(spans) and spans[-1][0] > start
             if not holds or _is_embedded(text[start + 2 : token.end()], site):
-                while found and found[-1][0] > start:
-                    found.pop()
-                found.append((start, token.end()))
-    return found
+                while spans and spans[-1][0] > start:
+                    spans.pop()
+                spans.append((start, token.end()))
+    return spans
 
 
 def _is_embedded(link: str, site: SiteInfo) -> bool:

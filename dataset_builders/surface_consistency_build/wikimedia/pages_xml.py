@@ -142,8 +142,8 @@ def redirect_link(text: str, *, is_known: bool = False) -> re.Match[str] | None:
         >>> redirect_link("# a list of [[things]]") is None
         True
     """
-    found = _LISTED.match(text)
-    return _ANY.match(text) if found is None and is_known else found
+    listed = _LISTED.match(text)
+    return _ANY.match(text) if listed is None and is_known else listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,8 +97,8 @@ def read_pageviews(
                 seen.n_rows += batch.num_rows
                 yield batch
                 continue
-            found = lines.findall(block, start, last)
-            rows = _sound_rows(found, seen, project, stream)
+            fields = lines.findall(block, start, last)
+            rows = _sound_rows(fields, seen, project, stream)
             if rows:
                 yield _batch(rows)
         if seen.n_malformed and not seen.n_rows:
@@ -189,19 +189,19 @@ def _no_pageviews(stream: DumpStream, block: bytes) -> DumpError:
 
 
 def _sound_rows(
-    found: list[tuple[bytes, bytes, bytes, bytes]],
+    fields: list[tuple[bytes, bytes, bytes, bytes]],
     counts: PageviewCounts,
     project: str,
     stream: DumpStream,
 ) -> list[tuple[bytes, bytes, bytes, bytes]]:
     """Count the lines, and leave out those that could not be read."""
-    rows = [row for row in found if row[2]]
+    rows = [row for row in fields if row[2]]
     counts.n_rows += len(rows)
-    n_malformed = len(found) - len(rows)
+    n_malformed = len(fields) - len(rows)
     if n_malformed:
         counts.n_malformed += n_malformed
         if counts.first_malformed is None:
-            rest = next(row[3] for row in found if not row[2])
+            rest = next(row[3] for row in fields if not row[2])
             counts.first_malformed = f"{project} {rest.decode('utf-8', 'replace')}"
         n_lines = counts.n_rows + counts.n_malformed
         if counts.n_malformed > max(_MALFORMED_ALLOWED, _MALFORMED_SHARE * n_lines):

@@ -45,14 +45,16 @@ def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     columns = ("page_id", "page_namespace", "page_title", "page_is_redirect")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
-        kept = _filter(batch, pc.equal(batch["page_namespace"], _ARTICLES), _OTHER_NAMESPACE, tally)
-        kept, titles = text_column(kept, "page_title", tally)
+        articles = _filter(
+            batch, pc.equal(batch["page_namespace"], _ARTICLES), _OTHER_NAMESPACE, tally
+        )
+        articles, titles = text_column(articles, "page_title", tally)
         yield _counted(
             {
-                "page_id": kept["page_id"],
+                "page_id": articles["page_id"],
                 "title": titles,
                 "surface": surfaces_of(titles),
-                "is_redirect": pc.not_equal(kept["page_is_redirect"], 0),
+                "is_redirect": pc.not_equal(articles["page_is_redirect"], 0),
             },
             "pages",
             tally,
@@ -64,14 +66,14 @@ def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     columns = ("rd_from", "rd_namespace", "rd_title", "rd_interwiki", "rd_fragment")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
-        kept, titles = text_column(batch, "rd_title", tally)
+        readable, titles = text_column(batch, "rd_title", tally)
         yield _counted(
             {
-                "page_id": kept["rd_from"],
+                "page_id": readable["rd_from"],
                 "target": titles,
-                "target_namespace": kept["rd_namespace"],
-                "is_interwiki": _is_given(kept["rd_interwiki"]),
-                "is_section": _is_given(kept["rd_fragment"]),
+                "target_namespace": readable["rd_namespace"],
+                "is_interwiki": _is_given(readable["rd_interwiki"]),
+                "is_section": _is_given(readable["rd_fragment"]),
             },
             "redirects",
             tally,
@@ -84,18 +86,18 @@ def props_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     for batch in read(path, ("pp_page", "pp_propname", "pp_value")):
         tally.n_in += batch.num_rows
         names = batch["pp_propname"].cast(pa.binary())
-        kept = _filter(batch, pc.is_in(names, wanted), "another property", tally)
-        names = kept["pp_propname"].cast(pa.binary())
+        properties = _filter(batch, pc.is_in(names, wanted), "another property", tally)
+        names = properties["pp_propname"].cast(pa.binary())
         is_item = pc.equal(names, b"wikibase_item")
         items = [
             _item_number(value) if of_item else None
             for value, of_item in zip(
-                kept["pp_value"].to_pylist(), is_item.to_pylist(), strict=True
+                properties["pp_value"].to_pylist(), is_item.to_pylist(), strict=True
             )
         ]
         yield _counted(
             {
-                "page_id": kept["pp_page"],
+                "page_id": properties["pp_page"],
                 "entity": pa.array(items, pa.int64()),
                 "is_disambiguation": pc.invert(is_item),
             },
@@ -114,10 +116,10 @@ def linktarget_rows(
         tally.n_in += batch.num_rows
         titles = batch["lt_title"].cast(pa.binary())
         mask = pc.and_(pc.equal(batch["lt_namespace"], _CATEGORIES), pc.is_in(titles, wanted))
-        kept = _filter(batch, mask, "no wanted category", tally)
-        found = [labels[title] for title in kept["lt_title"].cast(pa.binary()).to_pylist()]
+        members = _filter(batch, mask, "no wanted category", tally)
+        names = [labels[title] for title in members["lt_title"].cast(pa.binary()).to_pylist()]
         yield _counted(
-            {"target_id": kept["lt_id"], "label": pa.array(found, pa.string())},
+            {"target_id": members["lt_id"], "label": pa.array(names, pa.string())},
             "category_targets",
             tally,
         )
@@ -150,10 +152,10 @@ def categorylinks_rows(
     for batch in read(path, ("cl_from", *(name for name, _, _ in ways))):
         tally.n_in += batch.num_rows
         labels = _labels(batch, ways)
-        kept = labels.is_valid()
-        tally.drop("no wanted category", batch.num_rows - pc.sum(kept).as_py())
+        is_wanted = labels.is_valid()
+        tally.drop("no wanted category", batch.num_rows - pc.sum(is_wanted).as_py())
         yield _counted(
-            {"page_id": batch["cl_from"].filter(kept), "label": labels.filter(kept)},
+            {"page_id": batch["cl_from"].filter(is_wanted), "label": labels.filter(is_wanted)},
             "categories",
             tally,
         )
@@ -161,20 +163,20 @@ def categorylinks_rows(
 
 def _labels(batch: pa.RecordBatch, ways: list[tuple[str, Any, dict[Any, str]]]) -> pa.Array:
     """Look the category of each row up, by its title or else by its number."""
-    found = pa.nulls(batch.num_rows, pa.string())
+    categories = pa.nulls(batch.num_rows, pa.string())
     for name, kind, known in ways:
         keys = pa.array(list(known), kind)
         labels = pa.array(list(known.values()), pa.string())
         places = pc.index_in(batch[name].cast(kind), keys)
-        found = pc.coalesce(found, labels.take(places))
-    return found
+        categories = pc.coalesce(categories, labels.take(places))
+    return categories
 
 
 def _filter(batch: pa.RecordBatch, mask: pa.Array, reason: str, tally: Tally) -> pa.RecordBatch:
     """Keep the rows that the mask holds."""
-    kept = batch.filter(mask)
-    tally.drop(reason, batch.num_rows - kept.num_rows)
-    return kept
+    rows = batch.filter(mask)
+    tally.drop(reason, batch.num_rows - rows.num_rows)
+    return rows
 
 
 def _counted(columns: Mapping[str, Any], table: str, tally: Tally) -> pa.RecordBatch:
@@ -199,14 +201,14 @@ def view_rows(batches: Iterable[pa.RecordBatch], tally: Tally) -> Iterator[pa.Re
     """Sum the views of a title over the kinds of access, as far as its lines stand together."""
     for batch in batches:
         tally.n_in += batch.num_rows
-        kept, titles = text_column(batch, "title", tally)
+        readable, titles = text_column(batch, "title", tally)
         summed = (
-            pa.table({"title": titles, "views": kept["views"]})
+            pa.table({"title": titles, "views": readable["views"]})
             .group_by("title", use_threads=False)
             .aggregate([("views", "sum")])
             .combine_chunks()
         )
-        tally.n_out += kept.num_rows
+        tally.n_out += readable.num_rows
         for part in summed.select(["title", "views_sum"]).to_batches():
             yield batch_of({"title": part[0], "views": part[1]}, table_schema("views"))
 
@@ -216,14 +218,14 @@ def entity_rows(entities: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
     tally.n_in += entities.num_rows
     labels = entities["label"].cast(pa.string())
     titles = pc.replace_substring(entities["title"].cast(pa.string()), " ", "_")
-    kept = pc.or_(labels.is_valid(), titles.is_valid())
-    titles = titles.filter(kept)
+    has_name = pc.or_(labels.is_valid(), titles.is_valid())
+    titles = titles.filter(has_name)
     tally.n_out += len(titles)
-    tally.drop("neither label nor page", len(kept) - len(titles))
+    tally.drop("neither label nor page", len(has_name) - len(titles))
     return batch_of(
         {
-            "id": entities["id"].filter(kept),
-            "label": labels.filter(kept),
+            "id": entities["id"].filter(has_name),
+            "label": labels.filter(has_name),
             "title": titles,
             "surface": surfaces_of(titles),
         },

@@ -125,7 +125,7 @@ def keep_rows(
         f"CREATE OR REPLACE TEMP TABLE judged AS "
         f"SELECT {columns}, (CASE {cases} END)::UTINYINT AS reason FROM ({query})"
     )
-    found = dict(
+    n_by_reason = dict(
         connection.execute("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall()
     )
     connection.execute(
@@ -133,7 +133,7 @@ def keep_rows(
         "SELECT * EXCLUDE (reason) FROM judged WHERE reason IS NULL"
     )
     connection.execute("DROP TABLE judged")
-    rows_out = found.pop(None, 0)
-    rows_in = rows_out + sum(found.values())
-    removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(found.items())}
+    rows_out = n_by_reason.pop(None, 0)
+    rows_in = rows_out + sum(n_by_reason.values())
+    removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(n_by_reason.items())}
     return step_counts(step, unit, rows_in, rows_out, removed)

@@ -286,8 +286,8 @@ def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
         )
     targets: dict[int, str] = {}
     for file in reader.files["category_targets"]:
-        found = pq.read_table(file).to_pydict()
-        targets.update(zip(found["target_id"], found["label"], strict=True))
+        labels = pq.read_table(file).to_pydict()
+        targets.update(zip(labels["target_id"], labels["label"], strict=True))
     wanted = reader.config.categories
     more = {"columns": columns, "categories": wanted, "targets": targets}
     reader.take(
@@ -350,8 +350,8 @@ def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
             **reader.marked,
         ):
             tables = {"entities": staged.entity_rows(batch.entities, tally)}
-            for table, found in (("aliases", batch.aliases), ("claims", batch.claims)):
-                columns = dict(zip(found.schema.names, found.columns, strict=True))
+            for table, part in (("aliases", batch.aliases), ("claims", batch.claims)):
+                columns = dict(zip(part.schema.names, part.columns, strict=True))
                 tables[table] = batch_of(columns, table_schema(table))
             yield tables
 
